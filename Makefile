@@ -1,0 +1,63 @@
+# `make` alone lists what there is. Nothing here needs a compiler, root or an account.
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint browser bench lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+FREE_MB := 1024
+# python3 is often older than a python3.x beside it: take the first one that is new enough.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+# Wheels only, so that no compiler is needed; trueskill is offered as source alone, and is plain Python.
+WHEELS := --only-binary :all: --no-binary trueskill
+
+help:
+	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
+	@echo 'make test    set everything up, a browser included, and run every check and test'
+	@echo 'make setup   only set up: $(VENV) with the locked versions'
+	@echo 'make lint    ruff, mypy and import-linter alone'
+	@echo 'make bench   measure choosing, serving and submitting on this machine'
+	@echo 'make lock    look for newer versions and write requirements.lock'
+	@echo 'make clean   remove $(VENV) and what tools left behind; your data stay'
+
+run: setup
+	@$(BIN)/easel serve --demo
+
+test: setup browser lint
+	$(BIN)/pytest -n 2 --cov
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+browser: setup
+	@$(BIN)/python tests/chromium.py
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo 'Easel needs Python 3.11 or newer, and found none. Install it, or name one: make PYTHON=/path/to/python3' >&2; exit 1; fi
+	@free=$$(df -Pm . | awk 'NR == 2 {print $$4}'); if [ "$$free" -lt $(FREE_MB) ]; then \
+		echo "Easel needs $(FREE_MB) MB of free disk here to set up, and found $$free MB. Free some, or move this folder." >&2; exit 1; fi
+	@$(BIN)/python -c 'import pip' 2>/dev/null || $(BIN)/uv --version >/dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV) >/dev/null 2>&1; } || { rm -rf $(VENV); \
+		echo 'Easel needs the venv module of $(PYTHON). On Debian or Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+	@$(BIN)/uv --version >/dev/null 2>&1 || { echo 'Setting up $(VENV); the first time takes about a minute.'; \
+		awk '/^uv==/,!/\\$$/' requirements.lock > $(VENV)/uv.txt; \
+		$(BIN)/python -m pip install -qq --require-hashes --only-binary :all: -r $(VENV)/uv.txt; }
+	@$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes $(WHEELS) requirements.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Every platform and Python in one file, with hashes and without addresses.
+lock: setup
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --group dev --generate-hashes \
+		--no-annotate --no-header --no-emit-index-url pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov build dist

@@ -1,0 +1,1 @@
+"""Easel: a web server for crowdsourced scalar annotation."""

@@ -1,0 +1,1 @@
+"""The schema, the transaction, and PostgreSQL itself when no DATABASE_URL names one."""
