@@ -1,0 +1,130 @@
+"""Settings: the only place that reads the environment."""
+
+from collections.abc import Iterable
+from os import environ
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+SECRET_CHARACTERS = 32
+
+
+class SettingsProblem(ValueError):
+    """The environment holds a value Easel cannot work with; the message is one line."""
+
+
+def _asyncpg_url(url: str) -> str:
+    """The same database, spelled for SQLAlchemy on asyncpg; libpq's `sslmode` is understood."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # The value may hold a password, so it is not repeated.
+        raise ValueError("is not a database address such as postgresql://user:password@host/name") from None
+    if parsed.drivername.split("+")[0] not in ("postgres", "postgresql"):
+        raise ValueError(f"names {parsed.drivername}, and Easel works on PostgreSQL only (postgresql://...)")
+    query = {"ssl" if key == "sslmode" else key: value for key, value in parsed.query.items()}
+    return parsed.set(drivername="postgresql+asyncpg", query=query).render_as_string(hide_password=False)
+
+
+def _comma_separated(value: object) -> object:
+    return [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
+
+
+def _http_address(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"'{address}' is not an address such as https://example.org")
+    return address.rstrip("/")
+
+
+def _origins(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    origins = tuple(_http_address(address) for address in addresses)
+    for origin in origins:
+        if urlsplit(origin).path:
+            raise ValueError(f"'{origin}' has a path; an origin ends after the host and port")
+    return origins
+
+
+def _long_enough(key: SecretStr) -> SecretStr:
+    if len(key.get_secret_value()) < SECRET_CHARACTERS:
+        raise ValueError(
+            f"needs {SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one"
+        )
+    return key
+
+
+def _default_data_dir() -> Path:
+    """Outside the checkout, so that a fresh clone finds the data again (XDG base directory specification)."""
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "easel"
+
+
+Origins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated), AfterValidator(_origins)]
+
+
+class Settings(BaseSettings):
+    """What can be set from outside, each from the environment variable `EASEL_` + its name in capitals."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="EASEL_", env_ignore_empty=True, validate_by_name=True, frozen=True, extra="forbid"
+    )
+
+    database_url: Annotated[str, AfterValidator(_asyncpg_url)] | None = Field(
+        None,
+        validation_alias="DATABASE_URL",
+        repr=False,  # it may hold a password
+        description="PostgreSQL to use. Without it Easel starts its own, with the data in EASEL_DATA_DIR.",
+    )
+    data_dir: Path = Field(
+        default_factory=_default_data_dir,
+        description="Where the embedded PostgreSQL keeps its data. Default: ~/.local/share/easel.",
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for every network.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    workers: int = Field(1, ge=1, le=64, description="Server processes.")
+    pool_size: int = Field(8, ge=1, le=100, description="Database connections of each server process.")
+    public_url: Annotated[str, AfterValidator(_http_address)] | None = Field(
+        None,
+        description="Address people reach Easel at when it stands behind a proxy; links start with it.",
+    )
+    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)] = Field(
+        ("127.0.0.1",),
+        description="Proxies whose X-Forwarded-For and -Proto headers are believed, comma-separated.",
+    )
+    secret_key: Annotated[SecretStr, AfterValidator(_long_enough)] | None = Field(
+        None,
+        description="Key that signs tokens, 32 characters or more. Default: made once, kept in the database.",
+    )
+    session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
+    max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
+    mturk_submit_origins: Origins = Field(
+        (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."
+    )
+    frame_ancestors: Origins = Field(
+        (), description="More origins that may frame the MTurk page, besides MTurk's own; comma-separated."
+    )
+
+
+def environment_name(field: str) -> str:
+    """The environment variable a setting is read from."""
+    alias = Settings.model_fields[field].validation_alias
+    return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
+
+
+def read_settings() -> Settings:
+    """Settings from the environment; SettingsProblem names each variable that is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsProblem("; ".join(_one_line_each(error))) from None
+
+
+def _one_line_each(error: ValidationError) -> Iterable[str]:
+    for problem in error.errors(include_url=False, include_input=False):
+        field = str(problem["loc"][0])
+        name = environment_name(field) if field in Settings.model_fields else field
+        yield f"{name} {problem['msg'].removeprefix('Value error, ').replace('Input should', 'should', 1)}"
