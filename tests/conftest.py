@@ -1,0 +1,104 @@
+"""PostgreSQL for the tests: one server per run, one fresh database with the real migrations per test.
+
+The server is the one DATABASE_URL names, or an embedded one on a temporary directory. Under pytest-xdist the
+controlling process starts it and tells the workers where it is.
+"""
+
+import asyncio
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import NullPool, make_url, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from app.database import embedded
+from app.database.migrate import upgrade
+from app.settings import Settings
+
+# A test's data need not survive a power cut. Autovacuum would connect to the template and hold up its copying.
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+SERVER = pytest.StashKey[str]()
+RUNNING = pytest.StashKey[ExitStack]()
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """A server's URL; it names the template database, which holds the migrated schema."""
+    with ExitStack() as stack:
+        server = Settings().database_url
+        if server is None:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-tests-", dir="/tmp"))
+            server = stack.enter_context(embedded.start(Path(directory), FAST))
+        template = f"easel_template_{secrets.token_hex(4)}"
+        asyncio.run(_command(server, f"CREATE DATABASE {template}"))
+        stack.callback(lambda: asyncio.run(_command(server, f"DROP DATABASE {template} WITH (FORCE)")))
+        upgrade(_database(server, template))
+        yield _database(server, template)
+
+
+def _database(server: str, name: str) -> str:
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+async def _command(server: str, statement: str) -> None:
+    """Run what cannot be in a transaction, from a database that is neither a test's nor the template."""
+    engine = create_async_engine(
+        _database(server, "postgres"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    )
+    async with engine.connect() as connection:
+        await connection.execute(text(statement))
+    await engine.dispose()
+
+
+def _server_of(config: pytest.Config) -> str:
+    """The URL of the run's server, which is started when first asked for."""
+    if SERVER not in config.stash:
+        config.stash[RUNNING] = ExitStack()
+        config.stash[SERVER] = config.stash[RUNNING].enter_context(_server())
+    return config.stash[SERVER]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist: called in the controller for each worker."""
+    node.workerinput["server"] = _server_of(node.config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if worker := getattr(config, "workerinput", None):
+        config.stash[SERVER] = worker["server"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if RUNNING in config.stash:
+        config.stash[RUNNING].close()
+
+
+@pytest.fixture(scope="session")
+def template_url(pytestconfig: pytest.Config) -> str:
+    """The migrated, empty database that others are copied from. Never connect to it."""
+    return _server_of(pytestconfig)
+
+
+@pytest_asyncio.fixture
+async def database_url(template_url: str) -> AsyncIterator[str]:
+    """A database of this test alone, with the real schema."""
+    name = f"easel_test_{secrets.token_hex(6)}"
+    template = make_url(template_url).database
+    await _command(template_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    yield _database(template_url, name)
+    await _command(template_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest_asyncio.fixture
+async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
+    """An engine on this test's database. Without a pool, so that no connection outlives its test."""
+    engine = create_async_engine(database_url, poolclass=NullPool)
+    yield engine
+    await engine.dispose()
