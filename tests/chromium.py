@@ -1,4 +1,4 @@
-"""Which browser the tests drive: one that is installed, else Playwright's own. As a program: see to it that there is one."""
+"""Which browser the tests drive: one that is installed, else Playwright's own. As a program: get one."""
 
 import os
 import shutil
@@ -8,22 +8,28 @@ from pathlib import Path
 
 NAMES = ("chromium", "google-chrome", "google-chrome-stable", "chromium-browser")
 PLAYWRIGHT = [sys.executable, "-m", "playwright"]
+ASK_PLAYWRIGHT = (
+    "from playwright.sync_api import sync_playwright\n"
+    "with sync_playwright() as it: print(it.chromium.executable_path)"
+)
 APT_GET = ["apt-get", "-q", "-y", "-o=Dpkg::Use-Pty=0"]
 
 
 def find() -> Path | None:
     """A Chromium that starts, the installed ones first."""
     installed = [Path(path) for name in NAMES if (path := shutil.which(name))]
-    return next((path for path in [*installed, *_playwrights_own()] if _starts(path)), None)
+    return next((path for path in installed if _starts(path)), None) or next(
+        filter(_starts, _downloaded()), None
+    )
 
 
-def _playwrights_own() -> list[Path]:
-    ask = "from playwright.sync_api import sync_playwright as p\nwith p() as it: print(it.chromium.executable_path)"
-    # In a process of its own: the synchronous API cannot be used inside a running event loop.
-    said = subprocess.run(
-        [sys.executable, "-c", ask], check=False, capture_output=True, text=True
-    ).stdout.strip()
-    return [Path(said)] if said and Path(said).exists() else []
+def _downloaded() -> list[Path]:
+    # In a process of its own: Playwright's synchronous API cannot be used inside a running event loop.
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK_PLAYWRIGHT], check=False, capture_output=True, text=True
+    )
+    path = Path(asked.stdout.strip())
+    return [path] if path.is_file() else []
 
 
 def _starts(path: Path) -> bool:
@@ -33,24 +39,28 @@ def _starts(path: Path) -> bool:
 
 def install() -> None:
     """Fetch a browser: Playwright's own, with the libraries it needs if we may, else the distribution's."""
-    root = os.geteuid() == 0 and shutil.which("apt-get") is not None
-    _run([*PLAYWRIGHT, "install", "chromium"])
-    if not find() and root:
-        _run([*PLAYWRIGHT, "install-deps", "chromium"])
-    if not find() and root:
-        _run([*APT_GET, "update"])
-        _run([*APT_GET, "install", "--no-install-recommends", "chromium"])
+    subprocess.run([*PLAYWRIGHT, "install", "chromium"], check=False, capture_output=True)
+    if os.geteuid() != 0 or find():
+        return
+    if _downloaded():
+        subprocess.run([*PLAYWRIGHT, "install-deps", "chromium"], check=False, stdin=subprocess.DEVNULL)
+    else:
+        _apt_get("update")
+        _apt_get("install", "--no-install-recommends", "chromium")
 
 
-def _run(command: list[str]) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(command, check=False, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+def _apt_get(*arguments: str) -> None:
+    if shutil.which("apt-get"):
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run([*APT_GET, *arguments], check=False, env=quiet, stdin=subprocess.DEVNULL)
 
 
 def main() -> None:
-    if not find():
-        print("No Chromium found; fetching one for the browser tests.", file=sys.stderr)
-        install()
+    """Say nothing when there is a browser; else fetch one, or end with one line."""
+    if find():
+        return
+    sys.stderr.write("No Chromium found; fetching one for the browser tests.\n")
+    install()
     if not find():
         sys.exit(
             "The browser tests need Chromium. Install it (Debian: apt-get install chromium), then try again."

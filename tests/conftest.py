@@ -21,7 +21,7 @@ from app.database import embedded
 from app.database.migrate import upgrade
 from app.settings import Settings
 
-# A test's data need not survive a power cut. Autovacuum would connect to the template and hold up its copying.
+# A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()

@@ -243,7 +243,7 @@ def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
     )
     # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
     command = [
-        *identity.prefix,
+        *_dying_with_us(identity),
         str(binaries / "initdb"),
         "-D",
         str(aside),
@@ -295,7 +295,7 @@ def _postmaster(cluster: Path) -> _Postmaster | None:
 def _end_orphan(cluster: Path) -> None:
     """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
     deadline = time.monotonic() + STOP_SECONDS
-    while (left := _postmaster(cluster)) and str(cluster) in _command_line(left.pid):
+    while (left := _postmaster(cluster)) and f"/postgres -D {cluster} " in _command_line(left.pid):
         if time.monotonic() > deadline:
             raise StartupProblem(
                 f"A PostgreSQL left over on {cluster} (process {left.pid}) does not end. End it first."
@@ -310,8 +310,8 @@ def _disown_pid_file(cluster: Path) -> None:
     """Make a leftover postmaster.pid harmless when its pid is a zombie, or some other program's by now.
 
     PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one,
-    and then still checks, by the shared memory named further down, that no old backend is writing. It could not
-    without the file.
+    and then still checks, by the shared memory named further down, that no old backend is writing. Without
+    the file it could not.
     """
     with suppress(FileNotFoundError):
         pid_file = cluster / "postmaster.pid"
