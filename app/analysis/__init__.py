@@ -1,0 +1,1 @@
+"""After (and during) a campaign: replay, verification and export."""

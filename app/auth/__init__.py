@@ -1,0 +1,1 @@
+"""Who the researcher is: passwords, one-time logins, sessions, API tokens."""

@@ -1,0 +1,1 @@
+"""Setting a campaign up and leading it through its life: draft, running, paused, finished."""

@@ -1,0 +1,169 @@
+"""Create, edit, launch, pause, resume, finish: the allowed transitions, each one statement that the database decides."""
+
+import re
+import secrets
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.settings import CampaignSettings
+from app.database.tables import campaigns, items, posteriors
+from app.errors import Conflict, NotFound
+from app.inference.online import ONLINE
+
+# action -> (states it starts from, state it leads to, column that keeps the time)
+TRANSITIONS = {
+    "launch": (("draft",), "running", "launched_at"),
+    "pause": (("running",), "paused", None),
+    "resume": (("paused",), "running", None),
+    "finish": (("running", "paused"), "finished", "finished_at"),
+}
+
+
+def slug_of(name: str) -> str:
+    """A short address for a name: ASCII letters, digits and hyphens."""
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:60].strip("-") or "campaign"
+
+
+async def create(connection: AsyncConnection, settings: CampaignSettings, *, now: datetime) -> Row[Any]:
+    """A new draft. Its slug is made from the name, with a number if another campaign has it already."""
+    slug = await free_slug(connection, slug_of(settings.name))
+    values = settings.model_dump() | {"slug": slug, "link_key": secrets.token_urlsafe(9), "created_at": now}
+    row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
+    return row
+
+
+async def free_slug(connection: AsyncConnection, wanted: str) -> str:
+    """`wanted`, or `wanted-2`, `wanted-3`, ... Creating campaigns waits in line for the length of a transaction."""
+    await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
+    taken = set(
+        await connection.scalars(select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted, autoescape=True)))
+    )
+    return next(slug for slug in (wanted, *(f"{wanted}-{k}" for k in range(2, len(taken) + 3))) if slug not in taken)
+
+
+async def find(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    row: Row[Any] | None = (await connection.execute(select(campaigns).where(campaigns.c.slug == slug))).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
+    return row
+
+
+async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:
+    """All campaigns, newest first, each with its number of items and of judgments taken."""
+    count = select(func.count()).where(items.c.campaign_id == campaigns.c.id).correlate(campaigns).scalar_subquery()
+    taken = (
+        select(func.coalesce(func.sum(posteriors.c.judgments), 0))
+        .where(posteriors.c.campaign_id == campaigns.c.id)
+        .correlate(campaigns)
+        .scalar_subquery()
+    )
+    statement = select(campaigns, count.label("item_count"), taken.label("judgments_taken"))
+    return (await connection.execute(statement.order_by(campaigns.c.id.desc()))).all()
+
+
+def settings_of(campaign: Row[Any]) -> CampaignSettings:
+    """The settings part of a campaign's row."""
+    return CampaignSettings.model_validate({name: getattr(campaign, name) for name in CampaignSettings.model_fields})
+
+
+async def edit(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> Row[Any]:
+    """Replace all settings of a draft; the slug stays, so links that were noted down keep working."""
+    statement = update(campaigns).where(campaigns.c.slug == slug, campaigns.c.status == "draft")
+    row: Row[Any] | None = (
+        await connection.execute(statement.values(settings.model_dump()).returning(campaigns))
+    ).one_or_none()
+    if row is None:
+        campaign = await find(connection, slug)
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}: settings can be edited only while a campaign is a draft.",
+            code="not_a_draft",
+            status=campaign.status,
+        )
+    return row
+
+
+async def remove(connection: AsyncConnection, slug: str) -> None:
+    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
+    statement = delete(campaigns).where(campaigns.c.slug == slug, campaigns.c.status == "draft")
+    if (await connection.execute(statement)).rowcount == 0:
+        campaign = await find(connection, slug)
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}: only a draft can be deleted.",
+            code="not_a_draft",
+            status=campaign.status,
+        )
+
+
+async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
+    """Launch, pause, resume or finish. Of two at once the database lets one through; the other gets `Conflict`."""
+    if action not in TRANSITIONS:
+        raise NotFound(f"A campaign cannot “{action}”.", code="unknown_action", action=action)
+    sources, target, time_column = TRANSITIONS[action]
+    times = {time_column: now} if time_column else {}
+    statement = (
+        update(campaigns)
+        .where(campaigns.c.slug == slug, campaigns.c.status.in_(sources))
+        .values(status=target, **times)
+        .returning(campaigns)
+    )
+    row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        campaign = await find(connection, slug)
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}, so it cannot {action}.",
+            code="wrong_status",
+            status=campaign.status,
+            action=action,
+        )
+    if action == "launch":
+        await start_posteriors(connection, row)
+    return row
+
+
+async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """Give every item its posterior before the first answer: its own prior if the upload had one, else the campaign's."""
+    law = ONLINE[campaign.update_law]
+    prior_a = func.coalesce(items.c.prior_a, campaign.prior_a)
+    prior_b = func.coalesce(items.c.prior_b, campaign.prior_b)
+    rows = (
+        await connection.execute(
+            select(items.c.number, prior_a, prior_b).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
+        )
+    ).all()
+    if not rows:
+        raise Conflict(
+            f"“{campaign.name}” has no items yet. Upload them, then launch.",
+            code="no_items",
+            campaign=campaign.slug,
+        )
+    impossible = [number for number, a, b in rows if not law.valid_prior(a, b)]
+    if impossible:
+        raise Conflict(
+            f"The prior of item number {impossible[0] + 1} is not possible with the update law {campaign.update_law}.",
+            code="impossible_prior",
+            items=impossible[:20],
+        )
+    numbers, a, b = (np.array(column) for column in zip(*rows, strict=True))
+    arrays = {
+        "numbers": numbers.tolist(),
+        "a": a.tolist(),
+        "b": b.tolist(),
+        "scores": law.score(a, b).tolist(),
+        "variances": law.variance(a, b).tolist(),
+    }
+    await connection.execute(
+        text(
+            "INSERT INTO posteriors (campaign_id, number, a, b, score, variance) "
+            "SELECT :campaign, * FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), "
+            "CAST(:scores AS float8[]), CAST(:variances AS float8[]))"
+        ),
+        {"campaign": campaign.id} | arrays,
+    )

@@ -1,0 +1,132 @@
+"""What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from app.inference.online import ONLINE
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+OptionalLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)] | None
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+
+UpdateLaw = Literal["easl", "ra", "trueskill"]
+Selection = Literal["streaming", "iterations"]
+
+
+class CampaignSettings(BaseModel):
+    """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
+
+    model_config = ConfigDict(extra="forbid", validate_default=True)
+
+    name: Words = Field(title="Name", description="Shown to annotators at the top of the page.")
+    question: Words = Field(
+        title="Question",
+        description="What annotators answer for every item, for example: How often is this verb used?",
+    )
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
+        default="", title="Instructions", description="Markdown. Annotators can open them at any time."
+    )
+    low_label: Label = Field(default="low", title="Label at 0", description="The left end of the scale.")
+    middle_label: OptionalLabel = Field(
+        default=None,
+        title="Label at 50",
+        description="Optional. Leave empty unless the middle has a meaning of its own.",
+    )
+    high_label: Label = Field(default="high", title="Label at 100", description="The right end of the scale.")
+    items_per_hit: int = Field(
+        default=5, ge=2, le=10, title="Items per HIT",
+        description="How many items are ranked and scored together. The paper shows 5.",
+    )  # fmt: skip
+    show_numbers: bool = Field(
+        default=True, title="Show the number",
+        description="Show the score beside the slider. Without it annotators round less to tens.",
+    )  # fmt: skip
+
+    update_law: UpdateLaw = Field(
+        default="easl", title="Update law",
+        description="easl: scores add to a Beta posterior (the paper's proposal). ra: only the order counts, bounded. "
+        "trueskill: only the order counts, unbounded Gaussian.",
+    )  # fmt: skip
+    prior_a: Real = Field(
+        default=1.0, title="Prior, first parameter",
+        description="alpha of the Beta prior (paper: 1), or mu of the Gaussian (0.5).",
+    )  # fmt: skip
+    prior_b: Positive = Field(
+        default=1.0, title="Prior, second parameter",
+        description="beta of the Beta prior (paper: 1), or sigma squared of the Gaussian (1/12).",
+    )  # fmt: skip
+    gamma: Positive = Field(
+        default=0.1, title="Gamma",
+        description="How quickly match quality falls with distance, and the noise of a comparison. Paper: 0.1.",
+    )  # fmt: skip
+    epsilon: Positive = Field(
+        default=0.1, title="Epsilon",
+        description="How close two scores must be for a tie to be expected; used by ra and trueskill. Paper: 0.1.",
+    )  # fmt: skip
+    tie_margin_points: int = Field(
+        default=0, ge=0, le=50, title="Tie margin (points)",
+        description="Two items this close on the 0 to 100 scale count as tied; used by ra and trueskill. "
+        "Default 0: only equal scores.",
+    )  # fmt: skip
+
+    selection: Selection = Field(
+        default="streaming", title="Selection",
+        description="streaming: every HIT is chosen from the newest posteriors. iterations: all HITs of an iteration are "
+        "chosen at once, as in the paper's Algorithm 1.",
+    )  # fmt: skip
+    hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, title="HITs per iteration",
+        description="Only for iterations. Empty: number of items divided by items per HIT, which gives the same number "
+        "of judgments as one round of direct assessment.",
+    )  # fmt: skip
+    leaders_as_companions: bool = Field(
+        default=False, title="Let leaders meet",
+        description="Only for iterations: an item that leads a HIT may also appear in another one. Paper: no.",
+    )  # fmt: skip
+    seed: int = Field(
+        default=2018,
+        ge=0,
+        lt=2**63,
+        title="Seed",
+        description="Start of the random draws of items and their order.",
+    )
+
+    judgments_per_item: int = Field(
+        default=10, ge=1, le=10_000, title="Judgments wanted per item",
+        description="The campaign closes when every item has this many, never one more. Paper: up to 10.",
+    )  # fmt: skip
+    hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None,
+        title="HITs per annotator",
+        description="The most that one person may answer. Empty: no limit.",
+    )
+    repeat_items: bool = Field(
+        default=True, title="Show items again",
+        description="When an annotator has scored every item that is still wanted, show items again; otherwise they are done.",
+    )  # fmt: skip
+    lease_minutes: int = Field(
+        default=30, ge=1, le=10_080, title="Lease (minutes)",
+        description="How long a HIT is held for an annotator before others may get its items.",
+    )  # fmt: skip
+    prolific_completion_code: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = Field(
+        default=None, title="Prolific completion code",
+        description="From the study's page on Prolific; annotators who come from there return with it.",
+    )  # fmt: skip
+
+    @model_validator(mode="before")
+    @classmethod
+    def law_decides_the_default_prior(cls, values: object) -> object:
+        """An update law with another scale brings its own prior unless one is given."""
+        if isinstance(values, dict) and (law := ONLINE.get(values.get("update_law", "easl"))):
+            a, b = law.default_prior
+            return {"prior_a": a, "prior_b": b} | values
+        return values
+
+    @model_validator(mode="after")
+    def prior_fits_the_law(self) -> Self:
+        if not ONLINE[self.update_law].valid_prior(self.prior_a, self.prior_b):
+            raise ValueError(f"this prior is not possible with the update law {self.update_law}")
+        return self

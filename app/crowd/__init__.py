@@ -1,0 +1,1 @@
+"""Where annotators come from: one protocol, one registry (`PLATFORMS`)."""

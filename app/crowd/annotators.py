@@ -1,0 +1,67 @@
+"""Annotators and their assignments: made on the first arrival, found again on every later one."""
+
+import json
+import secrets
+from datetime import datetime
+
+from itsdangerous import BadSignature, SignatureExpired, URLSafeTimedSerializer
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.crowd.platforms import Arrival
+from app.errors import Gone, Invalid
+
+ARRIVE = text("""
+    WITH annotator AS (
+        INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+        VALUES (:campaign, :platform, :worker_id, :pseudonym, :now)
+        ON CONFLICT (campaign_id, platform, worker_id) DO UPDATE SET worker_id = excluded.worker_id
+        RETURNING id
+    )
+    INSERT INTO assignments (annotator_id, external_id, arrival, arrived_at)
+    SELECT id, :assignment_id, CAST(:details AS jsonb), :now FROM annotator
+    ON CONFLICT (annotator_id, external_id) DO UPDATE SET arrival = excluded.arrival
+    RETURNING id
+""")
+
+
+async def arrive(
+    connection: AsyncConnection, campaign_id: int, platform: str, arrival: Arrival, *, now: datetime
+) -> int:
+    """The id of this arrival's assignment; two tabs that arrive at once get the same one (ON CONFLICT decides)."""
+    parameters = {
+        "campaign": campaign_id,
+        "platform": platform,
+        "worker_id": arrival.worker_id,
+        "pseudonym": secrets.token_hex(5),
+        "assignment_id": arrival.assignment_id,
+        "details": json.dumps(arrival.details),
+        "now": now,
+    }
+    return int((await connection.execute(ARRIVE, parameters)).scalar_one())
+
+
+class WorkerTokens:
+    """Signed, expiring tokens that say whose page this is. They travel in the page, so no cookie is needed in a frame."""
+
+    def __init__(self, secret_key: str, *, hours: int) -> None:
+        self._serializer = URLSafeTimedSerializer(secret_key, salt="worker")
+        self._max_age = hours * 3600
+
+    def issue(self, assignment_id: int) -> str:
+        return self._serializer.dumps(assignment_id)
+
+    def read(self, token: str) -> int:
+        """The assignment's id. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
+        try:
+            return int(self._serializer.loads(token, max_age=self._max_age))
+        except SignatureExpired as problem:
+            raise Gone(
+                "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
+                code="token_expired",
+            ) from problem
+        except (BadSignature, ValueError, TypeError) as problem:
+            raise Invalid(
+                "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
+                code="token_invalid",
+            ) from problem

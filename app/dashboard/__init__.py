@@ -1,0 +1,1 @@
+"""Live pictures of a campaign for researchers."""

@@ -1,0 +1,287 @@
+"""The whole schema on one page.
+
+Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
+replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
+and arrays in a row (`hits.items`, `responses.scores`) need no translation.
+"""
+
+from sqlalchemy import (
+    ARRAY,
+    TIMESTAMP,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import UserDefinedType
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+    }
+)
+
+Time = TIMESTAMP(timezone=True)
+
+
+class TransactionId(UserDefinedType[int]):
+    """PostgreSQL's 64-bit transaction id. With `pg_snapshot_xmin` it gives readers a watermark without gaps."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "xid8"
+
+
+# One row: what the installation needs to know of itself and must share between its processes.
+installation = Table(
+    "installation",
+    metadata,
+    Column("single", Boolean, primary_key=True, server_default=text("true")),
+    Column("secret_key", Text, nullable=False),
+    CheckConstraint("single", name="one_row"),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
+    Column("created_at", Time, nullable=False),
+)
+
+# Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.
+logins = Table(
+    "logins",
+    metadata,
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+)
+
+one_time_logins = Table(
+    "one_time_logins",
+    metadata,
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("expires_at", Time, nullable=False),
+    Column("used_at", Time),
+)
+
+login_failures = Table(
+    "login_failures",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("failed_at", Time, nullable=False, index=True),
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("token_hash", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Time, nullable=False),
+    Column("last_used_at", Time),
+)
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("slug", Text, nullable=False, unique=True),  # for researchers: URLs of the dashboard, the API, the CLI
+    Column("link_key", Text, nullable=False, unique=True),  # for annotators: cannot be guessed from the name
+    Column("status", Text, nullable=False, server_default="draft"),
+    # What annotators see
+    Column("name", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("instructions", Text, nullable=False),
+    Column("low_label", Text, nullable=False),
+    Column("middle_label", Text),
+    Column("high_label", Text, nullable=False),
+    Column("items_per_hit", Integer, nullable=False),
+    Column("show_numbers", Boolean, nullable=False),
+    # How answers become posteriors
+    Column("update_law", Text, nullable=False),
+    Column("prior_a", Double, nullable=False),
+    Column("prior_b", Double, nullable=False),
+    Column("gamma", Double, nullable=False),
+    Column("epsilon", Double, nullable=False),
+    Column("tie_margin_points", Integer, nullable=False),
+    # What is asked next
+    Column("selection", Text, nullable=False),
+    Column("hits_per_iteration", Integer),
+    Column("leaders_as_companions", Boolean, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    # How much is asked, and of whom
+    Column("judgments_per_item", Integer, nullable=False),
+    Column("hits_per_annotator", Integer),
+    Column("repeat_items", Boolean, nullable=False),
+    Column("lease_minutes", Integer, nullable=False),
+    Column("prolific_completion_code", Text),
+    # Its life
+    Column("iteration", Integer, nullable=False, server_default="-1"),  # the newest planned one; selection 'iterations'
+    Column("created_at", Time, nullable=False),
+    Column("launched_at", Time),
+    Column("finished_at", Time),
+    CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
+    CheckConstraint("items_per_hit BETWEEN 2 AND 10", name="items_per_hit"),
+    CheckConstraint("judgments_per_item > 0 AND lease_minutes > 0", name="positive"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("fields", JSONB, nullable=False),  # every column of the uploaded row, as it came
+    Column("prior_a", Double),  # NULL: the campaign's prior
+    Column("prior_b", Double),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    UniqueConstraint("campaign_id", "external_id"),
+)
+
+posteriors = Table(
+    "posteriors",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column(
+        "a", Double, nullable=False
+    ),  # (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, as the update law says
+    Column("b", Double, nullable=False),
+    Column("score", Double, nullable=False),  # mode or mean: follows from a and b; stored so that SQL can sort
+    Column("variance", Double, nullable=False),
+    Column("judgments", Integer, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    ForeignKeyConstraint(["campaign_id", "number"], ["items.campaign_id", "items.number"], ondelete="CASCADE"),
+    postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
+)
+
+annotators = Table(
+    "annotators",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("worker_id", Text, nullable=False),  # the platform's id of the person: for payment, never in an export
+    Column("pseudonym", Text, nullable=False),
+    Column("created_at", Time, nullable=False),
+    UniqueConstraint("campaign_id", "platform", "worker_id"),
+    UniqueConstraint("campaign_id", "pseudonym"),
+)
+
+# One arrival of an annotator: an MTurk assignment, a Prolific submission, a visit by link. A platform can give an
+# assignment id to a second worker after a return, so the key is the pair.
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("annotator_id", BigInteger, ForeignKey("annotators.id", ondelete="CASCADE"), nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("arrival", JSONB, nullable=False),  # the platform's other parameters, kept for its completion
+    Column("arrived_at", Time, nullable=False),
+    Column("completed_at", Time),
+    UniqueConstraint("annotator_id", "external_id"),
+)
+
+planned_hits = Table(
+    "planned_hits",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("iteration", Integer, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("leader", Integer, nullable=False),
+    Column("items", ARRAY(Integer), nullable=False),
+    PrimaryKeyConstraint("campaign_id", "iteration", "ordinal"),
+)
+
+# A HIT is leased until `expires_at`; an expired lease simply matches no query any more. `items` holds item numbers in
+# presentation order; an array cannot have a foreign key, but items are never deleted once a campaign was launched.
+hits = Table(
+    "hits",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("annotator_id", BigInteger, ForeignKey("annotators.id", ondelete="CASCADE"), nullable=False),
+    Column(
+        "assignment_id",
+        BigInteger,
+        ForeignKey("assignments.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("leader", Integer, nullable=False),
+    Column("items", ARRAY(Integer), nullable=False),
+    Column("iteration", Integer),
+    Column("ordinal", Integer),
+    Column("issued_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    Column("closed_at", Time),  # answered (a response exists) or given up for a newer one
+    Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
+    # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
+    Index("hits_one_open_idx", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
+    Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
+    Index(
+        "hits_planned_idx",
+        "campaign_id",
+        "iteration",
+        "ordinal",
+        postgresql_where=text("iteration IS NOT NULL"),
+    ),
+    Index("hits_annotator_id_idx", "annotator_id"),
+)
+
+responses = Table(
+    "responses",
+    metadata,
+    # Taken after the posterior rows are locked: of two responses that share an item, the lower was applied first.
+    Column("seq", BigInteger, Identity(always=True), primary_key=True),
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("hit_id", BigInteger, ForeignKey("hits.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column(
+        "annotator_id",
+        BigInteger,
+        ForeignKey("annotators.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import
+    Column("items", ARRAY(Integer), nullable=False),  # as presented; with the scores all that a replay needs
+    Column("scores", ARRAY(Double), nullable=False),  # 0 to 100, one per item of the HIT, in its order
+    # How the answer came about, per item; NULL where the page could not know
+    Column("first_touch_ms", ARRAY(Integer)),
+    Column("changes", ARRAY(Integer)),
+    Column("input_kinds", ARRAY(Text)),
+    Column("viewport", Text),
+    Column("received_at", Time, nullable=False),
+    Column("transaction_id", TransactionId, nullable=False, server_default=func.pg_current_xact_id()),
+    Index("responses_campaign_id_seq_idx", "campaign_id", "seq"),
+    Index("responses_campaign_id_transaction_id_idx", "campaign_id", "transaction_id"),
+)

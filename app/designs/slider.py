@@ -1,0 +1,107 @@
+"""The slider design: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.errors import Invalid
+
+POINTS = 100.0
+INPUT_KINDS = ("mouse", "touch", "pen", "keyboard", "strip", "button", "number")
+LONGEST_TIME_MS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Touch:
+    """How one score came about: first touch after the HIT was shown, number of changes, last kind of input."""
+
+    first_touch_ms: int | None = None
+    changes: int | None = None
+    input_kind: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an annotator sends for one HIT: a score in 0..100 and a touch for each item number."""
+
+    scores: Mapping[int, float]
+    touches: Mapping[int, Touch] = field(default_factory=dict)
+    viewport: str | None = None
+    source: str = "api"
+
+
+def ordered_scores(answer: Answer, items: Sequence[int]) -> list[float]:
+    """The scores in the order of `items`, each in 0..100.
+
+    Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`.
+    """
+    missing = [position for position, item in enumerate(items, start=1) if item not in answer.scores]
+    if missing:
+        names = ", ".join(str(position) for position in missing)
+        raise Invalid(
+            f"Not all items have a score yet: {names} of {len(items)}. What you entered is kept.",
+            code="scores_missing",
+            missing=missing,
+        )
+    if len(answer.scores) != len(items):
+        raise Invalid("The answer scores items that are not in this HIT. Nothing was stored.", code="scores_unknown")
+    scores = [float(answer.scores[item]) for item in items]
+    for position, score in enumerate(scores, start=1):
+        if not (math.isfinite(score) and 0 <= score <= POINTS):
+            raise Invalid(
+                f"The score of item {position} must be between 0 and 100. What you entered is kept.",
+                code="score_out_of_range",
+                position=position,
+            )
+    return scores
+
+
+def ranks(scores: Sequence[float]) -> list[int]:
+    """Competition ranks, best first: the highest score is 1, equal scores share a rank, the next one is skipped."""
+    return [1 + sum(other > score for other in scores) for score in scores]
+
+
+def read_form(form: Mapping[str, str], *, source: str) -> Answer:
+    """An answer from the fields `score-NUMBER`, `first_touch_ms-NUMBER`, `changes-NUMBER`, `input_kind-NUMBER`.
+
+    Empty scores count as not given. Raises `Invalid` (`score_not_a_number`, `scores_unknown`). Telemetry that does not
+    parse is dropped: a broken clock must not cost anyone an answer.
+    """
+    scores: dict[int, float] = {}
+    touches: dict[int, Touch] = {}
+    fields = [name for name in form if name.startswith("score-")]
+    for position, name in enumerate(fields, start=1):
+        item = whole_number(name.removeprefix("score-"))
+        if item is None:
+            raise Invalid(
+                "The answer scores items that are not in this HIT. Nothing was stored.", code="scores_unknown"
+            )
+        if raw := form[name].strip():
+            scores[item] = number(raw, position)
+        kind = form.get(f"input_kind-{item}")
+        touches[item] = Touch(
+            first_touch_ms=whole_number(form.get(f"first_touch_ms-{item}")),
+            changes=whole_number(form.get(f"changes-{item}")),
+            input_kind=kind if kind in INPUT_KINDS else None,
+        )
+    return Answer(scores, touches, form.get("viewport", "")[:40] or None, source)
+
+
+def number(raw: str, position: int) -> float:
+    try:
+        return float(raw)
+    except ValueError as problem:
+        raise Invalid(
+            f"The score of item {position} is not a number. What you entered is kept.",
+            code="score_not_a_number",
+            position=position,
+        ) from problem
+
+
+def whole_number(raw: str | None, *, most: int = LONGEST_TIME_MS) -> int | None:
+    """A non-negative integer up to `most`, or None."""
+    try:
+        number = int(raw or "")
+    except ValueError:
+        return None
+    return number if 0 <= number <= most else None

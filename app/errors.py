@@ -1,0 +1,71 @@
+"""Every refusal Easel expects, with the HTTP status and the stable code a program can rely on.
+
+A refusal says what happened, what is safe and what to do. The code never changes once released;
+the message may. `details` carries what the message names (a line number, a field) for programs.
+"""
+
+from typing import Any
+
+
+class Refusal(Exception):
+    """A request that is understood and refused; `web` turns it into a page or JSON, the CLI into one line."""
+
+    status = 400
+    code = "refused"
+
+    def __init__(self, message: str, *, code: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        if code is not None:
+            self.code = code
+
+
+class Invalid(Refusal):
+    """The input cannot be read as what it should be. Name the field or the line in the message."""
+
+    status = 422
+    code = "invalid"
+
+
+class NotFound(Refusal):
+    status = 404
+    code = "not_found"
+
+
+class Conflict(Refusal):
+    """The request made sense, but not in the state things are in now."""
+
+    status = 409
+    code = "conflict"
+
+
+class Gone(Refusal):
+    """What was asked for existed and is over: an expired lease that was given to someone else, an old token."""
+
+    status = 410
+    code = "gone"
+
+
+class Unauthenticated(Refusal):
+    status = 401
+    code = "login_required"
+
+
+class Forbidden(Refusal):
+    status = 403
+    code = "forbidden"
+
+
+class TooLarge(Refusal):
+    status = 413
+    code = "too_large"
+
+
+class TooManyAttempts(Refusal):
+    status = 429
+    code = "too_many_attempts"
+
+
+class StartupProblem(Exception):
+    """Something on this machine keeps the server from starting; the message is one clear line."""

@@ -1,0 +1,70 @@
+"""The application: database, routers, error pages, static files; nothing else."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app import web
+from app.crowd.annotators import WorkerTokens
+from app.crowd.platforms import MTURK_ORIGINS, Destinations
+from app.database.session import create_engine
+from app.serving import routes as serving
+from app.serving.newest import Newest
+from app.settings import Settings, read_settings
+
+MTURK_FRAMES = ("https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com")
+
+
+async def secret_key(database: AsyncEngine, settings: Settings) -> str:
+    """The operator's key, else one made at the first start and shared by all processes through the database."""
+    if settings.secret_key is not None:
+        return settings.secret_key.get_secret_value()
+    async with database.begin() as connection:
+        await connection.execute(
+            text("INSERT INTO installation (secret_key) VALUES (:key) ON CONFLICT DO NOTHING"),
+            {"key": secrets.token_hex(32)},
+        )
+        return str((await connection.execute(text("SELECT secret_key FROM installation"))).scalar_one())
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Easel on the database that the settings name."""
+    settings = settings or read_settings()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.worker_tokens = WorkerTokens(
+            await secret_key(app.state.database, settings), hours=settings.worker_token_hours
+        )
+        yield
+        await app.state.database.dispose()
+
+    app = FastAPI(title="Easel", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
+    app.state.settings = settings
+    app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size)
+    app.state.newest = Newest()
+    app.state.destinations = Destinations(settings.mturk_submit_origins)
+    app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
+    app.include_router(serving.router)
+    app.add_api_route("/health", health, include_in_schema=False)
+    web.install(app)
+    app.add_middleware(
+        web.SecurityHeaders,
+        form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),
+        frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
+    )
+    return app
+
+
+async def health(database: web.Database) -> JSONResponse:
+    """200 when the database answers."""
+    async with database.connect() as connection:
+        await connection.execute(text("SELECT 1"))
+    return JSONResponse({"status": "ok"})

@@ -1,0 +1,253 @@
+"""Which HIT an annotator holds: the one they have, the one they had, or a new one.
+
+A HIT is a lease on its items. The races, and who decides them:
+- two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
+- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are locked
+  in number order, then the open leases are counted in a second statement, whose snapshot is newer than the locks;
+- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.crowd.platforms import PLATFORMS
+from app.errors import NotFound
+from app.serving.newest import Newest
+from app.serving.proposals import Proposal, propose
+
+PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A HIT as an annotator sees it: item numbers and texts in presentation order, and what was entered before."""
+
+    id: int
+    items: list[int]
+    texts: list[str]
+    draft: dict[str, Any]
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where an assignment stands: a HIT to answer, or the reason why there is none.
+
+    Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
+    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left).
+    """
+
+    assignment: Row[Any]
+    hit: Hit | None = None
+    reason: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether this annotator can return to where they came from."""
+        return self.reason in ("all_done", "limit", "assignment_done", "seen_all")
+
+
+STANDING = text("""
+    SELECT c.*, s.id AS assignment_id, s.arrival, s.completed_at, a.id AS annotator_id, a.platform, a.pseudonym,
+           (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
+           (SELECT count(*) FROM hits h JOIN responses r ON r.hit_id = h.id WHERE h.assignment_id = s.id) AS answered_here,
+           h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.leader AS hit_leader,
+           h.iteration AS hit_iteration, h.ordinal AS hit_ordinal
+    FROM assignments s
+    JOIN annotators a ON a.id = s.annotator_id
+    JOIN campaigns c ON c.id = a.campaign_id
+    LEFT JOIN hits h ON h.assignment_id = s.id AND h.closed_at IS NULL
+    WHERE s.id = :assignment
+""")
+
+TEXTS = text("""
+    SELECT array_agg(i.shown ORDER BY shown.place)
+    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
+    JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
+""")
+
+LOCK_POSTERIORS = text("""
+    SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
+    ORDER BY number FOR NO KEY UPDATE
+""")
+
+# Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold.
+STILL_WANTED = """
+    NOT EXISTS (
+        SELECT 1 FROM posteriors p WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
+        AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL
+                           AND h.expires_at > :now AND p.number = ANY(h.items) AND h.id <> :hit) >= :wanted
+    )"""
+
+# No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
+PLAN_IS_FREE = """
+    NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
+        AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
+        AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))
+    )"""
+
+LEASE = text(f"""
+    INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
+    SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
+           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now, CAST(:expires_at AS timestamptz)
+    WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
+      AND (:shared_leader OR NOT EXISTS (
+          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
+          AND h.leader = CAST(:leader AS int)))
+    ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
+    RETURNING id
+""")  # noqa: S608  (made of constants of this module)
+
+RENEW = text(f"""
+    UPDATE hits SET expires_at = CAST(:expires_at AS timestamptz)
+    WHERE id = :hit AND closed_at IS NULL AND {STILL_WANTED} AND {PLAN_IS_FREE}
+    RETURNING id
+""")  # noqa: S608  (made of constants of this module)
+
+GIVE_UP = text("UPDATE hits SET closed_at = :now WHERE id = :hit AND closed_at IS NULL AND expires_at <= :now")
+
+COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignment AND completed_at IS NULL")
+
+WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
+
+FINISH = text("""
+    UPDATE campaigns SET status = 'finished', finished_at = :now WHERE id = :campaign AND status IN ('running', 'paused')
+    AND NOT EXISTS (SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
+""")
+
+SAVE_DRAFT = text("""
+    UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
+""")
+
+
+async def standing(connection: AsyncConnection, assignment_id: int) -> Row[Any]:
+    """The assignment with its annotator, campaign and unclosed HIT. Raises `NotFound` (`assignment_not_found`)."""
+    row = (await connection.execute(STANDING, {"assignment": assignment_id})).one_or_none()
+    if row is None:
+        raise NotFound("This task no longer exists.", code="assignment_not_found")
+    return row
+
+
+async def next_hit(database: AsyncEngine, newest: Newest, assignment_id: int, *, now: datetime) -> Work:
+    """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
+    for _ in range(PATIENCE):
+        async with database.begin() as connection:
+            work = await hold_or_lease(connection, newest, assignment_id, now=now)
+        if work is not None:
+            return work
+    async with database.begin() as connection:
+        return Work(await standing(connection, assignment_id), reason="wait")
+
+
+async def hold_or_lease(
+    connection: AsyncConnection, newest: Newest, assignment_id: int, *, now: datetime
+) -> Work | None:
+    """One try of `next_hit`; None when another request was faster, so the transaction must start afresh."""
+    here = await standing(connection, assignment_id)
+    if here.hit_id is not None and here.expires_at > now:
+        return await held(connection, here, here.expires_at)
+    if reason := closed_because(here):
+        return await without_hit(connection, here, reason, now=now)
+    if here.hit_id is not None:
+        if await renewed(connection, here, now=now):
+            return await held(connection, here, lease_end(here, now))
+        await connection.execute(GIVE_UP, {"hit": here.hit_id, "now": now})
+    seen, proposal = await propose(connection, here, newest, now=now)
+    if proposal is None:
+        return await without_hit(connection, here, await why_none(connection, here, seen, now=now), now=now)
+    return await leased(connection, here, proposal, now=now)
+
+
+def closed_because(here: Row[Any]) -> str | None:
+    """The reason why this assignment gets no HIT whatever is left to ask, or None."""
+    per_assignment = PLATFORMS[here.platform].hits_per_assignment
+    if per_assignment is not None and here.answered_here >= per_assignment:
+        return "assignment_done"
+    if here.hits_per_annotator is not None and here.hits_answered >= here.hits_per_annotator:
+        return "limit"
+    return {"draft": "not_open", "paused": "paused", "finished": "all_done"}.get(here.status)
+
+
+def lease_end(campaign: Row[Any], now: datetime) -> datetime:
+    return now + timedelta(minutes=campaign.lease_minutes)
+
+
+async def held(connection: AsyncConnection, here: Row[Any], expires_at: datetime) -> Work:
+    """The HIT that this assignment has already, with what was entered so far."""
+    texts = await texts_of(connection, here.id, here.hit_items)
+    return Work(here, Hit(here.hit_id, here.hit_items, texts, here.draft or {}, expires_at))
+
+
+async def texts_of(connection: AsyncConnection, campaign_id: int, items: list[int]) -> list[str]:
+    result = await connection.execute(TEXTS, {"campaign": campaign_id, "items": items})
+    return list(result.scalar_one())
+
+
+async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
+    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile."""
+    parameters = {
+        "campaign": here.id,
+        "hit": here.hit_id,
+        "items": here.hit_items,
+        "iteration": here.hit_iteration,
+        "ordinal": here.hit_ordinal,
+        "wanted": here.judgments_per_item,
+        "now": now,
+        "expires_at": lease_end(here, now),
+    }
+    await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
+    return (await connection.execute(RENEW, parameters)).first() is not None
+
+
+async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal, *, now: datetime) -> Work | None:
+    """A new HIT of the proposed items, or None when another request took some of them first."""
+    expires_at = lease_end(here, now)
+    parameters = {
+        "campaign": here.id,
+        "annotator": here.annotator_id,
+        "assignment": here.assignment_id,
+        "leader": proposal.leader,
+        "items": proposal.items,
+        "iteration": proposal.iteration,
+        "ordinal": proposal.ordinal,
+        "shared_leader": proposal.shared_leader,
+        "hit": 0,
+        "wanted": here.judgments_per_item,
+        "now": now,
+        "expires_at": expires_at,
+    }
+    await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": proposal.items})
+    hit_id = (await connection.execute(LEASE, parameters)).scalar_one_or_none()
+    if hit_id is None:
+        return None
+    texts = await texts_of(connection, here.id, proposal.items)
+    return Work(here, Hit(hit_id, proposal.items, texts, {}, expires_at))
+
+
+async def without_hit(connection: AsyncConnection, here: Row[Any], reason: str, *, now: datetime) -> Work:
+    work = Work(here, reason=reason)
+    if work.finished and here.answered_here:
+        await connection.execute(COMPLETE, {"assignment": here.assignment_id, "now": now})
+    return work
+
+
+async def why_none(connection: AsyncConnection, here: Row[Any], seen: set[int], *, now: datetime) -> str:
+    """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
+    parameters = {"campaign": here.id, "wanted": here.judgments_per_item}
+    wanted = set(await connection.scalars(WANTED, parameters))
+    if not wanted:
+        await connection.execute(FINISH, {"campaign": here.id, "now": now})
+        return "all_done"
+    return "seen_all" if not here.repeat_items and wanted <= seen else "wait"
+
+
+async def save_draft(connection: AsyncConnection, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
+    """Keep what was entered so far; False when the HIT is not this assignment's or is closed."""
+    parameters = {"hit": hit_id, "assignment": assignment_id, "draft": json.dumps(draft)}
+    return (await connection.execute(SAVE_DRAFT, parameters)).rowcount == 1

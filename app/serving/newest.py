@@ -1,0 +1,89 @@
+"""Each process's copy of a campaign's posteriors, brought up to date from the database before it is used.
+
+The copy decides what to ask and what a dashboard draws, nothing else: it may be stale, never wrong. Other processes'
+answers are found by PostgreSQL's transaction ids: every response keeps the id of the transaction that wrote it, and
+all transactions below a snapshot's xmin are finished, so reading from the last xmin on misses nothing.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.serving.selection import SelectionIndex
+
+# After a dump and restore, transaction ids start again below the stored ones; so a response also counts as read when its
+# number lies this far below the newest one at loading time, more than can have been under way then.
+IN_FLIGHT_AT_MOST = 1000
+
+LOAD = text("""
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+           coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0),
+           array_agg(score ORDER BY number), array_agg(variance ORDER BY number), array_agg(judgments ORDER BY number)
+    FROM posteriors WHERE campaign_id = :campaign
+""")
+
+CHANGES = text("""
+    WITH changed AS (
+        SELECT DISTINCT unnest(items) AS number FROM responses
+        WHERE campaign_id = :campaign AND transaction_id >= CAST(CAST(:watermark AS text) AS xid8) AND seq > :settled
+    )
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+           array_agg(number), array_agg(score), array_agg(variance), array_agg(judgments)
+    FROM posteriors JOIN changed USING (number) WHERE campaign_id = :campaign
+""")
+
+
+@dataclass
+class Copy:
+    """One campaign's posteriors in this process, and up to which transaction they were read."""
+
+    index: SelectionIndex
+    rng: np.random.Generator
+    watermark: int
+    settled: int
+
+
+@dataclass
+class Newest:
+    """The copies of this process, one per campaign, loaded at first use."""
+
+    copies: dict[int, Copy] = field(default_factory=dict)
+    loading: dict[int, asyncio.Lock] = field(default_factory=dict)
+
+    async def posteriors(self, connection: AsyncConnection, campaign: Row[Any]) -> Copy:
+        """The campaign's copy as of now. `campaign` has been launched."""
+        copy = self.copies.get(campaign.id)
+        if copy is None:
+            async with self.loading.setdefault(campaign.id, asyncio.Lock()):
+                copy = self.copies.get(campaign.id) or await load(connection, campaign)
+                self.copies[campaign.id] = copy
+        row = (
+            await connection.execute(
+                CHANGES, {"campaign": campaign.id, "watermark": str(copy.watermark), "settled": copy.settled}
+            )
+        ).one()
+        watermark, numbers, scores, variances, judgments = row
+        if numbers:
+            copy.index.update(numbers, scores, variances, judgments)
+        # Two requests may cross here. The one with the older snapshot then also sets the older watermark, so what it
+        # overwrote is read again next time.
+        copy.watermark = watermark
+        return copy
+
+
+async def load(connection: AsyncConnection, campaign: Row[Any]) -> Copy:
+    """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
+    watermark, newest, scores, variances, judgments = (await connection.execute(LOAD, {"campaign": campaign.id})).one()
+    index = await asyncio.to_thread(
+        SelectionIndex,
+        np.array(scores, float),
+        np.array(variances, float),
+        np.array(judgments, int),
+        wanted=campaign.judgments_per_item,
+        gamma=campaign.gamma,
+    )
+    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark, newest - IN_FLIGHT_AT_MOST)

@@ -1,0 +1,156 @@
+"""What to ask next: a draw from the newest posteriors (`streaming`), or a place in the iteration's plan (`iterations`)."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.serving.newest import Copy, Newest
+from app.serving.selection import Draw, first_iteration, later_iteration
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Items for one HIT; whether they are still free is for the lease to find out."""
+
+    leader: int
+    items: list[int]
+    iteration: int | None = None
+    ordinal: int | None = None
+    shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
+
+
+SURROUNDINGS = text("""
+    SELECT (SELECT array_agg(DISTINCT item) FROM responses, unnest(items) AS item WHERE annotator_id = :annotator),
+           (SELECT array_agg(item) FROM hits, unnest(items) AS item
+            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now),
+           (SELECT array_agg(leader) FROM hits
+            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now)
+""")
+
+# A place in the plan is free when no open lease and no answer has it; items that reached the wanted number through late
+# answers are dropped from it.
+FREE_PLACE = text("""
+    SELECT p.ordinal, p.leader,
+           ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
+                 JOIN posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
+                 WHERE q.judgments < :wanted ORDER BY place) AS items,
+           ARRAY(SELECT i FROM unnest(p.items) AS i WHERE i = ANY(CAST(:seen AS int[]))) AS seen
+    FROM planned_hits p
+    WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
+        AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id)))
+    ORDER BY cardinality(ARRAY(SELECT i FROM unnest(p.items) AS i WHERE i = ANY(CAST(:seen AS int[])))), p.ordinal
+""")
+
+OPEN_PLACES = text("""
+    SELECT count(*) FROM hits
+    WHERE campaign_id = :campaign AND iteration = :iteration AND closed_at IS NULL AND expires_at > :now
+""")
+
+LOCK_CAMPAIGN = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
+
+STORE_PLAN = text("""
+    INSERT INTO planned_hits (campaign_id, iteration, ordinal, leader, items)
+    SELECT :campaign, :iteration, place, (plan ->> 'leader')::int,
+           ARRAY(SELECT jsonb_array_elements_text(plan -> 'items')::int)
+    FROM jsonb_array_elements(CAST(:plans AS jsonb)) WITH ORDINALITY AS planned (plan, place)
+""")
+
+NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
+
+
+async def propose(
+    connection: AsyncConnection, here: Row[Any], newest: Newest, *, now: datetime
+) -> tuple[set[int], Proposal | None]:
+    """The items this annotator has scored, and what to ask them next (None: nothing right now)."""
+    parameters = {"annotator": here.annotator_id, "campaign": here.id, "now": now}
+    seen, held, leading = (await connection.execute(SURROUNDINGS, parameters)).one()
+    seen = set(seen or ())
+    copy = await newest.posteriors(connection, here)
+    if here.selection == "iterations":
+        return seen, await place_in_plan(connection, here, seen, copy, now=now)
+    return seen, stream(here, copy, seen, Counter(held or ()), set(leading or ()))
+
+
+def stream(here: Row[Any], copy: Copy, seen: set[int], held: Counter[int], leading: set[int]) -> Proposal | None:
+    """One draw of Algorithm 1's rule on the newest posteriors."""
+    draw = copy.index.draw(
+        here.items_per_hit, seen=seen, held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+    )
+    if draw is None:
+        return None
+    return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
+
+
+async def place_in_plan(
+    connection: AsyncConnection, here: Row[Any], seen: set[int], copy: Copy, *, now: datetime
+) -> Proposal | None:
+    """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
+    iteration = here.iteration
+    if iteration >= 0:
+        proposal, finished = await free_place(connection, here, iteration, seen, now=now)
+        if proposal is not None or not finished:
+            return proposal
+    current = (await connection.execute(LOCK_CAMPAIGN, {"campaign": here.id})).scalar_one()
+    if current == iteration:
+        current += 1
+        if not await plan(connection, here, copy, current):
+            return None
+    proposal, _ = await free_place(connection, here, current, seen, now=now)
+    return proposal
+
+
+async def free_place(
+    connection: AsyncConnection, here: Row[Any], iteration: int, seen: set[int], *, now: datetime
+) -> tuple[Proposal | None, bool]:
+    """The free place with the fewest items this annotator has scored, and whether the iteration is answered in full."""
+    parameters = {
+        "campaign": here.id,
+        "iteration": iteration,
+        "wanted": here.judgments_per_item,
+        "seen": sorted(seen),
+        "now": now,
+    }
+    places = [place for place in await connection.execute(FREE_PLACE, parameters) if place.items]
+    for place in places:
+        if here.repeat_items or not place.seen:
+            leader = place.leader if place.leader in place.items else place.items[0]
+            return Proposal(leader, place.items, iteration, place.ordinal, shared_leader=True), False
+    open_places = (await connection.execute(OPEN_PLACES, parameters)).scalar_one()
+    return None, not places and open_places == 0
+
+
+async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteration: int) -> bool:
+    """Draw and store all HITs of an iteration; False when nothing is wanted any more. The campaign's row is locked."""
+    plans = planned(here, copy, iteration)
+    if not plans:
+        return False
+    document = json.dumps([{"leader": draw.leader, "items": draw.items} for draw in plans])
+    await connection.execute(STORE_PLAN, {"campaign": here.id, "iteration": iteration, "plans": document})
+    await connection.execute(NEXT_ITERATION, {"campaign": here.id, "iteration": iteration})
+    return True
+
+
+def planned(here: Row[Any], copy: Copy, iteration: int) -> list[Draw]:
+    """Algorithm 1's HITs for one iteration; the seed and the iteration decide every random choice."""
+    rng = np.random.default_rng([here.seed, iteration])
+    index = copy.index
+    if iteration == 0:
+        return first_iteration(index.judgments, wanted=here.judgments_per_item, n=here.items_per_hit, rng=rng)
+    return later_iteration(
+        index.score,
+        index.variance,
+        index.judgments,
+        wanted=here.judgments_per_item,
+        n=here.items_per_hit,
+        hits=here.hits_per_iteration,
+        gamma=here.gamma,
+        leaders_as_companions=here.leaders_as_companions,
+        rng=rng,
+    )

@@ -1,0 +1,154 @@
+"""The annotator's address: `/link/KEY`, `/prolific/KEY`, `/mturk/KEY`.
+
+GET shows the HIT (or why there is none), POST takes an answer and shows the next one, PUT keeps a draft. One address per
+campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import BaseModel
+
+from app.crowd.annotators import WorkerTokens, arrive
+from app.crowd.platforms import PLATFORMS, Arrival, Platform
+from app.designs import slider
+from app.errors import Gone, Invalid, NotFound, Refusal
+from app.serving import leases, submission
+from app.serving.entrance import campaign_by_link, sample
+from app.web import Database, Now, page, sanitised
+
+router = APIRouter(include_in_schema=False)
+
+LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches need far less
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page says besides the work: the receipt of an answer, or why it was refused and what was entered."""
+
+    receipt: submission.Receipt | None = None
+    notice: Refusal | None = None
+    form: Mapping[str, str] = field(default_factory=dict)
+
+
+class Draft(BaseModel):
+    """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
+
+    token: str
+    hit: int
+    entries: dict[str, dict[str, float | str | None]]
+
+
+def whole_id(raw: str | None) -> int:
+    """The HIT a form answers. Raises `Invalid` (`hit_missing`)."""
+    hit_id = slider.whole_number(raw, most=2**63 - 1)
+    if hit_id is None:
+        raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
+    return hit_id
+
+
+def platform_named(name: str) -> Platform:
+    if name not in PLATFORMS:
+        raise NotFound("There is no such page.", code="not_found")
+    return PLATFORMS[name]
+
+
+def tokens(request: Request) -> WorkerTokens:
+    worker_tokens: WorkerTokens = request.app.state.worker_tokens
+    return worker_tokens
+
+
+def fetched(request: Request) -> bool:
+    """Whether our script asks, which swaps the part of the page that changes; else a browser shows a whole page."""
+    return request.headers.get("x-easel") == "fetch"
+
+
+@router.get("/{platform_name}/{link_key}")
+async def show(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> HTMLResponse:
+    """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
+    platform = platform_named(platform_name)
+    parameters = dict(reversed(request.query_params.multi_items()))  # of a parameter given twice the first counts
+    if token := parameters.get("t"):
+        assignment_id = tokens(request).read(token)
+        return await show_work(request, database, assignment_id, Shown(), now=now)
+    arrival = platform.read(parameters, request.app.state.destinations)
+    async with database.begin() as connection:
+        campaign = await campaign_by_link(connection, link_key)
+        if arrival is None:
+            texts = await sample(connection, campaign)
+            context = {"campaign": campaign, "platform": platform, "texts": texts}
+            return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
+        assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now)
+    return await show_work(request, database, assignment_id, Shown(), now=now)
+
+
+@router.post("/{platform_name}/{link_key}")
+async def post(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> Response:
+    """A visitor by link starts, or an annotator answers; the reply shows the next HIT."""
+    platform = platform_named(platform_name)
+    form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    if platform.name == "link" and "token" not in form:
+        return await start(request, link_key, database, now=now)
+    assignment_id = tokens(request).read(form.get("token", ""))
+    try:
+        shown = Shown(receipt=await answer(request, database, assignment_id, form, now=now))
+    except Gone as refusal:
+        shown = Shown(notice=refusal)
+    except Invalid as refusal:
+        if fetched(request):
+            raise
+        shown = Shown(notice=refusal, form=form)
+    return await show_work(request, database, assignment_id, shown, now=now)
+
+
+async def start(request: Request, link_key: str, database: Database, *, now: datetime) -> Response:
+    """Make a visitor by link an annotator, whose personal address then survives a reload and a bookmark."""
+    async with database.begin() as connection:
+        campaign = await campaign_by_link(connection, link_key)
+        someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
+        assignment_id = await arrive(connection, campaign.id, "link", someone, now=now)
+    return RedirectResponse(f"/link/{link_key}?t={tokens(request).issue(assignment_id)}", status_code=303)
+
+
+async def answer(
+    request: Request, database: Database, assignment_id: int, form: Mapping[str, str], *, now: datetime
+) -> submission.Receipt:
+    """Store what the form holds; committed when this returns."""
+    answered = slider.read_form(form, source="page" if fetched(request) else "form")
+    async with database.begin() as connection:
+        return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
+
+
+@router.put("/{platform_name}/{link_key}", status_code=204)
+async def keep_draft(request: Request, platform_name: str, database: Database, draft: Annotated[Draft, Body()]) -> None:
+    """Keep what was entered so far, so that a reload shows it again."""
+    platform_named(platform_name)
+    assignment_id = tokens(request).read(draft.token)
+    if len(str(draft.entries)) > LARGEST_DRAFT:
+        raise Invalid("This draft is too large to keep.", code="draft_too_large")
+    async with database.begin() as connection:
+        await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
+
+
+async def show_work(
+    request: Request, database: Database, assignment_id: int, shown: Shown, *, now: datetime
+) -> HTMLResponse:
+    """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
+    work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
+    here = work.assignment
+    platform = PLATFORMS[here.platform]
+    context = {
+        "work": work,
+        "campaign": here,
+        "platform": platform,
+        "token": tokens(request).issue(assignment_id),
+        "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
+        "instructions": sanitised(here.instructions),
+        "shown": shown,
+    }
+    return page(request, "_work.html" if fetched(request) else "work.html", context)

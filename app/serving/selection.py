@@ -1,0 +1,175 @@
+"""What to ask next: Algorithm 1 of Sakaguchi & Van Durme 2018, one HIT at a time or an iteration at once.
+
+The item one knows least about (highest variance) leads a HIT; its companions are drawn without replacement
+with probability proportional to their match quality with it. Pure: arrays and small sets in, item numbers
+out. Nothing here is an approximation; `companions` says how a draw is exact and yet costs the same at every
+number of items.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.law import Array
+from app.serving.companions import Companions
+from app.serving.leaders import Leaders
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown."""
+
+    leader: int
+    items: list[int]
+
+
+class SelectionIndex:
+    """One campaign's newest scores, variances and judgment counts, arranged so that a draw is exact and costs
+    the same at every number of items.
+
+    Items that have all judgments they want are kept in the arrays alone, so a campaign that nears its end is
+    fast. The index may lag behind the database: it decides what to ask, nothing else.
+    """
+
+    def __init__(
+        self,
+        score: npt.ArrayLike,
+        variance: npt.ArrayLike,
+        judgments: npt.ArrayLike,
+        *,
+        wanted: int,
+        gamma: float,
+    ) -> None:
+        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`."""
+        self.score: Array = np.array(score, dtype=np.float64)
+        self.variance: Array = np.array(variance, dtype=np.float64)
+        self.judgments: Counts = np.array(judgments, dtype=np.int64)
+        self._wanted = wanted
+        open_items = np.flatnonzero(self.judgments < wanted)
+        self._leaders = Leaders(open_items, self.variance)
+        self._companions = Companions(open_items, self.score, self.variance, gamma)
+
+    def update(
+        self,
+        numbers: Collection[int],
+        score: Collection[float],
+        variance: Collection[float],
+        judgments: Collection[int],
+    ) -> None:
+        """Take over new values of a few items: four sequences of one length. Microseconds per item."""
+        for item, s, v, taken in zip(numbers, score, variance, judgments, strict=True):
+            self._change(int(item), s, v, taken)
+
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        held: Mapping[int, int],
+        leading: set[int],
+        allow_seen: bool,
+        rng: np.random.Generator,
+    ) -> Draw | None:
+        """The next HIT of n >= 1 items for one annotator; a shorter one if fewer can be asked, None if none
+        can.
+
+        seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
+        held: how many open leases an item has now; with its judgments they never exceed the number wanted.
+        leading: items that lead an open HIT; they lead another only if all candidates do.
+        """
+        full = {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
+        chosen: list[int] = []
+        for barred in (full.union(seen), full) if allow_seen else (full.union(seen),):
+            if not chosen:
+                chosen = self._leader(barred, leading, rng)
+            if 0 < len(chosen) < n:
+                chosen += self._companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
+        return _in_random_order(chosen, rng) if chosen else None
+
+    def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
+        """The leader alone, or nobody."""
+        leader = self._leaders.draw(barred | leading, rng)
+        if leader is None and leading:
+            leader = self._leaders.draw(barred, rng)
+        return [] if leader is None else [leader]
+
+    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
+        if self.judgments.item(item) < self._wanted:
+            self._leaders.remove(item, self.variance.item(item))
+            self._companions.remove(item)
+        self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
+        if judgments < self._wanted:
+            self._leaders.add(item, self.variance.item(item))
+            self._companions.add(item)
+
+
+def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:
+    """Cover every item that still wants judgments once: a random partition into HITs of n.
+
+    A short last HIT is filled with random others that want one judgment more than this iteration gives them;
+    without such it stays short. Judgments: (N,).
+    """
+    room = wanted - np.asarray(judgments, dtype=np.int64)
+    order = rng.permutation(np.flatnonzero(room > 0))
+    hits = [order[start : start + n].tolist() for start in range(0, len(order), n)]
+    if hits:
+        before = order[: -len(hits[-1])]
+        spare = rng.permutation(before[room[before] > 1])
+        hits[-1] += spare[: n - len(hits[-1])].tolist()
+    return [_in_random_order(hit, rng) for hit in hits]
+
+
+def later_iteration(
+    score: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    judgments: npt.ArrayLike,
+    *,
+    wanted: int,
+    n: int,
+    hits: int | None = None,
+    gamma: float,
+    leaders_as_companions: bool = False,
+    rng: np.random.Generator,
+) -> list[Draw]:
+    """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21); arrays (N,).
+
+    hits: how many, by default N / n rounded down and at least 1, which gives an iteration about one judgment
+    per item. Leaders are taken from the items that still want judgments, ties at random. Companions come from
+    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is
+    planned beyond the judgments it wants; where that leaves too few companions, a HIT is shorter.
+    """
+    score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    room = wanted - np.asarray(judgments, dtype=np.int64)
+    hits = max(1, len(room) // n) if hits is None else hits
+    leaders = _highest(variance, np.flatnonzero(room > 0), hits, rng)
+    room[leaders] -= 1
+    free = room > 0
+    if not leaders_as_companions:
+        free[leaders] = False
+    companions = Companions(np.flatnonzero(free), score, variance, gamma)
+    planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
+    return [_in_random_order(hit, rng) for hit in planned]
+
+
+def _highest(variance: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:
+    """The `count` items of highest variance, ties at random."""
+    order = np.lexsort((rng.random(len(items)), -variance[items]))
+    return [int(item) for item in items[order[:count]]]
+
+
+def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator) -> list[int]:
+    """Companions for one HIT; those that have no room for another are taken out."""
+    drawn = companions.draw(leader, count, {leader}, rng)
+    room[drawn] -= 1
+    for item in drawn:
+        if room.item(item) == 0:
+            companions.remove(item)
+    return drawn
+
+
+def _in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
+    return Draw(chosen[0], rng.permutation(chosen).tolist())

@@ -1,0 +1,154 @@
+"""An answer and the posteriors it changes: stored together or not at all.
+
+Locks are taken in one order everywhere: the HIT's row, then the posterior rows by item number. So two answers that share
+items, two posts of one HIT, and a lease that is renewed meanwhile wait for each other instead of deadlocking.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs import slider
+from app.errors import Gone, NotFound
+from app.inference.online import ONLINE, Parameters
+from app.serving.leases import FINISH, LOCK_POSTERIORS, STILL_WANTED
+
+
+def closing(condition: str) -> str:
+    """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks."""
+    return f"""
+    WITH closed AS (
+        UPDATE hits SET closed_at = :now WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
+    )
+    SELECT p.number, p.a, p.b, closed.items, closed.annotator_id, c.id AS campaign_id, c.update_law, c.gamma, c.epsilon,
+           c.tie_margin_points, c.judgments_per_item
+    FROM closed JOIN campaigns c ON c.id = closed.campaign_id
+    JOIN posteriors p ON p.campaign_id = closed.campaign_id AND p.number = ANY(closed.items)
+    ORDER BY p.number FOR NO KEY UPDATE OF p
+    """  # noqa: S608  (made of constants)
+
+
+# First post wins: only one can find the lease open.
+CLOSE = text(closing("assignment_id = :assignment AND closed_at IS NULL AND expires_at > :now"))
+CLOSE_LATE = text(closing(STILL_WANTED))
+
+LOCK_HIT = text("""
+    SELECT h.campaign_id, h.items, c.judgments_per_item, c.status
+    FROM hits h JOIN campaigns c ON c.id = h.campaign_id
+    WHERE h.id = :hit AND h.assignment_id = :assignment FOR NO KEY UPDATE OF h
+""")
+
+ANSWERED = text("SELECT seq FROM responses WHERE hit_id = :hit")
+
+STORE = text("""
+    WITH response AS (
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, scores, first_touch_ms, changes,
+                               input_kinds, viewport, received_at)
+        VALUES (:campaign, :hit, CAST(:annotator AS bigint), :source, CAST(:items AS int[]), :scores, :first_touch_ms,
+                :changes, :input_kinds, :viewport, :now)
+        RETURNING seq
+    ), changed AS (
+        UPDATE posteriors p
+        SET a = new.a, b = new.b, score = new.score, variance = new.variance, judgments = p.judgments + 1
+        FROM unnest(CAST(:items AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
+                    CAST(:variance AS float8[])) AS new (number, a, b, score, variance)
+        WHERE p.campaign_id = :campaign AND p.number = new.number
+        RETURNING p.judgments
+    )
+    SELECT (SELECT seq FROM response), bool_and(judgments >= :wanted) FROM changed
+""")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What we owe the annotator: the answer's number, and whether it had been there already."""
+
+    hit_id: int
+    seq: int
+    repeated: bool = False
+
+
+async def submit(
+    connection: AsyncConnection, assignment_id: int, hit_id: int, answer: slider.Answer, *, now: datetime
+) -> Receipt:
+    """Close the lease, store the answer, update the n posteriors. The caller commits before it replies.
+
+    An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
+    (`hit_not_found`), `Gone` (`lease_expired`: others have answered meanwhile), `Invalid` (see `designs.slider`).
+    """
+    key = {"hit": hit_id, "assignment": assignment_id, "now": now}
+    rows: Sequence[Row[Any]] = (await connection.execute(CLOSE, key)).all()
+    if not rows:
+        hit = (await connection.execute(LOCK_HIT, key)).one_or_none()
+        if hit is None:
+            raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+        seq = (await connection.execute(ANSWERED, {"hit": hit_id})).scalar_one_or_none()
+        if seq is not None:
+            return Receipt(hit_id, seq, repeated=True)
+        rows = await close_late(connection, hit_id, hit, now=now)
+    return await store(connection, hit_id, rows, answer, now=now)
+
+
+async def close_late(connection: AsyncConnection, hit_id: int, hit: Row[Any], *, now: datetime) -> Sequence[Row[Any]]:
+    """Close a HIT whose lease ran out, if all its items are still wanted. Raises `Gone` (`lease_expired`) if not."""
+    rows: Sequence[Row[Any]] = []
+    if hit.status in ("running", "paused"):
+        items = {"campaign": hit.campaign_id, "items": hit.items}
+        await connection.execute(LOCK_POSTERIORS, items)
+        parameters = items | {"hit": hit_id, "wanted": hit.judgments_per_item, "now": now}
+        rows = (await connection.execute(CLOSE_LATE, parameters)).all()
+    if not rows:
+        raise Gone(
+            "Your time for this HIT had run out, and others have answered it meanwhile, so this answer was not stored. "
+            "Your earlier answers are safe.",
+            code="lease_expired",
+        )
+    return rows
+
+
+async def store(
+    connection: AsyncConnection,
+    hit_id: int,
+    rows: Sequence[Row[Any]],
+    answer: slider.Answer,
+    *,
+    now: datetime,
+) -> Receipt:
+    """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT."""
+    hit = rows[0]
+    scores = slider.ordered_scores(answer, hit.items)
+    law = ONLINE[hit.update_law]
+    before = {row.number: (row.a, row.b) for row in rows}
+    a, b = law.update(
+        [before[item][0] for item in hit.items],
+        [before[item][1] for item in hit.items],
+        [score / slider.POINTS for score in scores],
+        Parameters(hit.gamma, hit.epsilon, hit.tie_margin_points / slider.POINTS),
+    )
+    touches = [answer.touches.get(item, slider.Touch()) for item in hit.items]
+    parameters = {
+        "campaign": hit.campaign_id,
+        "hit": hit_id,
+        "annotator": hit.annotator_id,
+        "source": answer.source,
+        "items": hit.items,
+        "scores": scores,
+        "first_touch_ms": [touch.first_touch_ms for touch in touches],
+        "changes": [touch.changes for touch in touches],
+        "input_kinds": [touch.input_kind for touch in touches],
+        "viewport": answer.viewport,
+        "now": now,
+        "a": a,
+        "b": b,
+        "score": law.score(a, b).tolist(),
+        "variance": law.variance(a, b).tolist(),
+        "wanted": hit.judgments_per_item,
+    }
+    seq, all_reached = (await connection.execute(STORE, parameters)).one()
+    if all_reached:
+        await connection.execute(FINISH, {"campaign": hit.campaign_id, "now": now})
+    return Receipt(hit_id, seq)

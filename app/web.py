@@ -1,0 +1,204 @@
+"""What all routes share: the request's transaction and clock, templates, page-or-JSON errors, security headers."""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import nh3
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.templating import Jinja2Templates
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.errors import Refusal
+from app.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "static"
+templates = Jinja2Templates(directory=ROOT / "templates")
+
+
+def get_database(request: Request) -> AsyncEngine:
+    database: AsyncEngine = request.app.state.database
+    return database
+
+
+def get_settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection]:
+    async with database.begin() as connection:
+        yield connection
+
+
+def get_now() -> datetime:
+    return datetime.now(UTC)
+
+
+Database = Annotated[AsyncEngine, Depends(get_database)]
+AppSettings = Annotated[Settings, Depends(get_settings)]
+# scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
+Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
+Now = Annotated[datetime, Depends(get_now)]
+
+
+@cache
+def static_url(path: str) -> str:
+    """The address of a file under static/, with its hash, so that browsers may keep it for ever."""
+    digest = hashlib.sha256((STATIC / path).read_bytes()).hexdigest()[:12]
+    return f"/static/{path}?v={digest}"
+
+
+templates.env.globals["static_url"] = static_url
+templates.env.trim_blocks = True
+templates.env.lstrip_blocks = True
+
+
+def page(
+    request: Request, template: str, context: Mapping[str, Any] | None = None, *, status: int = 200
+) -> HTMLResponse:
+    """A rendered template."""
+    return templates.TemplateResponse(request, template, dict(context or {}), status_code=status)
+
+
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+@lru_cache(maxsize=256)
+def sanitised(markdown: str) -> Markup:
+    """Markdown as HTML that is safe to show to anyone: no scripts, no styles, nothing loaded from other hosts."""
+    html = MARKDOWN.render(markdown)
+    return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
+
+
+def base_url(request: Request) -> str:
+    """Where people reach this server: the operator's setting, else what this request used."""
+    settings: Settings = request.app.state.settings
+    return settings.public_url or str(request.base_url).rstrip("/")
+
+
+def wants_json(request: Request) -> bool:
+    """Programs get JSON: everything under /api, and whoever accepts JSON but not HTML."""
+    accept = request.headers.get("accept", "")
+    return request.url.path.startswith("/api/") or ("application/json" in accept and "text/html" not in accept)
+
+
+def refuse(
+    request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
+) -> Response:
+    """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
+    if wants_json(request):
+        body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
+        return JSONResponse(body, status_code=status)
+    return page(request, "error.html", {"status": status, "code": code, "message": message}, status=status)
+
+
+def on_refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
+    return refuse(request, error.status, error.code, error.message, error.details)
+
+
+def on_invalid_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
+    problems = [
+        {"field": ".".join(str(part) for part in problem["loc"] if part != "body"), "message": problem["msg"]}
+        for problem in error.errors()
+    ]
+    message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
+    return refuse(request, 422, "invalid", message, {"fields": problems})
+
+
+def on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
+    words = {
+        404: ("not_found", "There is no such page."),
+        405: ("method_not_allowed", "This address does not take that method."),
+    }
+    code, message = words.get(error.status_code, ("http_error", str(error.detail)))
+    response = refuse(request, error.status_code, code, message)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def on_database_error(request: Request, error: Exception) -> Response:
+    """A lost connection or a restart of PostgreSQL: nothing was stored, and trying again is safe everywhere."""
+    if (
+        isinstance(error, DBAPIError)
+        and not isinstance(error, OperationalError | InterfaceError)
+        and not error.connection_invalidated
+    ):
+        raise error
+    response = refuse(
+        request,
+        503,
+        "database_unavailable",
+        "The database did not answer. Nothing was lost; please try again in a moment.",
+    )
+    response.headers["Retry-After"] = "2"
+    return response
+
+
+def on_crash(request: Request, _error: Exception) -> Response:
+    return refuse(
+        request,
+        500,
+        "internal_error",
+        "Something went wrong on our side. Nothing was stored; please try again.",
+    )
+
+
+class SecurityHeaders:
+    """Every response says what a page may load and who may frame it. Only the MTurk page may be framed at all."""
+
+    def __init__(self, app: ASGIApp, *, form_targets: tuple[str, ...], frame_ancestors: tuple[str, ...]) -> None:
+        self.app = app
+        policy = (
+            "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
+            f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
+        )
+        self.policy = policy + "'none'"
+        self.framed_policy = policy + " ".join(frame_ancestors)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        framed = scope["path"].startswith("/mturk/")
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Referrer-Policy"] = "no-referrer"
+                headers.setdefault(
+                    "Cache-Control",
+                    "max-age=31536000, immutable" if scope["path"].startswith("/static/") else "no-store",
+                )
+                if not framed:
+                    headers["X-Frame-Options"] = "DENY"
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+def install(app: FastAPI) -> None:
+    """Register the error pages."""
+    app.add_exception_handler(Refusal, on_refusal)
+    app.add_exception_handler(RequestValidationError, on_invalid_request)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(DBAPIError, on_database_error)
+    app.add_exception_handler(OSError, on_database_error)
+    app.add_exception_handler(Exception, on_crash)

@@ -1,0 +1,41 @@
+"""Runs the migrations over asyncpg, one process at a time: several servers may start together."""
+
+import asyncio
+import os
+
+from alembic import context
+from sqlalchemy import Connection, pool, text
+from sqlalchemy.dialects.postgresql.base import ischema_names
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from app.database.tables import TransactionId, metadata
+
+ischema_names["xid8"] = TransactionId  # so that `alembic check` can compare it
+
+ONE_AT_A_TIME = 0x4561_7365_6C  # "Easel"; any constant does, as long as it stays
+
+
+def run(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata, compare_server_default=True)
+    with context.begin_transaction():
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
+        connection.execute(text("SET LOCAL lock_timeout = '10s'"))
+        context.run_migrations()
+
+
+async def connect_and_run(url: str) -> None:
+    engine = create_async_engine(url, poolclass=pool.NullPool)
+    async with engine.connect() as connection:
+        await connection.run_sync(run)
+        await connection.commit()
+    await engine.dispose()
+
+
+def database_url() -> str:
+    url = context.config.attributes.get("url") or os.environ.get("DATABASE_URL")
+    if not url:
+        raise SystemExit("Set DATABASE_URL, or run `easel migrate`, which knows the embedded database.")
+    return str(url)
+
+
+asyncio.run(connect_and_run(database_url()))
