@@ -1,0 +1,99 @@
+"""What an online update law is: it reads a posterior, and one HIT changes the posteriors of its items."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Columns = tuple[list[float], list[float]]
+"""The two parameters of n posteriors, as two lists of n floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What the laws can be tuned with; the defaults are those of Sakaguchi & Van Durme 2018, section 5.
+
+    gamma: "skill chain", the width of a judgment's noise on the scale of the scores; finite, > 0.
+    epsilon: how near two items must be for a tie to be expected, same scale; finite, >= 0
+        (the paper takes > 0).
+    tie_margin: two scores that differ by no more are a tie; in [0, 1], 0 means equal scores.
+
+    Raises ValueError for anything else.
+    """
+
+    gamma: float = 0.1
+    epsilon: float = 0.1
+    tie_margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.gamma < math.inf:
+            raise ValueError(f"gamma must be a finite number above 0, not {self.gamma}")
+        if not 0.0 <= self.epsilon < math.inf:
+            raise ValueError(f"epsilon must be a finite number of at least 0, not {self.epsilon}")
+        if not 0.0 <= self.tie_margin <= 1.0:
+            raise ValueError(f"tie_margin must lie between 0 and 1, not {self.tie_margin}")
+
+
+class Interval(Protocol):
+    """The central interval of posteriors, as (lower ends, upper ends)."""
+
+    def __call__(self, a: npt.ArrayLike, b: npt.ArrayLike, /, level: float = 0.95) -> tuple[Array, Array]:
+        """Arrays that broadcast, 0 < level < 1; raises ValueError otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """An online update law: the meaning of its two numbers per item, and what one HIT does to them.
+
+    name: the key in `online.ONLINE`, stored with a campaign.
+    title: short words for people.
+    default_prior: the two numbers every item starts with.
+    valid_prior(a, b): whether two floats may be a start; says False to NaN and infinity.
+
+    Vectorised, `a` and `b` of shape (N,) (or any that broadcast, floats included), each answer of that shape:
+    score(a, b): the estimate on the scale of the scores.
+    variance(a, b): the uncertainty, in squared units of the score.
+    interval(a, b, level=0.95): the central interval that holds `level` of the posterior, as (low, high).
+    density(a, b, x): the posterior's density at `x`, which broadcasts with them, per unit of the score.
+    These raise ValueError for a parameter that cannot be one of this posterior, such as alpha = 0 or NaN.
+
+    update(a, b, scores, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order,
+    scores in [0, 1]; answers two new lists of n plain floats and leaves its arguments alone.
+    Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or a
+    posterior that cannot be.
+    """
+
+    name: str
+    title: str
+    default_prior: tuple[float, float]
+    valid_prior: Callable[[float, float], bool]
+    score: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
+    variance: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
+    interval: Interval
+    density: Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Array]
+    update: Callable[[Sequence[float], Sequence[float], Sequence[float], Parameters], Columns]
+
+
+def checked_scores(scores: Sequence[float], items: int) -> list[float]:
+    """The scores of one HIT of `items` items as plain floats, so that no NumPy scalar slows or leaks out.
+
+    Raises ValueError if there are none, not `items` of them, or one is NaN or outside [0, 1].
+    """
+    if not 0 < len(scores) == items:
+        raise ValueError(f"a HIT needs one score per item, but has {items} items and {len(scores)} scores")
+    floats = list(map(float, scores))
+    for score in floats:
+        if not 0.0 <= score <= 1.0:
+            raise ValueError(f"a score must lie between 0 and 1, not {score}")
+    return floats
+
+
+def checked_level(level: float) -> float:
+    """The level of an interval; raises ValueError unless 0 < level < 1."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")
+    return level
