@@ -101,6 +101,9 @@ class Settings(BaseSettings):
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
     )
+    worker_token_hours: int = Field(
+        24, ge=1, le=720, description="Hours an annotator's page stays valid without an answer."
+    )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
     mturk_submit_origins: Origins = Field(
         (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."
