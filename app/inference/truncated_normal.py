@@ -31,7 +31,7 @@ def win(t: float, epsilon: float) -> tuple[float, float]:
     t: how far the winner was ahead, and epsilon >= 0 the draw margin, both divided by c; any finite floats.
     """
     hazard, excess = _hazard(epsilon - t)
-    return hazard, min(hazard * excess, 1.0)  # far out the product may round to a little more than 1
+    return hazard, hazard * excess
 
 
 def draw(t: float, epsilon: float) -> tuple[float, float]:
@@ -41,7 +41,7 @@ def draw(t: float, epsilon: float) -> tuple[float, float]:
     At epsilon = 0, where (6) and (10) are 0/0, their limits -t and 1.
     """
     v, w = _draw_ahead(abs(t), epsilon)
-    return math.copysign(v, -t), min(w, 1.0)
+    return math.copysign(v, -t), min(w, 1.0)  # far out w may round to a little more than 1
 
 
 def _draw_ahead(t: float, epsilon: float) -> tuple[float, float]:

@@ -3,7 +3,7 @@ import warnings
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
@@ -92,6 +92,7 @@ def test_a_draw_without_a_margin_has_the_limits_of_its_surprise():
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e3))
+@example(104473564.97123738, 1.2418464842533652e-08)  # where w would round to a little more than 1
 def test_surprises_are_bounded_however_far_out(t, epsilon):
     v_win, w_win = truncated_normal.win(t, epsilon)
     v_draw, w_draw = truncated_normal.draw(t, epsilon)
