@@ -1,10 +1,10 @@
 """Settings: the only place that reads the environment."""
 
+import re
 from collections.abc import Iterable
 from os import environ
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -12,6 +12,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 SECRET_CHARACTERS = 32
+# Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
+ORIGIN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
 
 
 class SettingsProblem(ValueError):
@@ -35,19 +37,19 @@ def _comma_separated(value: object) -> object:
     return [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
 
 
-def _http_address(address: str) -> str:
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+def _public_address(address: str) -> str:
+    if not re.fullmatch(rf"{ORIGIN}(/[\w.~-]+)*/?", address):
         raise ValueError(f"'{address}' is not an address such as https://example.org")
     return address.rstrip("/")
 
 
-def _origins(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    origins = tuple(_http_address(address) for address in addresses)
+def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     for origin in origins:
-        if urlsplit(origin).path:
-            raise ValueError(f"'{origin}' has a path; an origin ends after the host and port")
-    return origins
+        if not re.fullmatch(ORIGIN, origin):
+            raise ValueError(
+                f"'{origin}' is not an origin: https://, a host and perhaps a port, such as https://example.org"
+            )
+    return tuple(origin.lower() for origin in origins)
 
 
 def _long_enough(key: SecretStr) -> SecretStr:
@@ -85,7 +87,7 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
     pool_size: int = Field(8, ge=1, le=100, description="Database connections of each server process.")
-    public_url: Annotated[str, AfterValidator(_http_address)] | None = Field(
+    public_url: Annotated[str, AfterValidator(_public_address)] | None = Field(
         None,
         description="Address people reach Easel at when it stands behind a proxy; links start with it.",
     )
@@ -100,9 +102,6 @@ class Settings(BaseSettings):
     session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
-    )
-    worker_token_hours: int = Field(
-        24, ge=1, le=720, description="Hours an annotator's page stays valid without an answer."
     )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
     mturk_submit_origins: Origins = Field(

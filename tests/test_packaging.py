@@ -1,0 +1,179 @@
+"""What stands beside the code: the lock, the Makefile, the image and the compose file."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = (ROOT / "pyproject.toml").read_text()
+LOCK = (ROOT / "requirements.lock").read_text()
+BIN = Path(sys.executable).parent
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the tool's wheel exists for Linux only")
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    # A make that started the tests hands its flags down; they are not for a make started here.
+    inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=cwd, env={**inherited, **environment}
+    )
+
+
+def direct_requirements() -> list[str]:
+    project = tomllib.loads(PROJECT)
+    return [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+
+
+def requirement_name(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9_-]+", requirement)
+    assert found
+    return found[0].lower()
+
+
+# The lock
+
+
+def test_every_requirement_is_locked():
+    locked = set(re.findall(r"^([a-z0-9-]+)==", LOCK, re.MULTILINE))
+    assert {requirement_name(requirement) for requirement in direct_requirements()} <= locked
+
+
+def test_every_locked_version_has_hashes():
+    entries = re.split(r"\n(?=[a-z])", LOCK.strip())
+    assert entries
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_the_lock_holds_no_address():
+    assert re.findall(r".*(?:://|index-url|find-links|\.org|\.com).*", LOCK) == []
+
+
+def test_every_dependency_says_why_it_is_there():
+    lines = PROJECT.splitlines()
+    silent = []
+    for number, line in enumerate(lines):
+        quoted = re.match(r'    "([a-z][a-zA-Z0-9_-]+)(\[[a-z]+\])?>=', line)
+        before = lines[number - 1].strip()
+        if quoted and "#" not in line and not before.startswith("#"):
+            silent.append(quoted[1])
+    assert silent == []
+
+
+# The Makefile
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A fresh checkout, as far as setting up is concerned."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def failed_setup(checkout: Path, *variables: str) -> str:
+    """The one line that says why; the line of make itself follows it."""
+    made = run("make", "setup", *variables, cwd=checkout)
+    assert made.returncode != 0
+    ours, makes_own = made.stderr.strip().splitlines()
+    assert makes_own.startswith("make:")
+    assert not (checkout / ".venv").exists()
+    return ours
+
+
+def test_make_alone_lists_every_target_a_person_wants():
+    listed = set(re.findall(r"^make (\w+)", run("make").stdout, re.MULTILINE))
+    assert listed == {"run", "test", "setup", "lint", "bench", "lock", "clean"}
+
+
+def test_an_old_python_is_told_in_one_line(checkout):
+    assert "Python 3.11 or newer" in failed_setup(checkout, "PYTHON=")
+
+
+def test_a_full_disk_is_told_in_one_line(checkout):
+    assert "99999999 MB of free disk" in failed_setup(checkout, "FREE_MB=99999999")
+
+
+def test_a_missing_venv_module_is_told_in_one_line(checkout):
+    assert "apt-get install python3-venv" in failed_setup(checkout, "PYTHON=false")
+
+
+def test_a_python_newer_than_python3_is_found_beside_it(checkout, tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "python3.12").write_text("#!/bin/sh\nexit 0\n")
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    made = run("make", "-n", "setup", cwd=checkout, PATH=f"{tools}:{os.environ['PATH']}")
+    assert "python3.12 -m venv" in made.stdout
+
+
+# The image and the compose file
+
+
+def composed(publish: str = "") -> Any:
+    made = run(BIN / "docker-compose", "config", "--format", "json", POSTGRES_PASSWORD="secret", EASEL_PUBLISH=publish)
+    assert made.stderr == ""
+    return json.loads(made.stdout)["services"]
+
+
+@on_linux
+def test_the_compose_file_is_clean():
+    made = run(BIN / "docker-compose", "config", "--quiet", POSTGRES_PASSWORD="secret")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+
+
+@on_linux
+def test_a_missing_password_is_named():
+    made = run(BIN / "docker-compose", "config", "--quiet", POSTGRES_PASSWORD="")
+    assert made.returncode != 0
+    assert "put POSTGRES_PASSWORD=... into .env" in made.stderr
+
+
+@on_linux
+def test_migrations_end_before_the_app_starts():
+    services = composed()
+    assert services["migrate"]["command"] == ["easel", "migrate"]
+    assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    assert services["app"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+
+
+@on_linux
+def test_the_data_lie_in_a_volume_and_an_init_reaps_for_postgresql():
+    postgres = composed()["postgres"]
+    assert postgres["init"] is True
+    assert [volume["type"] for volume in postgres["volumes"]] == ["volume"]
+
+
+@on_linux
+def test_nothing_is_open_to_the_network_unless_asked():
+    assert composed()["app"]["ports"][0]["host_ip"] == "127.0.0.1"
+    assert "host_ip" not in composed(publish="80")["app"]["ports"][0]
+    assert "ports" not in composed()["postgres"]
+
+
+@on_linux
+def test_the_app_may_do_nothing_it_need_not():
+    app = composed()["app"]
+    assert app["cap_drop"] == ["ALL"]
+    assert app["read_only"] is True
+
+
+@on_linux
+def test_the_dockerfile_is_clean():
+    made = run(BIN / "hadolint", "Dockerfile")
+    assert (made.returncode, made.stdout) == (0, "")
+
+
+def test_the_image_runs_as_a_normal_user_and_is_watched():
+    last_stage = (ROOT / "Dockerfile").read_text().rpartition("\nFROM ")[2]
+    assert re.search(r"^USER [1-9]\d*$", last_stage, re.MULTILINE)
+    assert "/health" in last_stage.partition("HEALTHCHECK")[2]

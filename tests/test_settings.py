@@ -1,0 +1,131 @@
+"""Settings: what the environment may say, and what is said when it is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings, SettingsProblem, environment_name, read_settings
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields:
+        monkeypatch.delenv(environment_name(field), raising=False)
+
+
+def problem(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsProblem) as raised:
+        read_settings()
+    return str(raised.value)
+
+
+def test_without_an_environment_it_serves_this_machine_only():
+    settings = read_settings()
+    assert (settings.host, settings.port, settings.database_url) == ("127.0.0.1", 8000, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("postgres://u:p@h/d", "postgresql+asyncpg://u:p@h/d"),
+        ("postgresql://u:p%40ss@h:5433/d", "postgresql+asyncpg://u:p%40ss@h:5433/d"),
+        ("postgresql+asyncpg://u@/d?host=/run/pg", "postgresql+asyncpg://u@/d?host=%2Frun%2Fpg"),
+        ("postgresql://h/d?sslmode=require", "postgresql+asyncpg://h/d?ssl=require"),
+    ],
+)
+def test_every_spelling_of_a_postgresql_address_is_understood(monkeypatch, given, understood):
+    monkeypatch.setenv("DATABASE_URL", given)
+    assert read_settings().database_url == understood
+
+
+def test_another_dialect_is_refused(monkeypatch):
+    assert problem(monkeypatch, DATABASE_URL="mysql://u:p@h/d") == (
+        "DATABASE_URL names mysql, and Easel works on PostgreSQL only (postgresql://...)"
+    )
+
+
+def test_the_password_of_a_wrong_address_is_not_repeated(monkeypatch):
+    assert "geheim" not in problem(monkeypatch, DATABASE_URL="u:geheim")
+
+
+def test_the_password_is_not_shown_with_the_settings(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:geheim@h/d")
+    monkeypatch.setenv("EASEL_SECRET_KEY", "geheim" * 8)
+    assert "geheim" not in repr(read_settings())
+
+
+def test_every_wrong_variable_is_named_in_one_line(monkeypatch):
+    line = problem(monkeypatch, EASEL_PORT="http", EASEL_WORKERS="0")
+    assert line.startswith("EASEL_PORT should be a valid integer")
+    assert "EASEL_WORKERS should be greater than or equal to 1" in line
+    assert "\n" not in line
+
+
+def test_a_short_key_is_refused_and_a_long_one_taken(monkeypatch):
+    assert "EASEL_SECRET_KEY needs 32 characters" in problem(monkeypatch, EASEL_SECRET_KEY="short")
+    monkeypatch.setenv("EASEL_SECRET_KEY", "k" * 32)
+    key = read_settings().secret_key
+    assert key is not None
+    assert key.get_secret_value() == "k" * 32
+
+
+def test_lists_are_separated_by_commas_or_spaces(monkeypatch):
+    monkeypatch.setenv("EASEL_MTURK_SUBMIT_ORIGINS", "https://A.example, http://127.0.0.1:9000 http://[::1]:9")
+    monkeypatch.setenv("EASEL_PROXIES", "10.0.0.1 10.0.0.2")
+    settings = read_settings()
+    assert settings.mturk_submit_origins == ("https://a.example", "http://127.0.0.1:9000", "http://[::1]:9")
+    assert settings.proxies == ("10.0.0.1", "10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "*",
+        "example.org",
+        "javascript:alert(1)",
+        "https://a.example/path",
+        "https://a.example?b",
+        "https://a.example;script-src",
+        "https://user@a.example",
+        "https://a.example:port",
+    ],
+)
+def test_what_is_not_an_origin_is_refused(monkeypatch, origin):
+    assert "EASEL_FRAME_ANCESTORS" in problem(monkeypatch, EASEL_FRAME_ANCESTORS=origin)
+
+
+def test_the_public_address_may_have_a_path_and_loses_its_last_slash(monkeypatch):
+    monkeypatch.setenv("EASEL_PUBLIC_URL", "https://lab.example/easel/")
+    assert read_settings().public_url == "https://lab.example/easel"
+
+
+@pytest.mark.parametrize("address", ["lab.example", "https://lab.example/?a=b", "ftp://lab.example", "https://"])
+def test_a_public_address_that_links_cannot_start_with_is_refused(monkeypatch, address):
+    assert "EASEL_PUBLIC_URL" in problem(monkeypatch, EASEL_PUBLIC_URL=address)
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch):
+    monkeypatch.setenv("EASEL_PORT", "")
+    assert read_settings().port == 8000
+
+
+def test_data_lie_where_the_desktop_specification_says(monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert read_settings().data_dir == Path("/somewhere/easel")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert read_settings().data_dir == Path.home() / ".local/share/easel"
+
+
+def test_each_setting_has_a_description():
+    assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_settings_can_be_made_by_name_in_code():
+    assert Settings(database_url="postgres://h/d", port=0).database_url == "postgresql+asyncpg://h/d"
+
+
+def test_an_unknown_name_in_code_is_an_error():
+    with pytest.raises(ValueError, match="prot"):
+        Settings(prot=1)  # type: ignore[call-arg]
