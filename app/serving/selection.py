@@ -28,11 +28,11 @@ class Draw:
 
 
 class SelectionIndex:
-    """One campaign's newest scores, variances and judgment counts, arranged so that a draw is exact and costs
-    the same at every number of items.
+    """One campaign's newest scores, variances and judgments, arranged so that draws are exact and fast.
 
-    Items that have all judgments they want are kept in the arrays alone, so a campaign that nears its end is
-    fast. The index may lag behind the database: it decides what to ask, nothing else.
+    A draw costs the same at every number of items. Items that have all judgments they want are kept in the
+    arrays alone, so a campaign that nears its end is fast too. The index may lag behind the database: it
+    decides what to ask, nothing else. `score`, `variance` and `judgments`, (N,), are there to be read.
     """
 
     def __init__(
@@ -74,8 +74,7 @@ class SelectionIndex:
         allow_seen: bool,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator; a shorter one if fewer can be asked, None if none
-        can.
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
 
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
         held: how many open leases an item has now; with its judgments they never exceed the number wanted.

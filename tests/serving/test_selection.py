@@ -176,6 +176,13 @@ def test_cells_and_formula_agree_on_ten_thousand_items():
         assert chisquare([drawn[part].sum() for part in group], expected).pvalue > 1e-3
 
 
+def test_match_quality_is_that_of_the_formula_to_the_last_digits():
+    inside, items = index_of()._companions, list(range(8))
+    for leader in items:
+        expected = match_quality(SCORE[leader], VARIANCE[leader], SCORE, VARIANCE, GAMMA)
+        assert np.exp(inside._log_quality(leader, items)) == pytest.approx(expected, rel=1e-12)
+
+
 def test_a_large_share_of_seen_items_does_not_bend_the_distribution(monkeypatch):
     monkeypatch.setattr(companions, "PASS_AT_MOST", 50)
     rng = np.random.default_rng(5)
@@ -523,6 +530,18 @@ def test_an_item_that_wants_one_more_judgment_is_drawn_for_one_hit_and_gone_for_
         for a, b in permutations(pool, 2)
     }
     assert_drawn_from(chances, pairs)
+
+
+def test_a_place_that_ran_out_of_items_does_not_hide_the_far_ones(way):
+    score = [0, 0.5, 0.01, 1000, 1000.02, 1000.05, 999.97]
+    variance = [25, 24, 1, 1, 1, 1, 1]
+    rng = np.random.default_rng(8)
+    judgments = [0, 0, 9, 0, 0, 0, 0]
+    hits = [later(score, variance, judgments, n=2, hits=2, rng=rng) for _ in range(1500)]
+    assert all(set(first.items) == {0, 2} for first, _ in hits)
+    far = Counter(frozenset(second.items) - {1} for _, second in hits)
+    weight = weights(0, [0.5, *score[3:]], [24, *variance[3:]])
+    assert_drawn_from({frozenset({i}): weight[i - 2] / sum(weight) for i in range(3, 7)}, far)
 
 
 @settings(max_examples=100, deadline=None)
