@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import web
+from app.auth import routes as auth
 from app.crowd.annotators import WorkerTokens
 from app.crowd.platforms import MTURK_ORIGINS, Destinations
 from app.database.session import create_engine
@@ -52,7 +53,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.newest = Newest()
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
-    app.include_router(serving.router)
+    app.include_router(auth.public)
+    app.include_router(auth.router)
+    app.include_router(serving.router)  # last: its addresses are any two words
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
     app.add_middleware(

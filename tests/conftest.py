@@ -12,14 +12,21 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from app.auth import login
+from app.auth.guards import COOKIE
+from app.auth.secret import csrf_token
 from app.database import embedded
 from app.database.migrate import upgrade
+from app.main import create_app
 from app.settings import Settings
+from app.web import get_now
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
@@ -102,3 +109,37 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_async_engine(database_url, poolclass=NullPool)
     yield engine
     await engine.dispose()
+
+
+@pytest_asyncio.fixture
+async def app(database_url: str) -> AsyncIterator[FastAPI]:
+    """The whole application on this test's database, started."""
+    app = create_app(Settings(database_url=database_url))
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+def browser_of(app: FastAPI) -> httpx.AsyncClient:
+    """A client with cookies of its own; what crashes inside is answered as a real server would."""
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://easel.test", headers={"accept": "text/html"})
+
+
+@pytest_asyncio.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """Someone who is not logged in."""
+    async with browser_of(app) as client:
+        yield client
+
+
+@pytest_asyncio.fixture
+async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """`admin`, logged in, whose requests carry the CSRF token."""
+    async with app.state.database.begin() as connection:
+        token = await login.create_one_time_login(connection, now=get_now())
+        user_id = await login.redeem_one_time_login(connection, token, now=get_now())
+        session = await login.log_in(connection, user_id, now=get_now(), hours=12)
+    async with browser_of(app) as client:
+        client.cookies.set(COOKIE, session)
+        client.headers["X-CSRF-Token"] = csrf_token(session)
+        yield client

@@ -1,0 +1,85 @@
+"""Who may come in: a dependency for researchers' pages and one for programs.
+
+Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
+needs to know who it is takes `Researcher` or `Program`.
+"""
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+
+from app.auth.login import Session, session_of
+from app.auth.secret import same
+from app.auth.users import user_of_token
+from app.errors import Forbidden, Unauthenticated
+from app.web import Database, Now, wants_json
+
+COOKIE = "easel_session"
+HOME = "/admin"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
+
+
+async def researcher(request: Request, database: Database, now: Now) -> Session:
+    """The researcher whose browser this is; a stranger is sent to log in and comes back afterwards.
+
+    Everything that changes something must also carry the session's CSRF token, as the field `csrf` of its form or the
+    header `X-CSRF-Token`. Templates read the session from `request.state.session`.
+    """
+    # A connection of its own, given back at once: a page that streams for hours must not hold it.
+    async with database.begin() as connection:
+        session = await session_of(connection, request.cookies.get(COOKIE, ""), now=now)
+    if session is None:
+        raise not_logged_in(request)
+    if request.method not in SAFE_METHODS and not same(await csrf_of(request), session.csrf):
+        raise Forbidden(
+            "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
+            code="csrf_failed",
+        )
+    request.state.session = session
+    return session
+
+
+def not_logged_in(request: Request) -> Exception:
+    if wants_json(request):
+        return Unauthenticated("Your login has ended. Nothing was changed; log in and try again.")
+    back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    target = back if request.method == "GET" else HOME
+    return HTTPException(303, "Log in first.", {"Location": f"/login?next={quote(target, safe='')}"})
+
+
+async def csrf_of(request: Request) -> str:
+    """The header, else the form's field. A large upload sends the header or puts the field first."""
+    if header := request.headers.get("x-csrf-token"):
+        return header
+    field = (await request.form()).get("csrf", "")
+    return field if isinstance(field, str) else ""
+
+
+def safe_next(target: str) -> str:
+    """Where to go after logging in: one of our own researcher pages, whatever a link says."""
+    path = target.partition("?")[0]
+    return target if path == HOME or path.startswith(HOME + "/") else HOME
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Nobody logs a visitor in from another site's page. Browsers tell where a request comes from; programs do not."""
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise Forbidden("Log in on Easel's own page.", code="cross_site")
+
+
+async def program(
+    database: Database, now: Now, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Any:
+    """The researcher (`id`, `name`) whose token a program shows. Raises `Unauthenticated`."""
+    if credentials is None:
+        raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
+    async with database.begin() as connection:
+        return await user_of_token(connection, credentials.credentials, now=now)
+
+
+Researcher = Annotated[Session, Depends(researcher)]
+Program = Annotated[Any, Depends(program)]

@@ -1,0 +1,118 @@
+"""Coming in and going out: by name and password, or by a link that works once; a session lasts some hours."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.auth import passwords, throttle
+from app.auth.secret import csrf_token, digest, new_secret
+from app.auth.users import find_user, first_user
+from app.database.tables import logins, one_time_logins, users
+from app.errors import Gone, Unauthenticated
+
+ONE_TIME_LOGIN_HOURS = 24
+
+
+@dataclass(frozen=True)
+class Session:
+    """A researcher who is logged in, and what their forms must carry."""
+
+    user_id: int
+    name: str
+    has_password: bool
+    csrf: str
+    digest: bytes
+
+
+async def authenticated(database: AsyncEngine, name: str, password: str, address: str, *, now: datetime) -> Row[Any]:
+    """The user with this name and password.
+
+    Takes the engine, not a connection: a failed attempt must be committed though the request is refused, and no
+    transaction stays open while the password is hashed. Raises `TooManyAttempts`, `Unauthenticated` (`wrong_password`).
+    """
+    name = name.strip().lower()
+    async with database.begin() as connection:
+        await throttle.attempt(connection, name, address, now=now)
+        user = await find_user(connection, name)
+    if not await passwords.matches(user.password_hash if user else None, password) or user is None:
+        raise Unauthenticated("This name and password do not go together.", code="wrong_password")
+    async with database.begin() as connection:
+        await throttle.forgive(connection, name, address)
+    return user
+
+
+async def log_in(connection: AsyncConnection, user_id: int, *, now: datetime, hours: int) -> str:
+    """A new session's secret, for the cookie. Sessions that have ended are swept out on the way."""
+    await connection.execute(delete(logins).where(logins.c.expires_at <= now))
+    session = new_secret()
+    await connection.execute(
+        insert(logins).values(
+            token_hash=digest(session), user_id=user_id, created_at=now, expires_at=now + timedelta(hours=hours)
+        )
+    )
+    return session
+
+
+async def log_out(connection: AsyncConnection, session: str) -> None:
+    await connection.execute(delete(logins).where(logins.c.token_hash == digest(session)))
+
+
+async def session_of(connection: AsyncConnection, session: str, *, now: datetime) -> Session | None:
+    """Who has this session, None when it is unknown or over."""
+    statement = (
+        select(users.c.id, users.c.name, users.c.password_hash)
+        .join(logins, logins.c.user_id == users.c.id)
+        .where(logins.c.token_hash == digest(session), logins.c.expires_at > now)
+    )
+    row = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        return None
+    return Session(row.id, row.name, row.password_hash is not None, csrf_token(session), digest(session))
+
+
+async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:
+    """A secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is named.
+
+    On a fresh installation this makes the researcher `admin`, without a password.
+    """
+    if user_id is None:
+        user_id = (await first_user(connection, now=now)).id
+    token = new_secret()
+    expires_at = now + timedelta(hours=ONE_TIME_LOGIN_HOURS)
+    await connection.execute(
+        insert(one_time_logins).values(token_hash=digest(token), user_id=user_id, expires_at=expires_at)
+    )
+    return token
+
+
+def one_time_login_path(token: str) -> str:
+    """The address that takes a one-time login, without the server's."""
+    return f"/login?token={token}"
+
+
+async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now: datetime) -> int:
+    """The id of the user whose login this is; of two that come at once the database lets one in.
+
+    Raises `Gone` (`login_link_used`) when it was used, is too old, or never was.
+    """
+    statement = (
+        update(one_time_logins)
+        .where(
+            one_time_logins.c.token_hash == digest(token),
+            one_time_logins.c.used_at.is_(None),
+            one_time_logins.c.expires_at > now,
+        )
+        .values(used_at=now)
+        .returning(one_time_logins.c.user_id)
+    )
+    user_id: int | None = (await connection.execute(statement)).scalar_one_or_none()
+    if user_id is None:
+        raise Gone(
+            "This login link was used already or is too old. Log in with your name and password, "
+            "or make a new link on the server with `easel login`.",
+            code="login_link_used",
+        )
+    return user_id

@@ -1,0 +1,24 @@
+"""Secrets that a browser or a program shows us. Only their SHA-256 is stored: 256 random bits need no slow hash."""
+
+import hashlib
+import hmac
+import secrets
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def digest(secret: str) -> bytes:
+    """What is stored and looked up instead of the secret."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def csrf_token(session: str) -> str:
+    """What a form must carry to act for this session; nobody knows it without the cookie, which other sites cannot read."""
+    return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Equality that takes the same time wherever two strings differ."""
+    return hmac.compare_digest(one.encode(), other.encode())

@@ -1,0 +1,130 @@
+"""Researchers: who they are, their passwords, and the tokens of their programs. All of them may do everything."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.auth.secret import digest, new_secret
+from app.database.tables import api_tokens, logins, users
+from app.errors import Conflict, Invalid, NotFound, Unauthenticated
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
+LONGEST_TOKEN_NAME = 80
+TOKEN_NOTED_MINUTES = 1  # `last_used_at` is written at most this often, so that reading costs no write
+
+
+def user_name(raw: str) -> str:
+    """A login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
+    name = raw.strip().lower()
+    if not NAME.fullmatch(name):
+        raise Invalid(
+            "A login name begins with a letter or digit and has only letters a to z, digits and . _ @ + - "
+            "(64 characters at most).",
+            code="user_name_invalid",
+        )
+    return name
+
+
+async def find_user(connection: AsyncConnection, name: str) -> Row[Any] | None:
+    return (await connection.execute(select(users).where(users.c.name == name.strip().lower()))).one_or_none()
+
+
+async def get_user(connection: AsyncConnection, user_id: int) -> Row[Any]:
+    """Raises `NotFound` (`user_not_found`)."""
+    row: Row[Any] | None = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
+    if row is None:
+        raise NotFound("This researcher has been removed.", code="user_not_found")
+    return row
+
+
+async def listed_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
+    return (await connection.execute(select(users).order_by(users.c.name))).all()
+
+
+async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime) -> Row[Any]:
+    """A researcher who has no password yet. Raises `Invalid` (`user_name_invalid`), `Conflict` (`user_exists`)."""
+    name = user_name(raw_name)
+    statement = upsert(users).values(name=name, created_at=now).on_conflict_do_nothing().returning(users)
+    row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
+    return row
+
+
+async def remove_user(connection: AsyncConnection, user_id: int, *, by: int) -> None:
+    """End someone's access, with their sessions and tokens. Nobody removes themselves, so somebody always stays.
+
+    Raises `Conflict` (`own_account`), `NotFound` (`user_not_found`).
+    """
+    if user_id == by:
+        raise Conflict("You cannot remove yourself. Ask another researcher to do it.", code="own_account")
+    if (await connection.execute(delete(users).where(users.c.id == user_id))).rowcount == 0:
+        raise NotFound("This researcher has already been removed.", code="user_not_found")
+
+
+async def set_password(connection: AsyncConnection, user_id: int, password_hash: str, *, keep: bytes) -> None:
+    """A new password ends every other session of this user; `keep` is the digest of the one that asks."""
+    await connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+    await connection.execute(delete(logins).where(logins.c.user_id == user_id, logins.c.token_hash != keep))
+
+
+async def create_api_token(connection: AsyncConnection, user_id: int, name: str, *, now: datetime) -> str:
+    """A token for a program, shown this once. Raises `Invalid` (`token_name_invalid`)."""
+    name = name.strip()
+    if not name or len(name) > LONGEST_TOKEN_NAME or not name.isprintable():
+        raise Invalid(
+            f"Name the token after its use, in at most {LONGEST_TOKEN_NAME} characters.", code="token_name_invalid"
+        )
+    token = new_secret()
+    await connection.execute(
+        insert(api_tokens).values(user_id=user_id, name=name, token_hash=digest(token), created_at=now)
+    )
+    return token
+
+
+async def listed_tokens(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
+    statement = select(api_tokens).where(api_tokens.c.user_id == user_id).order_by(api_tokens.c.id)
+    return (await connection.execute(statement)).all()
+
+
+async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
+    """Raises `NotFound` (`token_not_found`) for a token that is gone or someone else's."""
+    statement = delete(api_tokens).where(api_tokens.c.id == token_id, api_tokens.c.user_id == user_id)
+    if (await connection.execute(statement)).rowcount == 0:
+        raise NotFound("This token has already been revoked.", code="token_not_found")
+
+
+async def user_of_token(connection: AsyncConnection, token: str, *, now: datetime) -> Row[int, str, int]:
+    """Whose program this is. Raises `Unauthenticated` (`token_invalid`)."""
+    statement = (
+        select(users.c.id, users.c.name, api_tokens.c.id.label("token_id"))
+        .join(api_tokens, api_tokens.c.user_id == users.c.id)
+        .where(api_tokens.c.token_hash == digest(token))
+    )
+    row = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
+    unnoted = or_(
+        api_tokens.c.last_used_at.is_(None),
+        api_tokens.c.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES),
+    )
+    await connection.execute(
+        update(api_tokens).where(api_tokens.c.id == row.token_id, unnoted).values(last_used_at=now)
+    )
+    return row
+
+
+async def first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+    """The oldest researcher; on a fresh installation `admin`, who has no password yet."""
+    oldest = select(users).order_by(users.c.id).limit(1)
+    row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()
+    if row is None:
+        # Two processes that start at once: one inserts, the other waits for it and finds the row.
+        await connection.execute(upsert(users).values(name="admin", created_at=now).on_conflict_do_nothing())
+        row = (await connection.execute(oldest)).one()
+    return row

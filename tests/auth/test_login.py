@@ -1,0 +1,275 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from app.auth import login, passwords, users
+from app.auth.guards import COOKIE
+from app.auth.secret import digest
+from app.auth.throttle import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_NAME, WINDOW_MINUTES
+from app.errors import Conflict, Gone, Invalid, TooManyAttempts, Unauthenticated
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+PASSWORD = "ten small verbs"
+
+
+async def add(engine, name="ada", password=PASSWORD):
+    async with engine.begin() as connection:
+        user = await users.add_user(connection, name, now=NOW)
+        await users.set_password(connection, user.id, await passwords.hashed(password), keep=b"")
+    return user
+
+
+async def one_time(engine, *, now=NOW):
+    async with engine.begin() as connection:
+        return await login.create_one_time_login(connection, now=now)
+
+
+async def redeem(engine, token, *, now=NOW):
+    async with engine.begin() as connection:
+        return await login.redeem_one_time_login(connection, token, now=now)
+
+
+async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", *, now=NOW):
+    return await login.authenticated(engine, name, password, address, now=now)
+
+
+async def test_the_right_password_lets_in_and_names_ignore_case(engine):
+    user = await add(engine)
+    assert (await attempt(engine, " Ada ")).id == user.id
+
+
+@pytest.mark.parametrize(("name", "password"), [("ada", "ten large verbs"), ("bob", PASSWORD), ("ada", ""), ("", "")])
+async def test_a_wrong_name_and_a_wrong_password_are_refused_in_the_same_words(engine, name, password):
+    await add(engine)
+    with pytest.raises(Unauthenticated, match="do not go together") as refusal:
+        await attempt(engine, name, password)
+    assert refusal.value.code == "wrong_password"
+
+
+async def test_a_user_without_password_cannot_log_in_with_any(engine):
+    async with engine.begin() as connection:
+        await users.add_user(connection, "ada", now=NOW)
+    for password in ("", "nobody has this password"):
+        with pytest.raises(Unauthenticated):
+            await attempt(engine, "ada", password)
+
+
+async def test_passwords_are_stored_as_argon2id_only(engine):
+    await add(engine)
+    async with engine.connect() as connection:
+        stored = (await connection.execute(text("SELECT password_hash FROM users"))).scalar_one()
+    assert stored.startswith("$argon2id$")
+
+
+async def test_too_many_attempts_at_one_name_are_refused_even_with_the_right_password(engine):
+    await add(engine)
+    for k in range(ATTEMPTS_PER_NAME):
+        with pytest.raises(Unauthenticated):
+            await attempt(engine, "ada", "wrong", f"192.0.2.{k}")
+    with pytest.raises(TooManyAttempts) as refusal:
+        await attempt(engine)
+    assert refusal.value.details == {"retry_after_seconds": WINDOW_MINUTES * 60}
+
+
+async def test_the_window_passes(engine):
+    await add(engine)
+    for _ in range(ATTEMPTS_PER_NAME):
+        with pytest.raises(Unauthenticated):
+            await attempt(engine, "ada", "wrong")
+    assert await attempt(engine, now=NOW + timedelta(minutes=WINDOW_MINUTES))
+
+
+async def test_one_address_cannot_try_many_names(engine, monkeypatch):
+    async def no(*_):
+        return False
+
+    monkeypatch.setattr(passwords, "matches", no)
+    for k in range(ATTEMPTS_PER_ADDRESS):
+        with pytest.raises(Unauthenticated):
+            await attempt(engine, f"user{k}")
+    with pytest.raises(TooManyAttempts):
+        await attempt(engine, "another")
+
+
+async def test_attempts_at_once_are_counted_one_after_another(engine, monkeypatch):
+    looked_at = 0
+
+    async def no(*_):
+        nonlocal looked_at
+        looked_at += 1
+        await asyncio.sleep(0.05)
+        return False
+
+    monkeypatch.setattr(passwords, "matches", no)
+    tries = [attempt(engine, "ada", "wrong", f"192.0.2.{k}") for k in range(3 * ATTEMPTS_PER_NAME)]
+    outcomes = await asyncio.gather(*tries, return_exceptions=True)
+    assert looked_at == ATTEMPTS_PER_NAME
+    assert sum(isinstance(outcome, TooManyAttempts) for outcome in outcomes) == 2 * ATTEMPTS_PER_NAME
+
+
+async def test_a_right_password_clears_the_attempts(engine):
+    await add(engine)
+    for _ in range(3):
+        for _ in range(ATTEMPTS_PER_NAME - 1):
+            with pytest.raises(Unauthenticated):
+                await attempt(engine, "ada", "wrong")
+        assert await attempt(engine)
+
+
+async def test_a_session_is_found_until_it_ends_and_only_its_digest_is_stored(engine):
+    user = await add(engine)
+    async with engine.begin() as connection:
+        session = await login.log_in(connection, user.id, now=NOW, hours=2)
+        found = await login.session_of(connection, session, now=NOW + timedelta(minutes=119))
+        assert found is not None
+        assert found.name == "ada"
+        assert await login.session_of(connection, session, now=NOW + timedelta(hours=2)) is None
+        stored = (await connection.execute(text("SELECT token_hash FROM logins"))).scalar_one()
+    assert stored == digest(session)
+
+
+async def test_ended_sessions_are_swept_out_at_the_next_login(engine):
+    user = await add(engine)
+    async with engine.begin() as connection:
+        await login.log_in(connection, user.id, now=NOW, hours=2)
+        await login.log_in(connection, user.id, now=NOW + timedelta(hours=3), hours=2)
+        assert (await connection.execute(text("SELECT count(*) FROM logins"))).scalar_one() == 1
+
+
+async def test_the_first_one_time_login_makes_admin(engine):
+    user_id = await redeem(engine, await one_time(engine))
+    async with engine.connect() as connection:
+        assert (await users.get_user(connection, user_id)).name == "admin"
+
+
+async def test_two_first_starts_at_once_make_one_admin(engine):
+    await asyncio.gather(*(one_time(engine) for _ in range(4)))
+    async with engine.connect() as connection:
+        assert [user.name for user in await users.listed_users(connection)] == ["admin"]
+
+
+async def test_a_one_time_login_is_for_the_oldest_researcher(engine):
+    ada = await add(engine)
+    await add(engine, "bob")
+    assert await redeem(engine, await one_time(engine)) == ada.id
+
+
+async def test_a_one_time_login_works_once_even_when_two_come_at_once(engine):
+    token = await one_time(engine)
+    outcomes = await asyncio.gather(*(redeem(engine, token) for _ in range(5)), return_exceptions=True)
+    assert sum(isinstance(outcome, int) for outcome in outcomes) == 1
+    assert {outcome.code for outcome in outcomes if isinstance(outcome, Gone)} == {"login_link_used"}
+
+
+async def test_a_one_time_login_ends_after_a_day(engine):
+    token = await one_time(engine)
+    with pytest.raises(Gone):
+        await redeem(engine, token, now=NOW + timedelta(hours=login.ONE_TIME_LOGIN_HOURS))
+
+
+@pytest.mark.parametrize("name", ["", "-", "a b", "Ädа", "a" * 65, "a\nb"])
+async def test_unusable_names_are_refused(engine, name):
+    async with engine.connect() as connection:
+        with pytest.raises(Invalid) as refusal:
+            await users.add_user(connection, name, now=NOW)
+    assert refusal.value.code == "user_name_invalid"
+
+
+async def test_a_name_is_taken_once(engine):
+    await add(engine)
+    async with engine.connect() as connection:
+        with pytest.raises(Conflict):
+            await users.add_user(connection, "ADA", now=NOW)
+
+
+@pytest.mark.parametrize(("password", "code"), [("nine char", "password_too_short"), ("x" * 1001, "password_too_long")])
+async def test_passwords_have_a_length(password, code):
+    with pytest.raises(Invalid) as refusal:
+        await passwords.hashed(password)
+    assert refusal.value.code == code
+
+
+async def test_hashing_leaves_the_event_loop_free():
+    ticks = 0
+
+    async def tick():
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.001)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    await asyncio.gather(*(passwords.matches(None, "whatever") for _ in range(4)))
+    ticking.cancel()
+    assert ticks > 5
+
+
+async def page_of(client: httpx.AsyncClient, path: str) -> str:
+    response = await client.get(path)
+    assert response.status_code == 200
+    return response.text
+
+
+async def test_logging_in_by_password_sets_a_cookie_and_goes_where_one_wanted(client, engine):
+    await add(engine)
+    fields = {"name": "ada", "password": PASSWORD, "next": "/admin/account?done=password"}
+    response = await client.post("/login", data=fields)
+    assert response.status_code == 303
+    assert response.headers["location"] == "/admin/account?done=password"
+    cookie = response.headers["set-cookie"].lower()
+    for part in ("httponly", "samesite=lax", "path=/", "max-age=43200"):
+        assert part in cookie
+    assert "secure" not in cookie
+    assert "ada" in await page_of(client, "/admin/account")
+
+
+async def test_the_cookie_is_secure_over_https(client, engine):
+    await add(engine)
+    response = await client.post("https://easel.test/login", data={"name": "ada", "password": PASSWORD})
+    assert "secure" in response.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["https://evil.test/", "//evil.test/admin", "/\\evil.test", "/administrator", "javascript:alert(1)", "", "admin"],
+)
+async def test_after_login_nobody_is_sent_to_another_site(client, engine, target):
+    await add(engine)
+    response = await client.post("/login", data={"name": "ada", "password": PASSWORD, "next": target})
+    assert response.headers["location"] == "/admin"
+
+
+async def test_a_refused_login_shows_the_form_with_the_name_and_no_password(client, engine):
+    response = await client.post("/login", data={"name": "<ada>", "password": "wrong password"})
+    assert response.status_code == 401
+    assert 'value="&lt;ada&gt;"' in response.text
+    assert "do not go together" in response.text
+    assert "wrong password" not in response.text
+    assert "set-cookie" not in response.headers
+
+
+async def test_another_site_cannot_log_a_visitor_in(client, engine):
+    await add(engine)
+    fields = {"name": "ada", "password": PASSWORD}
+    response = await client.post("/login", data=fields, headers={"sec-fetch-site": "cross-site"})
+    assert response.status_code == 403
+    assert "set-cookie" not in response.headers
+
+
+async def test_opening_a_one_time_link_does_not_use_it_up(client, engine):
+    token = await one_time(engine, now=datetime.now(UTC))
+    for _ in range(3):
+        assert token in await page_of(client, login.one_time_login_path(token))
+    response = await client.post("/login", data={"token": token})
+    assert response.headers["location"] == "/admin"
+    assert response.cookies[COOKIE]
+
+
+async def test_a_used_link_says_so_and_offers_the_form(client, engine):
+    response = await client.post("/login", data={"token": "unknown"})
+    assert response.status_code == 410
+    assert "used already" in response.text
+    assert 'name="password"' in response.text
