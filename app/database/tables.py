@@ -7,6 +7,7 @@ and arrays in a row (`hits.items`, `responses.scores`) need no translation.
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     TIMESTAMP,
     BigInteger,
     Boolean,
@@ -160,7 +161,7 @@ items = Table(
     Column("number", Integer, nullable=False),
     Column("external_id", Text, nullable=False),
     Column("shown", Text, nullable=False),
-    Column("fields", JSONB, nullable=False),  # every column of the uploaded row, as it came
+    Column("fields", JSON, nullable=False),  # the uploaded row as it came; JSONB would forget the order
     Column("prior_a", Double),  # NULL: the campaign's prior
     Column("prior_b", Double),
     PrimaryKeyConstraint("campaign_id", "number"),

@@ -121,7 +121,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("external_id", sa.Text(), nullable=False),
         sa.Column("shown", sa.Text(), nullable=False),
-        sa.Column("fields", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
+        sa.Column("fields", sa.JSON(), nullable=False),
         sa.Column("prior_a", sa.Double(), nullable=True),
         sa.Column("prior_b", sa.Double(), nullable=True),
         sa.ForeignKeyConstraint(
