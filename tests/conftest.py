@@ -24,6 +24,7 @@ from app.auth.guards import COOKIE
 from app.auth.secret import csrf_token
 from app.database import embedded
 from app.database.migrate import upgrade
+from app.database.session import create_engine
 from app.main import create_app
 from app.settings import Settings
 from app.web import get_now
@@ -55,9 +56,7 @@ def _database(server: str, name: str) -> str:
 
 async def _command(server: str, statement: str) -> None:
     """Run what cannot be in a transaction, from a database that is neither a test's nor the template."""
-    engine = create_async_engine(
-        _database(server, "postgres"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
-    )
+    engine = create_async_engine(_database(server, "postgres"), poolclass=NullPool, isolation_level="AUTOCOMMIT")
     async with engine.connect() as connection:
         await connection.execute(text(statement))
     await engine.dispose()
@@ -105,8 +104,8 @@ async def database_url(template_url: str) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture
 async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    """An engine on this test's database. Without a pool, so that no connection outlives its test."""
-    engine = create_async_engine(database_url, poolclass=NullPool)
+    """An engine on this test's database, made as the application makes it."""
+    engine = create_engine(database_url, pool_size=8)
     yield engine
     await engine.dispose()
 

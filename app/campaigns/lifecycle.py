@@ -1,4 +1,4 @@
-"""Create, edit, launch, pause, resume, finish: the allowed transitions, each one statement that the database decides."""
+"""Create, edit, launch, pause, resume, finish: each one statement that the database decides."""
 
 import re
 import secrets
@@ -15,6 +15,8 @@ from app.campaigns.settings import CampaignSettings
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
+
+RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
 # action -> (states it starts from, state it leads to, column that keeps the time)
 TRANSITIONS = {
@@ -42,9 +44,8 @@ async def create(connection: AsyncConnection, settings: CampaignSettings, *, now
 async def free_slug(connection: AsyncConnection, wanted: str) -> str:
     """`wanted`, or `wanted-2`, `wanted-3`, ... Creating campaigns waits in line for the length of a transaction."""
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
-    taken = set(
-        await connection.scalars(select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted, autoescape=True)))
-    )
+    alike = select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted, autoescape=True))
+    taken = RESERVED_SLUGS | set(await connection.scalars(alike))
     return next(slug for slug in (wanted, *(f"{wanted}-{k}" for k in range(2, len(taken) + 3))) if slug not in taken)
 
 
@@ -129,7 +130,7 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
 
 
 async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """Give every item its posterior before the first answer: its own prior if the upload had one, else the campaign's."""
+    """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
     law = ONLINE[campaign.update_law]
     prior_a = func.coalesce(items.c.prior_a, campaign.prior_a)
     prior_b = func.coalesce(items.c.prior_b, campaign.prior_b)
@@ -167,3 +168,5 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         ),
         {"campaign": campaign.id} | arrays,
     )
+    # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
+    await connection.execute(text("ANALYZE items, posteriors"))

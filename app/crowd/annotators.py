@@ -42,7 +42,7 @@ async def arrive(
 
 
 class WorkerTokens:
-    """Signed, expiring tokens that say whose page this is. They travel in the page, so no cookie is needed in a frame."""
+    """Signed, expiring tokens that say whose page this is. They travel in the page: frames need no cookie."""
 
     def __init__(self, secret_key: str, *, hours: int) -> None:
         self._serializer = URLSafeTimedSerializer(secret_key, salt="worker")

@@ -36,9 +36,9 @@ class Completion:
 class Platform:
     """One way to arrive.
 
-    `read` turns the query parameters into an `Arrival`, None for a preview or a visitor we do not know yet, and raises
-    `Invalid` when parameters are missing. `complete` takes the arrival's details, the campaign's completion code and the
-    origins that may receive a form.
+    `read` turns the query parameters into an `Arrival`, None for a preview or a visitor who is not known yet, and
+    raises `Invalid` when parameters are missing. `complete` takes the arrival's details and the campaign's completion
+    code. `framed`: the page may stand in a frame of the platform's own pages.
     """
 
     name: str
@@ -73,7 +73,8 @@ def required(parameters: Mapping[str, str], *names: str) -> list[str]:
     for name, value in zip(names, values, strict=True):
         if not value or len(value) > LONGEST_ID or not value.isprintable():
             raise Invalid(
-                f"The link that brought you here lacks a usable {name}. Please open the task again from the platform's page.",
+                f"The link that brought you here lacks a usable {name}. "
+                "Please open the task again from the platform's page.",
                 code="arrival_incomplete",
                 parameter=name,
             )

@@ -2,8 +2,8 @@
 
 A HIT is a lease on its items. The races, and who decides them:
 - two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
-- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are locked
-  in number order, then the open leases are counted in a second statement, whose snapshot is newer than the locks;
+- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are
+  locked in number order, then open leases are counted in a second statement, whose snapshot is newer than the locks;
 - an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
 """
 
@@ -55,7 +55,15 @@ class Work:
 STANDING = text("""
     SELECT c.*, s.id AS assignment_id, s.arrival, s.completed_at, a.id AS annotator_id, a.platform, a.pseudonym,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
-           (SELECT count(*) FROM hits h JOIN responses r ON r.hit_id = h.id WHERE h.assignment_id = s.id) AS answered_here,
+           (SELECT count(*) FROM hits h JOIN responses r ON r.hit_id = h.id
+            WHERE h.assignment_id = s.id) AS answered_here,
+           (SELECT count(*) FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
+            AND h.closed_at IS NULL AND h.expires_at > :now) AS open_elsewhere,
+           ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
+           ARRAY(SELECT item FROM hits o, unnest(o.items) AS item
+                 WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS held,
+           ARRAY(SELECT leader FROM hits o
+                 WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS leading,
            h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.leader AS hit_leader,
            h.iteration AS hit_iteration, h.ordinal AS hit_ordinal
     FROM assignments s
@@ -65,11 +73,12 @@ STANDING = text("""
     WHERE s.id = :assignment
 """)
 
-TEXTS = text("""
-    SELECT array_agg(i.shown ORDER BY shown.place)
-    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
-    JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
-""")
+# The texts of :items of :campaign, in that order.
+SHOWN = """
+    ARRAY(SELECT i.shown FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
+          JOIN items i ON i.campaign_id = :campaign AND i.number = place.number ORDER BY place.place)"""
+
+TEXTS = text(f"SELECT {SHOWN}")
 
 LOCK_POSTERIORS = text("""
     SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
@@ -93,16 +102,23 @@ PLAN_IS_FREE = """
     )"""
 
 LEASE = text(f"""
-    INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
-    SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
-           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now, CAST(:expires_at AS timestamptz)
-    WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
-      AND (:shared_leader OR NOT EXISTS (
-          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
-          AND h.leader = CAST(:leader AS int)))
-    ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
-    RETURNING id
+    WITH leased AS (
+        INSERT INTO hits
+            (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
+        SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
+               CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now,
+               CAST(:expires_at AS timestamptz)
+        WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
+          AND (:shared_leader OR NOT EXISTS (
+              SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
+              AND h.leader = CAST(:leader AS int)))
+        ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
+        RETURNING id
+    )
+    SELECT id, {SHOWN} AS texts FROM leased
 """)  # noqa: S608  (made of constants of this module)
+
+LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
 
 RENEW = text(f"""
     UPDATE hits SET expires_at = CAST(:expires_at AS timestamptz)
@@ -117,8 +133,9 @@ COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignme
 WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
 
 FINISH = text("""
-    UPDATE campaigns SET status = 'finished', finished_at = :now WHERE id = :campaign AND status IN ('running', 'paused')
-    AND NOT EXISTS (SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
+    UPDATE campaigns SET status = 'finished', finished_at = :now
+    WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
+        SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
 """)
 
 SAVE_DRAFT = text("""
@@ -126,9 +143,9 @@ SAVE_DRAFT = text("""
 """)
 
 
-async def standing(connection: AsyncConnection, assignment_id: int) -> Row[Any]:
+async def standing(connection: AsyncConnection, assignment_id: int, *, now: datetime) -> Row[Any]:
     """The assignment with its annotator, campaign and unclosed HIT. Raises `NotFound` (`assignment_not_found`)."""
-    row = (await connection.execute(STANDING, {"assignment": assignment_id})).one_or_none()
+    row = (await connection.execute(STANDING, {"assignment": assignment_id, "now": now})).one_or_none()
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
@@ -137,19 +154,22 @@ async def standing(connection: AsyncConnection, assignment_id: int) -> Row[Any]:
 async def next_hit(database: AsyncEngine, newest: Newest, assignment_id: int, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
     for _ in range(PATIENCE):
-        async with database.begin() as connection:
-            work = await hold_or_lease(connection, newest, assignment_id, now=now)
+        try:
+            async with database.begin() as connection:
+                work = await hold_or_lease(connection, newest, assignment_id, now=now)
+        finally:
+            newest.proposals.pop(assignment_id, None)
         if work is not None:
             return work
     async with database.begin() as connection:
-        return Work(await standing(connection, assignment_id), reason="wait")
+        return Work(await standing(connection, assignment_id, now=now), reason="wait")
 
 
 async def hold_or_lease(
     connection: AsyncConnection, newest: Newest, assignment_id: int, *, now: datetime
 ) -> Work | None:
     """One try of `next_hit`; None when another request was faster, so the transaction must start afresh."""
-    here = await standing(connection, assignment_id)
+    here = await standing(connection, assignment_id, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
     if reason := closed_because(here):
@@ -158,9 +178,10 @@ async def hold_or_lease(
         if await renewed(connection, here, now=now):
             return await held(connection, here, lease_end(here, now))
         await connection.execute(GIVE_UP, {"hit": here.hit_id, "now": now})
-    seen, proposal = await propose(connection, here, newest, now=now)
+    proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
-        return await without_hit(connection, here, await why_none(connection, here, seen, now=now), now=now)
+        return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
+    newest.proposals[assignment_id] = (here.id, proposal.leader, proposal.items)
     return await leased(connection, here, proposal, now=now)
 
 
@@ -169,7 +190,8 @@ def closed_because(here: Row[Any]) -> str | None:
     per_assignment = PLATFORMS[here.platform].hits_per_assignment
     if per_assignment is not None and here.answered_here >= per_assignment:
         return "assignment_done"
-    if here.hits_per_annotator is not None and here.hits_answered >= here.hits_per_annotator:
+    # Two visits of one person that ask at the same instant can both pass here: one HIT more for them, for no item.
+    if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:
         return "limit"
     return {"draft": "not_open", "paused": "paused", "finished": "all_done"}.get(here.status)
 
@@ -180,13 +202,8 @@ def lease_end(campaign: Row[Any], now: datetime) -> datetime:
 
 async def held(connection: AsyncConnection, here: Row[Any], expires_at: datetime) -> Work:
     """The HIT that this assignment has already, with what was entered so far."""
-    texts = await texts_of(connection, here.id, here.hit_items)
+    texts = (await connection.execute(TEXTS, {"campaign": here.id, "items": here.hit_items})).scalar_one()
     return Work(here, Hit(here.hit_id, here.hit_items, texts, here.draft or {}, expires_at))
-
-
-async def texts_of(connection: AsyncConnection, campaign_id: int, items: list[int]) -> list[str]:
-    result = await connection.execute(TEXTS, {"campaign": campaign_id, "items": items})
-    return list(result.scalar_one())
 
 
 async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
@@ -201,6 +218,7 @@ async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime)
         "now": now,
         "expires_at": lease_end(here, now),
     }
+    await connection.execute(LOCK_HIT, {"hit": here.hit_id})
     await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
     return (await connection.execute(RENEW, parameters)).first() is not None
 
@@ -223,11 +241,10 @@ async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal
         "expires_at": expires_at,
     }
     await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": proposal.items})
-    hit_id = (await connection.execute(LEASE, parameters)).scalar_one_or_none()
-    if hit_id is None:
+    row = (await connection.execute(LEASE, parameters)).one_or_none()
+    if row is None:
         return None
-    texts = await texts_of(connection, here.id, proposal.items)
-    return Work(here, Hit(hit_id, proposal.items, texts, {}, expires_at))
+    return Work(here, Hit(row.id, proposal.items, row.texts, {}, expires_at))
 
 
 async def without_hit(connection: AsyncConnection, here: Row[Any], reason: str, *, now: datetime) -> Work:
@@ -237,14 +254,14 @@ async def without_hit(connection: AsyncConnection, here: Row[Any], reason: str, 
     return work
 
 
-async def why_none(connection: AsyncConnection, here: Row[Any], seen: set[int], *, now: datetime) -> str:
+async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> str:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item}
     wanted = set(await connection.scalars(WANTED, parameters))
     if not wanted:
         await connection.execute(FINISH, {"campaign": here.id, "now": now})
         return "all_done"
-    return "seen_all" if not here.repeat_items and wanted <= seen else "wait"
+    return "seen_all" if not here.repeat_items and wanted <= set(here.seen) else "wait"
 
 
 async def save_draft(connection: AsyncConnection, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:

@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.serving.selection import SelectionIndex
 
-# After a dump and restore, transaction ids start again below the stored ones; so a response also counts as read when its
-# number lies this far below the newest one at loading time, more than can have been under way then.
+# After a dump and restore, transaction ids start again below the stored ones; so a response also counts as read when
+# its number lies this far below the newest one at loading time, more than can have been under way then.
 IN_FLIGHT_AT_MOST = 1000
 
 LOAD = text("""
@@ -49,9 +49,12 @@ class Copy:
 
 @dataclass
 class Newest:
-    """The copies of this process, one per campaign, loaded at first use."""
+    """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)
+    proposals: dict[int, tuple[int, int, list[int]]] = field(
+        default_factory=dict
+    )  # assignment: campaign, leader, items
     loading: dict[int, asyncio.Lock] = field(default_factory=dict)
 
     async def posteriors(self, connection: AsyncConnection, campaign: Row[Any]) -> Copy:

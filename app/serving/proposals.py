@@ -1,9 +1,10 @@
-"""What to ask next: a draw from the newest posteriors (`streaming`), or a place in the iteration's plan (`iterations`)."""
+"""What to ask next: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
 
 import json
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,6 @@ class Proposal:
     ordinal: int | None = None
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
 
-
-SURROUNDINGS = text("""
-    SELECT (SELECT array_agg(DISTINCT item) FROM responses, unnest(items) AS item WHERE annotator_id = :annotator),
-           (SELECT array_agg(item) FROM hits, unnest(items) AS item
-            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now),
-           (SELECT array_agg(leader) FROM hits
-            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now)
-""")
 
 # A place in the plan is free when no open lease and no answer has it; items that reached the wanted number through late
 # answers are dropped from it.
@@ -65,36 +58,34 @@ STORE_PLAN = text("""
 NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
 
 
-async def propose(
-    connection: AsyncConnection, here: Row[Any], newest: Newest, *, now: datetime
-) -> tuple[set[int], Proposal | None]:
-    """The items this annotator has scored, and what to ask them next (None: nothing right now)."""
-    parameters = {"annotator": here.annotator_id, "campaign": here.id, "now": now}
-    seen, held, leading = (await connection.execute(SURROUNDINGS, parameters)).one()
-    seen = set(seen or ())
+async def propose(connection: AsyncConnection, here: Row[Any], newest: Newest, *, now: datetime) -> Proposal | None:
+    """What to ask this annotator next; None when there is nothing right now."""
     copy = await newest.posteriors(connection, here)
     if here.selection == "iterations":
-        return seen, await place_in_plan(connection, here, seen, copy, now=now)
-    return seen, stream(here, copy, seen, Counter(held or ()), set(leading or ()))
+        return await place_in_plan(connection, here, copy, now=now)
+    return stream(here, copy, newest)
 
 
-def stream(here: Row[Any], copy: Copy, seen: set[int], held: Counter[int], leading: set[int]) -> Proposal | None:
+def stream(here: Row[Any], copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
+    # What this process is about to lease to others counts as leased: they would only lose the race for it.
+    under_way = [(leader, items) for campaign_id, leader, items in newest.proposals.values() if campaign_id == here.id]
+    held = Counter(here.held)
+    held.update(chain.from_iterable(items for _, items in under_way))
+    leading = {*here.leading, *(leader for leader, _ in under_way)}
     draw = copy.index.draw(
-        here.items_per_hit, seen=seen, held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+        here.items_per_hit, seen=set(here.seen), held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )
     if draw is None:
         return None
     return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
 
 
-async def place_in_plan(
-    connection: AsyncConnection, here: Row[Any], seen: set[int], copy: Copy, *, now: datetime
-) -> Proposal | None:
+async def place_in_plan(connection: AsyncConnection, here: Row[Any], copy: Copy, *, now: datetime) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
     iteration = here.iteration
     if iteration >= 0:
-        proposal, finished = await free_place(connection, here, iteration, seen, now=now)
+        proposal, finished = await free_place(connection, here, iteration, now=now)
         if proposal is not None or not finished:
             return proposal
     current = (await connection.execute(LOCK_CAMPAIGN, {"campaign": here.id})).scalar_one()
@@ -102,19 +93,19 @@ async def place_in_plan(
         current += 1
         if not await plan(connection, here, copy, current):
             return None
-    proposal, _ = await free_place(connection, here, current, seen, now=now)
+    proposal, _ = await free_place(connection, here, current, now=now)
     return proposal
 
 
 async def free_place(
-    connection: AsyncConnection, here: Row[Any], iteration: int, seen: set[int], *, now: datetime
+    connection: AsyncConnection, here: Row[Any], iteration: int, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place with the fewest items this annotator has scored, and whether the iteration is answered in full."""
     parameters = {
         "campaign": here.id,
         "iteration": iteration,
         "wanted": here.judgments_per_item,
-        "seen": sorted(seen),
+        "seen": here.seen,
         "now": now,
     }
     places = [place for place in await connection.execute(FREE_PLACE, parameters) if place.items]

@@ -1,7 +1,7 @@
 """The annotator's address: `/link/KEY`, `/prolific/KEY`, `/mturk/KEY`.
 
-GET shows the HIT (or why there is none), POST takes an answer and shows the next one, PUT keeps a draft. One address per
-campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
+GET shows the HIT (or why there is none), POST takes an answer and shows the next one, PUT keeps a draft. One address
+per campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
 """
 
 import secrets

@@ -1,0 +1,74 @@
+"""Builders with keyword defaults for campaigns, annotators and answers."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, insert, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.crowd.annotators import arrive
+from app.crowd.platforms import Arrival
+from app.database import tables
+from app.designs.slider import Answer
+from app.serving import leases, submission
+from app.serving.newest import Newest
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any) -> Row[Any]:
+    """A campaign with `items` items, launched."""
+    defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3}
+    chosen = CampaignSettings.model_validate(defaults | settings)
+    async with engine.begin() as connection:
+        draft = await lifecycle.create(connection, chosen, now=NOW)
+        rows = [
+            {"campaign_id": draft.id, "number": i, "external_id": f"v{i}", "shown": f"verb {i}", "fields": {}}
+            for i in range(items)
+        ]
+        await connection.execute(insert(tables.items), rows)
+        return await lifecycle.transition(connection, draft.slug, "launch", now=NOW) if launched else draft
+
+
+async def annotator(
+    engine: AsyncEngine, campaign: Row[Any], name: str = "ann", platform: str = "link", **more: Any
+) -> int:
+    """The assignment of someone who arrives."""
+    arrival = Arrival(name, more.pop("assignment", "visit"), more)
+    async with engine.begin() as connection:
+        return await arrive(connection, campaign.id, platform, arrival, now=NOW)
+
+
+async def next_hit(
+    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: Newest | None = None
+) -> leases.Work:
+    return await leases.next_hit(engine, newest or Newest(), assignment, now=now)
+
+
+async def hit_of(
+    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: Newest | None = None
+) -> leases.Hit:
+    work = await next_hit(engine, assignment, now=now, newest=newest)
+    assert work.hit is not None, work.reason
+    return work.hit
+
+
+async def submit(
+    engine: AsyncEngine, assignment: int, hit: leases.Hit, *, now: datetime = NOW, scores: list[float] | None = None
+) -> submission.Receipt:
+    chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
+    async with engine.begin() as connection:
+        answer = Answer(dict(zip(hit.items, chosen, strict=True)))
+        return await submission.submit(connection, assignment, hit.id, answer, now=now)
+
+
+async def values(engine: AsyncEngine, statement: str, **parameters: Any) -> list[Any]:
+    async with engine.connect() as connection:
+        return [tuple(row) for row in await connection.execute(text(statement), parameters)]
+
+
+async def value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
+    (row,) = await values(engine, statement, **parameters)
+    return row[0]

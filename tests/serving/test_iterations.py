@@ -1,0 +1,106 @@
+import asyncio
+from datetime import timedelta
+
+import numpy as np
+
+from app.serving.newest import Newest
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+
+LATER = NOW + timedelta(minutes=31)
+
+
+async def answer_iteration(engine, campaign, newest, name, hits):
+    me = await annotator(engine, campaign, name)
+    leased = []
+    for _ in range(hits):
+        hit = await hit_of(engine, me, newest=newest)
+        leased.append(hit)
+        await submit(engine, me, hit)
+    return leased
+
+
+async def test_iteration_0_asks_every_item_once(engine):
+    campaign = await running(engine, items=20, selection="iterations")
+    hits = await answer_iteration(engine, campaign, Newest(), "ann", 4)
+    assert sorted(item for hit in hits for item in hit.items) == list(range(20))
+    assert await value(engine, "SELECT iteration FROM campaigns") == 0
+
+
+async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine):
+    campaign = await running(engine, items=20, selection="iterations")
+    newest = Newest()
+    await answer_iteration(engine, campaign, newest, "ann", 4)
+    variance = dict(await values(engine, "SELECT number, variance FROM posteriors"))
+    await answer_iteration(engine, campaign, newest, "bob", 4)
+    rows = await values(engine, "SELECT leader, items FROM planned_hits WHERE iteration = 1")
+    leaders = [leader for leader, _ in rows]
+    assert len(leaders) == len(set(leaders)) == 4
+    assert min(variance[leader] for leader in leaders) >= np.sort(list(variance.values()))[-4]
+    assert all(set(items) & set(leaders) == {leader} for leader, items in rows)
+
+
+async def test_an_iteration_waits_for_its_open_hits(engine):
+    campaign = await running(engine, items=10, selection="iterations")
+    newest = Newest()
+    slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
+    held = await hit_of(engine, slow, newest=newest)
+    await submit(engine, quick, await hit_of(engine, quick, newest=newest))
+    assert (await next_hit(engine, quick, newest=newest)).reason == "wait"
+    await submit(engine, slow, held)
+    assert (await next_hit(engine, quick, newest=newest)).hit is not None
+    assert await value(engine, "SELECT iteration FROM campaigns") == 1
+
+
+async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
+    campaign = await running(engine, items=10, selection="iterations")
+    newest = Newest()
+    slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
+    held = await hit_of(engine, slow, newest=newest)
+    await submit(engine, quick, await hit_of(engine, quick, newest=newest))
+    taken = await hit_of(engine, quick, now=LATER, newest=newest)
+    assert sorted(taken.items) == sorted(held.items)
+    assert (await next_hit(engine, slow, now=LATER, newest=newest)).reason == "wait"
+
+
+async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine):
+    campaign = await running(engine, items=10, selection="iterations", judgments_per_item=5)
+    newest = Newest()
+    await answer_iteration(engine, campaign, newest, "ann", 2)
+    crowd = [await annotator(engine, campaign, f"a{k}") for k in range(6)]
+    works = await asyncio.gather(*(next_hit(engine, one, newest=Newest()) for one in crowd))
+    assert sum(work.hit is not None for work in works) == 2
+    assert await values(engine, "SELECT iteration, count(*) FROM planned_hits GROUP BY 1 ORDER BY 1") == [
+        (0, 2),
+        (1, 2),
+    ]
+
+
+async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_wanted(engine):
+    campaign = await running(engine, items=13, selection="iterations", judgments_per_item=3, items_per_hit=4)
+    newest = Newest()
+    me = await annotator(engine, campaign)
+    while (work := await next_hit(engine, me, newest=newest)).hit is not None:
+        await submit(engine, me, work.hit)
+    assert work.reason == "all_done"
+    assert set(await values(engine, "SELECT judgments FROM posteriors")) == {(3,)}
+
+
+async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scored(engine):
+    campaign = await running(engine, items=10, selection="iterations", repeat_items=False)
+    newest = Newest()
+    await answer_iteration(engine, campaign, newest, "ann", 2)
+    me = await annotator(engine, campaign, "ann")
+    assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
+
+
+async def test_the_same_seed_plans_the_same_hits(engine):
+    plans = []
+    for _ in range(2):
+        campaign = await running(engine, items=20, selection="iterations", seed=7)
+        await answer_iteration(engine, campaign, Newest(), "ann", 4)
+        plans.append(
+            await values(
+                engine, "SELECT leader, items FROM planned_hits WHERE campaign_id = :c ORDER BY ordinal", c=campaign.id
+            )
+        )
+    assert plans[0] == plans[1]

@@ -1,0 +1,171 @@
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from app.campaigns.lifecycle import transition
+from app.designs.slider import Answer, Touch
+from app.errors import Gone, Invalid, NotFound
+from app.serving import submission
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+
+LATER = NOW + timedelta(minutes=31)
+
+
+async def posteriors(engine):
+    return await values(engine, "SELECT number, a, b, score, variance, judgments FROM posteriors ORDER BY number")
+
+
+async def test_an_answer_updates_the_posteriors_of_its_items_only(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    await submit(engine, me, hit, scores=[0, 25, 50, 75, 100])
+    after = {number: rest for number, *rest in await posteriors(engine)}
+    for item, score in zip(hit.items, [0, 0.25, 0.5, 0.75, 1], strict=True):
+        a, b, mode, _, judgments = after.pop(item)
+        assert (a, b, mode, judgments) == (1 + score, 2 - score, score, 1)
+    assert all((a, b, mode, judgments) == (1, 1, 0.5, 0) for a, b, mode, _, judgments in after.values())
+
+
+async def test_second_post_changes_nothing_and_gets_the_first_receipt(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    first = await submit(engine, me, hit, scores=[10, 20, 30, 40, 50])
+    before = await posteriors(engine)
+    second = await submit(engine, me, hit, scores=[90, 80, 70, 60, 50])
+    assert (second.seq, second.repeated) == (first.seq, True)
+    assert await posteriors(engine) == before
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_of_many_posts_at_once_one_counts(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    receipts = await asyncio.gather(*(submit(engine, me, hit) for _ in range(8)))
+    assert sum(not receipt.repeated for receipt in receipts) == 1
+    assert len({receipt.seq for receipt in receipts}) == 1
+    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 5
+
+
+async def test_touches_are_stored_in_the_order_of_the_items(engine):
+    campaign = await running(engine, items_per_hit=2)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
+    async with engine.begin() as connection:
+        answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
+        await submission.submit(connection, me, hit.id, answer, now=NOW)
+    (row,) = await values(engine, "SELECT first_touch_ms, changes, input_kinds, viewport, source, items FROM responses")
+    assert row == ([None, 1200], [None, 3], [None, "keyboard"], "390x844", "page", hit.items)
+
+
+@pytest.mark.parametrize(
+    ("scores", "code"),
+    [
+        ([10, 20, 30, 40], "scores_missing"),
+        ([10, 20, 30, 40, 101], "score_out_of_range"),
+        ([10, 20, 30, 40, -1], "score_out_of_range"),
+        ([10, 20, 30, 40, float("nan")], "score_out_of_range"),
+    ],
+)
+async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    async with engine.connect() as connection:
+        with pytest.raises(Invalid) as refusal:
+            await submission.submit(connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW)
+    assert refusal.value.code == code
+    assert (await hit_of(engine, me)).id == hit.id
+    assert (await submit(engine, me, hit)).repeated is False
+
+
+async def test_scores_for_items_of_another_hit_are_refused(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    async with engine.connect() as connection:
+        with pytest.raises(Invalid, match="not in this HIT"):
+            await submission.submit(connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW)
+
+
+async def test_nobody_answers_the_hit_of_someone_else(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, await annotator(engine, campaign, "owner"))
+    stranger = await annotator(engine, campaign, "stranger")
+    with pytest.raises(NotFound):
+        await submit(engine, stranger, hit)
+    assert await value(engine, "SELECT count(*) FROM responses") == 0
+
+
+async def test_a_late_answer_is_taken_while_its_items_are_wanted(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    assert (await submit(engine, me, hit, now=LATER)).repeated is False
+    assert (await submit(engine, me, hit, now=LATER)).repeated is True
+
+
+async def test_a_late_answer_is_refused_when_others_hold_its_items(engine):
+    campaign = await running(engine, items=5, judgments_per_item=1)
+    late = await hit_of(engine, me := await annotator(engine, campaign, "slow"))
+    quick = await hit_of(engine, other := await annotator(engine, campaign, "quick"), now=LATER)
+    assert sorted(quick.items) == sorted(late.items)
+    with pytest.raises(Gone) as refusal:
+        await submit(engine, me, late, now=LATER)
+    assert refusal.value.code == "lease_expired"
+    await submit(engine, other, quick, now=LATER)
+    assert await value(engine, "SELECT max(judgments) FROM posteriors") == 1
+
+
+async def test_a_late_answer_to_a_finished_campaign_is_refused(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    async with engine.begin() as connection:
+        await transition(connection, campaign.slug, "finish", now=NOW)
+    with pytest.raises(Gone):
+        await submit(engine, me, hit, now=LATER)
+
+
+async def test_a_held_hit_is_still_taken_after_the_campaign_is_paused(engine):
+    campaign = await running(engine)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    async with engine.begin() as connection:
+        await transition(connection, campaign.slug, "pause", now=NOW)
+    assert (await submit(engine, me, hit)).repeated is False
+    assert (await next_hit(engine, me)).reason == "paused"
+
+
+async def test_the_last_wanted_judgment_closes_the_campaign(engine):
+    campaign = await running(engine, items=5, judgments_per_item=2)
+    me = 0
+    for name in ("ann", "bob"):
+        hit = await hit_of(engine, me := await annotator(engine, campaign, name))
+        await submit(engine, me, hit)
+    assert await values(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
+    assert (await next_hit(engine, me)).reason == "all_done"
+
+
+async def test_a_single_remaining_item_makes_a_hit_of_one(engine):
+    campaign = await running(engine, items=6, judgments_per_item=1)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    last = await hit_of(engine, me)
+    assert len(last.items) == 1
+    await submit(engine, me, last, scores=[70])
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill"])
+async def test_each_update_law_answers_and_stores_what_it_computes(engine, law):
+    campaign = await running(engine, update_law=law)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    await submit(engine, me, hit, scores=[0, 25, 50, 75, 100])
+    after = {number: score for number, _, _, score, *_ in await posteriors(engine)}
+    scores = [after[item] for item in hit.items]
+    assert scores == sorted(scores)
+    assert len(set(scores)) == 5
+
+
+async def test_the_tie_margin_is_in_points(engine):
+    campaign = await running(engine, items=2, items_per_hit=2, update_law="ra", tie_margin_points=5)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    await submit(engine, me, hit, scores=[50, 55])
+    (_, a1, b1, *_), (_, a2, b2, *_) = await posteriors(engine)
+    assert a1 == b1 == a2 == b2 == pytest.approx(1.1832432566842859, abs=1e-15)
