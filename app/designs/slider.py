@@ -3,8 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.errors import Invalid
+from app.inference.online import Parameters
 
 POINTS = 100.0
 INPUT_KINDS = ("mouse", "touch", "pen", "keyboard", "strip", "button", "number")
@@ -54,6 +56,11 @@ def ordered_scores(answer: Answer, items: Sequence[int]) -> list[float]:
                 position=position,
             )
     return scores
+
+
+def parameters(campaign: Any) -> Parameters:
+    """What an update law is tuned with, from a campaign's row; the law takes scores divided by `POINTS`."""
+    return Parameters(campaign.gamma, campaign.epsilon, campaign.tie_margin_points / POINTS)
 
 
 def ranks(scores: Sequence[float]) -> list[int]:

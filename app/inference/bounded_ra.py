@@ -66,6 +66,8 @@ def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, floa
 LAW = Law(
     name="ra",
     title="Pairwise ranking, bounded (RA)",
+    parameter_names=beta_posterior.PARAMETER_NAMES,
+    score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,
     valid_prior=beta_posterior.valid_prior,
     score=beta_posterior.score,

@@ -30,6 +30,8 @@ def update(
 LAW = Law(
     name="easl",
     title="Scores added up (EASL)",
+    parameter_names=beta_posterior.PARAMETER_NAMES,
+    score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,
     valid_prior=beta_posterior.valid_prior,
     score=beta_posterior.score,

@@ -51,6 +51,8 @@ class Law:
 
     name: the key in `online.ONLINE`, stored with a campaign.
     title: short words for people.
+    parameter_names: what the two numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
+    score_name: what the estimate is called, "mode" or "mean".
     default_prior: the two numbers every item starts with.
     valid_prior(a, b): whether two floats may be a start; says False to NaN and infinity.
 
@@ -69,6 +71,8 @@ class Law:
 
     name: str
     title: str
+    parameter_names: tuple[str, str]
+    score_name: str
     default_prior: tuple[float, float]
     valid_prior: Callable[[float, float], bool]
     score: Callable[[npt.ArrayLike, npt.ArrayLike], Array]

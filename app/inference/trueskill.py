@@ -120,6 +120,8 @@ def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
 LAW = Law(
     name="trueskill",
     title="Pairwise ranking, unbounded (TrueSkill)",
+    parameter_names=("mu", "sigma2"),
+    score_name="mean",
     default_prior=DEFAULT_PRIOR,
     valid_prior=valid_prior,
     score=score,
