@@ -1,0 +1,205 @@
+"""Items from an uploaded table into a draft: all of them or none."""
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO
+
+from sqlalchemy import Row, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.lifecycle import find
+from app.campaigns.template import Shown, check_known, guess, shown_by
+from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
+from app.database import tables
+from app.database.bulk import copy
+from app.errors import Conflict, Invalid, TooLarge
+from app.inference.online import ONLINE
+
+LONGEST_ID = 200
+LONGEST_SHOWN = 10_000
+ROWS_AT_ONCE = 5_000
+PREVIEW_ROWS = 5
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Item:
+    external_id: str
+    shown: str
+    fields: dict[str, Any]
+    prior: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is in a file, before it is imported: enough to choose the shown column."""
+
+    format: str
+    columns: tuple[str, ...]
+    row_count: int
+    first_rows: list[dict[str, Any]]
+    shown_guess: str | None
+
+
+def describe(file: BinaryIO, name: str, *, max_mb: int) -> Description:
+    """Read a whole file without importing it. Raises what `upload.read` raises."""
+    upload = read(file, name, max_mb=max_mb)
+    first_rows = [record.values for record in islice(upload.records, PREVIEW_ROWS)]
+    row_count = len(first_rows) + sum(1 for _ in upload.records)
+    return Description(upload.format, upload.columns, row_count, first_rows, guess(upload.columns))
+
+
+def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[Item]:
+    """The items of a table, in its order; `taken` are the ids that the campaign has already.
+
+    Raises `Invalid`: `column_unknown` (no `id`), `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`,
+    `shown_too_long`, `prior_invalid`, `prior_of_another_law`.
+    """
+    check_known(upload.columns, ["id"])
+    prior_columns = prior_columns_of(upload.columns, update_law)
+    lines: dict[str, int] = {}
+    for record in upload.records:
+        external_id = id_of(record)
+        if external_id in lines:
+            other = lines[external_id]
+            refuse("id_twice", record.line, f"the id “{external_id}” was already on line {other}.", first_line=other)
+        if external_id in taken:
+            refuse("id_taken", record.line, f"the campaign has an item “{external_id}” already.")
+        lines[external_id] = record.line
+        prior = prior_of(record, prior_columns, update_law) if prior_columns else None
+        yield Item(external_id, text_of(record, shown), record.values, prior)
+
+
+def id_of(record: Record) -> str:
+    external_id = as_text(record.values.get("id")).strip()
+    if not external_id:
+        refuse("id_missing", record.line, "this item has no id.")
+    if len(external_id) > LONGEST_ID:
+        refuse("id_too_long", record.line, f"the id has more than {LONGEST_ID} characters.")
+    return external_id
+
+
+def text_of(record: Record, shown: Shown) -> str:
+    text = shown(record.values).strip()
+    if not text:
+        refuse("shown_empty", record.line, "there is nothing to show to annotators.")
+    if len(text) > LONGEST_SHOWN:
+        refuse("shown_too_long", record.line, f"the text to show has more than {LONGEST_SHOWN:,} characters.")
+    return text
+
+
+def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, str] | None:
+    """The columns that hold each item's prior, if there are any. Raises `Invalid` (`prior_of_another_law`)."""
+    own = ONLINE[update_law].parameter_names
+    if set(own) <= set(columns):
+        return own
+    for pair in {law.parameter_names for law in ONLINE.values()}:
+        if set(pair) <= set(columns):
+            raise Invalid(
+                f"This file brings priors as {' and '.join(pair)}, and the update law {update_law} takes "
+                f"{' and '.join(own)}. Remove these columns, or choose another law. Nothing was imported.",
+                code="prior_of_another_law",
+                columns=list(pair),
+            )
+    return None
+
+
+def prior_of(record: Record, columns: tuple[str, str], update_law: str) -> tuple[float, float] | None:
+    """The item's own prior; none when both cells are empty."""
+    cells = [as_text(record.values.get(name)).strip() for name in columns]
+    if not any(cells):
+        return None
+    try:
+        a, b = map(float, cells)
+    except ValueError:
+        refuse("prior_invalid", record.line, f"{columns[0]} and {columns[1]} must be two numbers.")
+    if not ONLINE[update_law].valid_prior(a, b):
+        refuse(
+            "prior_invalid",
+            record.line,
+            f"{columns[0]} {cells[0]} and {columns[1]} {cells[1]} are no prior for the update law {update_law}.",
+        )
+    return a, b
+
+
+async def import_items(
+    connection: AsyncConnection,
+    slug: str,
+    file: BinaryIO,
+    name: str,
+    *,
+    shown: str | None = None,
+    template: str | None = None,
+    replace: bool = False,
+    max_mb: int,
+    progress: Progress = lambda _rows: None,
+) -> int:
+    """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
+
+    `progress` is told now and then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what
+    `upload.read`, `template.shown_by` and `items_in` raise; nothing is changed then.
+    """
+    async with connection.begin_nested():
+        campaign = await lock_draft(connection, slug)
+        if replace:
+            await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
+        taken, start = await already_there(connection, campaign.id)
+        upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
+        items = items_in(upload, shown_by(upload.columns, shown, template), campaign.update_law, taken)
+        count = await copy_all(connection, campaign.id, start, items, progress)
+    return count
+
+
+async def copy_all(
+    connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[Item], progress: Progress
+) -> int:
+    """Store items numbered from `start`; how many. Reading them is a good part of the work: it leaves the event loop."""
+    number = start
+    while chunk := await asyncio.to_thread(list, islice(items, ROWS_AT_ONCE)):
+        if number + len(chunk) > MOST_ROWS:
+            raise TooLarge(f"A campaign has at most {MOST_ROWS:,} items. Nothing was imported.", code="too_many_items")
+        await copy_items(connection, campaign_id, number, chunk)
+        number += len(chunk)
+        progress(number - start)
+    if number == start:
+        raise Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
+    return number - start
+
+
+async def lock_draft(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The draft, held until the transaction ends: a launch waits, and a second import into it too."""
+    statement = select(tables.campaigns).where(tables.campaigns.c.slug == slug).with_for_update(key_share=True)
+    campaign: Row[Any] | None = (await connection.execute(statement)).one_or_none()
+    campaign = campaign or await find(connection, slug)
+    if campaign.status != "draft":
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}: items can be imported only while a campaign is a draft.",
+            code="not_a_draft",
+            status=campaign.status,
+        )
+    return campaign
+
+
+async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
+    """The ids of the campaign's items, and the next free number."""
+    mine = tables.items.c.campaign_id == campaign_id
+    ids = set(await connection.scalars(select(tables.items.c.external_id).where(mine)))
+    return ids, int(await connection.scalar(select(func.coalesce(func.max(tables.items.c.number) + 1, 0)).where(mine)))
+
+
+async def copy_items(connection: AsyncConnection, campaign_id: int, start: int, items: list[Item]) -> None:
+    rows = (
+        (campaign_id, number, item.external_id, item.shown, as_json(item.fields), *(item.prior or (None, None)))
+        for number, item in enumerate(items, start=start)
+    )
+    await copy(
+        connection, tables.items, rows, "campaign_id", "number", "external_id", "shown", "fields", "prior_a", "prior_b"
+    )
+
+
+def as_json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,230 @@
+"""Uploaded tables, CSV, TSV or JSONL in UTF-8: read row by row, each with the line at which an editor shows it.
+
+Pure: from an open binary file to values. Whatever is wrong raises `Invalid` with the line in its message and details.
+"""
+
+import codecs
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePath
+from typing import Any, BinaryIO, NoReturn
+
+from app.errors import Invalid, TooLarge
+
+LONGEST_CELL = 100_000  # characters; below the csv module's own limit
+MOST_COLUMNS = 500
+MOST_ROWS = 1_000_000
+JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
+TAB_EXTENSIONS = (".tsv", ".tab")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row: the line it starts at, and its values by column; JSONL may bring other values than text."""
+
+    line: int
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A table whose rows are read while they are asked for, once. `columns` of JSONL are those of its first row."""
+
+    format: str
+    columns: tuple[str, ...]
+    records: Iterator[Record]
+
+
+def refuse(code: str, line: int, problem: str, **details: Any) -> NoReturn:
+    raise Invalid(f"Line {line}: {problem} Nothing was imported.", code=code, line=line, **details)
+
+
+def read(file: BinaryIO, name: str, *, max_mb: int) -> Upload:
+    """The table in an open file; `name` is only looked at for its extension.
+
+    Raises `TooLarge` (`file_too_large`, `too_many_rows`) and `Invalid`: `file_empty`, `not_utf8`, `nul_byte`,
+    `csv_unreadable`, `json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`,
+    `cell_too_long`; of these, what the rows bring while they are read.
+    """
+    check_size(file, max_mb)
+    extension = PurePath(name).suffix.lower()
+    first = next((line for line in decoded(file) if line.strip()), None)
+    if first is None:
+        raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    file.seek(0)
+    if extension in JSON_EXTENSIONS or first.lstrip().startswith("{"):
+        return json_upload(file)
+    delimiter = delimiter_of(first, extension)
+    return csv_upload(file, delimiter, "tsv" if delimiter == "\t" else "csv")
+
+
+def check_size(file: BinaryIO, max_mb: int) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size > max_mb * 2**20:
+        raise TooLarge(
+            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. "
+            "Split it, or raise EASEL_MAX_UPLOAD_MB.",
+            code="file_too_large",
+        )
+
+
+def delimiter_of(header: str, extension: str) -> str:
+    """Of tab, comma and semicolon the one that is most frequent in the header; the extension decides a tie."""
+    candidates = "\t,;" if extension in TAB_EXTENSIONS else ",\t;"
+    return max(candidates, key=header.count)
+
+
+def decoded(file: BinaryIO) -> Iterator[str]:
+    """The lines of a UTF-8 file with their ends, without the mark that Excel puts at the start."""
+    for number, raw in enumerate(file, start=1):
+        try:
+            line = (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).decode()
+        except UnicodeDecodeError:
+            refuse("not_utf8", number, "this is not UTF-8 text. Save the file as UTF-8 and try again.")
+        if "\0" in line:
+            refuse("nul_byte", number, "there is a NUL character, so this is not a text file in UTF-8.")
+        yield line
+
+
+# CSV and TSV
+
+
+def csv_upload(file: BinaryIO, delimiter: str, format_: str) -> Upload:
+    rows = csv_rows(file, delimiter)
+    line, header = next(rows)
+    columns = tuple(name.strip() for name in header)
+    check_columns(line, columns)
+    return Upload(format_, columns, limited(csv_records(rows, columns)))
+
+
+def csv_rows(file: BinaryIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the line it starts at: a quoted cell may go over several lines."""
+    reader = csv.reader(decoded(file), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            refuse("csv_unreadable", line, in_words(problem))
+        if cells:
+            yield line, cells
+
+
+def in_words(problem: csv.Error) -> str:
+    said = str(problem)
+    if "unexpected end of data" in said:
+        return "a quotation mark opens in this row and is never closed."
+    if "expected after" in said:
+        return 'text follows a closing quotation mark. Inside a quoted cell write "" for each quotation mark.'
+    if "field limit" in said:
+        return f"a cell has more than {LONGEST_CELL:,} characters. Is a quotation mark not closed?"
+    return f"this cannot be read ({said})."
+
+
+def check_columns(line: int, columns: tuple[str, ...]) -> None:
+    if len(columns) > MOST_COLUMNS:
+        refuse("too_many_columns", line, f"there are {len(columns):,} columns, and {MOST_COLUMNS} is the most.")
+    for place, name in enumerate(columns, start=1):
+        if not name:
+            refuse("column_unnamed", line, f"column {place} has no name. Name it, or remove it.")
+        if name in columns[: place - 1]:
+            refuse("column_twice", line, f"two columns are named “{name}”. Rename one.", column=name)
+
+
+def csv_records(rows: Iterable[tuple[int, list[str]]], columns: tuple[str, ...]) -> Iterator[Record]:
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            refuse(
+                "ragged_row",
+                line,
+                f"this row has {len(cells)} cells, and the header has {len(columns)}.",
+                cells=len(cells),
+                columns=len(columns),
+            )
+        if max(map(len, cells)) > LONGEST_CELL:
+            refuse("cell_too_long", line, f"a cell has more than {LONGEST_CELL:,} characters.")
+        yield Record(line, dict(zip(columns, cells, strict=True)))
+
+
+def limited(records: Iterator[Record]) -> Iterator[Record]:
+    for count, record in enumerate(records, start=1):
+        if count > MOST_ROWS:
+            raise TooLarge(
+                f"Line {record.line}: this file has more than {MOST_ROWS:,} rows. Nothing was imported.",
+                code="too_many_rows",
+                line=record.line,
+            )
+        yield record
+
+
+# JSONL
+
+
+def json_upload(file: BinaryIO) -> Upload:
+    records = json_records(decoded(file))
+    first = next(records)
+    return Upload("jsonl", tuple(first.values), limited(chain([first], records)))
+
+
+def json_records(lines: Iterable[str]) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            values = json_object(number, line)
+            check_columns(number, tuple(values))
+            yield Record(number, values)
+
+
+def json_object(number: int, line: str) -> dict[str, Any]:
+    """The object on one line. Twice the same name, NaN, and what PostgreSQL cannot keep as text are refused."""
+    try:
+        value = json.loads(line, object_pairs_hook=without_doubles, parse_constant=no_such_number)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as problem:
+        reason = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        refuse("json_unreadable", number, f"this is not one JSON object ({reason}).")
+    if not isinstance(value, dict):
+        refuse("json_unreadable", number, "this is not a JSON object. Put one object on each line.")
+    for text in strings(value):
+        if "\0" in text:
+            refuse("nul_byte", number, "there is a NUL character in a value.")
+        if len(text) > LONGEST_CELL:
+            refuse("cell_too_long", number, f"a value has more than {LONGEST_CELL:,} characters.")
+    return value
+
+
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return values
+
+
+def no_such_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def strings(value: Any) -> Iterator[str]:
+    """All texts in a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def as_text(value: Any) -> str:
+    """A value as a cell of a table: text as it is, nothing for null, else JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
