@@ -110,6 +110,7 @@
     if (counts) row.changes += 1;
     hit.changed = true;
     hit.equalAsked = false;
+    hit.problem = false;
     draw();
     if (counts) keep();
   }

@@ -8,7 +8,7 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +92,27 @@ def template_url(pytestconfig: pytest.Config) -> str:
     return _server_of(pytestconfig)
 
 
-@pytest_asyncio.fixture
-async def database_url(template_url: str) -> AsyncIterator[str]:
-    """A database of this test alone, with the real schema."""
+@asynccontextmanager
+async def _fresh_database(template_url: str) -> AsyncIterator[str]:
     name = f"easel_test_{secrets.token_hex(6)}"
     template = make_url(template_url).database
     await _command(template_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
     yield _database(template_url, name)
     await _command(template_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest_asyncio.fixture
+async def database_url(template_url: str) -> AsyncIterator[str]:
+    """A database of this test alone, with the real schema."""
+    async with _fresh_database(template_url) as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="session")
+async def served_database_url(template_url: str) -> AsyncIterator[str]:
+    """One database for all tests that share a running server; each makes campaigns of its own."""
+    async with _fresh_database(template_url) as url:
+        yield url
 
 
 @pytest_asyncio.fixture

@@ -1,0 +1,253 @@
+"""A real server in a process of its own, a real Chromium, and a small page that stands for MTurk on another origin."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+import httpx
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
+from sqlalchemy import NullPool, Row, insert, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.database import tables
+from tests import chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
+CHROMIUM_SWITCHES = [
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+QUICK_MS = 10_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@dataclass
+class Crowd:
+    """A page on another origin that frames a HIT as MTurk does and takes what is posted back."""
+
+    origin: str
+    posted: list[dict[str, str]] = field(default_factory=list)
+
+    def frame(self, url: str) -> str:
+        """The address of a page whose frame shows `url`."""
+        return f"{self.origin}/?frame={quote(url, safe='')}"
+
+
+@pytest.fixture(scope="session")
+def crowd_server() -> Iterator[Crowd]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            source = dict(parse_qsl(self.path.partition("?")[2])).get("frame", "about:blank")
+            source = source.replace("&", "&amp;").replace('"', "&quot;")
+            self.reply(f'<iframe title="task" name="task" width="1000" height="760" src="{source}"></iframe>')
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            crowd.posted.append(dict(parse_qsl(body)) | {"path": self.path})
+            self.reply("<p>Taken by the crowd platform.</p>")
+
+        def reply(self, body: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(f"<!doctype html><html lang=en><title>Crowd</title>{body}".encode())
+
+        def log_message(self, *_: Any) -> None:
+            """A test's output is what failed."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    # Another host name, so that to a browser it is another site, as MTurk is.
+    crowd = Crowd(f"http://localhost:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield crowd
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def crowd(crowd_server: Crowd) -> Crowd:
+    crowd_server.posted.clear()
+    return crowd_server
+
+
+@pytest_asyncio.fixture(scope="session")
+async def origin(served_database_url: str, crowd_server: Crowd) -> AsyncIterator[str]:
+    """The address of a running Easel."""
+    port = free_port()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
+    environment |= {
+        "DATABASE_URL": served_database_url,
+        "EASEL_MTURK_SUBMIT_ORIGINS": crowd_server.origin,
+        "EASEL_FRAME_ANCESTORS": crowd_server.origin,
+    }
+    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
+    with subprocess.Popen([*command, "--log-level", "warning"], cwd=ROOT, env=environment) as process:
+        address = f"http://127.0.0.1:{port}"
+        await started(process, address)
+        yield address
+        process.terminate()
+
+
+async def started(process: subprocess.Popen[bytes], address: str) -> None:
+    async with httpx.AsyncClient() as client, asyncio.timeout(30):
+        while True:
+            assert process.poll() is None, "the server ended"
+            try:
+                if (await client.get(f"{address}/health")).is_success:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=chromium.find(), chromium_sandbox=False, args=CHROMIUM_SWITCHES
+        )
+        yield browser
+        await browser.close()
+
+
+@dataclass
+class Visit:
+    """A browser context of one person, and what went wrong on its pages."""
+
+    page: Page
+    problems: list[str]
+    requested: list[str]
+
+
+@pytest_asyncio.fixture
+async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
+    """Opens a page for a new person; at the end no page may have said anything on its console."""
+    contexts = []
+    visits: list[Visit] = []
+
+    async def open_page(**options: Any) -> Visit:
+        context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        context.set_default_timeout(QUICK_MS)
+        contexts.append(context)
+        visit = Visit(await context.new_page(), [], [])
+        visit.page.on("console", lambda line: visit.problems.append(line.text) if line.type == "error" else None)
+        visit.page.on("pageerror", lambda error: visit.problems.append(str(error)))
+        visit.page.on("request", lambda request: visit.requested.append(request.url))
+        visits.append(visit)
+        return visit
+
+    yield open_page
+    for context in contexts:
+        await context.close()
+    assert [visit.problems for visit in visits if visit.problems] == []
+
+
+@pytest_asyncio.fixture(scope="session")
+async def served(served_database_url: str) -> AsyncIterator[AsyncEngine]:
+    """An engine on the database that the server uses."""
+    engine = create_async_engine(served_database_url, poolclass=NullPool)
+    yield engine
+    await engine.dispose()
+
+
+@dataclass
+class Task:
+    """A running campaign, its addresses, and what was stored."""
+
+    engine: AsyncEngine
+    origin: str
+    row: Row[Any]
+    people: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def link(self) -> str:
+        return f"{self.origin}/link/{self.row.link_key}"
+
+    def prolific(self, person: str = "p1", session: str = "s1") -> str:
+        parameters = {"PROLIFIC_PID": person, "STUDY_ID": "study", "SESSION_ID": session}
+        return f"{self.origin}/prolific/{self.row.link_key}?{urlencode(parameters)}"
+
+    def mturk(self, crowd: Crowd, assignment: str = "A1") -> str:
+        parameters = {"assignmentId": assignment, "hitId": "H1", "workerId": "W1", "turkSubmitTo": crowd.origin}
+        return f"{self.origin}/mturk/{self.row.link_key}?{urlencode(parameters)}"
+
+    async def rows(self, statement: str) -> list[Any]:
+        async with self.engine.connect() as connection:
+            return list(await connection.execute(text(statement), {"campaign": self.row.id}))
+
+    async def responses(self) -> list[Any]:
+        """All responses in the order in which they were applied."""
+        return await self.rows("SELECT * FROM responses WHERE campaign_id = :campaign ORDER BY seq")
+
+    async def scores(self) -> list[dict[str, float]]:
+        """Of each response the scores by the item's text."""
+        texts = {row.number: row.shown for row in await self.rows("SELECT * FROM items WHERE campaign_id = :campaign")}
+        return [
+            {texts[item]: score for item, score in zip(response.items, response.scores, strict=True)}
+            for response in await self.responses()
+        ]
+
+    async def draft(self) -> dict[str, Any] | None:
+        (row,) = await self.rows("SELECT draft FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL")
+        draft = row.draft
+        return json.loads(draft) if isinstance(draft, str) else draft
+
+    async def set(self, assignments: str) -> None:
+        async with self.engine.begin() as connection:
+            await connection.execute(
+                text(f"UPDATE campaigns SET {assignments} WHERE id = :campaign"), {"campaign": self.row.id}
+            )
+
+
+@pytest_asyncio.fixture
+async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
+    """Makes a running campaign: `await task(texts=[...], judgments_per_item=1)`."""
+
+    async def make(texts: list[str] = VERBS, *, launched: bool = True, **settings: Any) -> Task:
+        now = datetime.now(UTC)
+        defaults = {
+            "name": "Lexical frequency", "question": "How often is this verb used?", "low_label": "very rare",
+            "high_label": "very frequent", "judgments_per_item": 1,
+            "instructions": "Think of *all* texts you read.\n\n- books\n- messages",
+        }  # fmt: skip
+        async with served.begin() as connection:
+            row = await lifecycle.create(connection, CampaignSettings(**defaults | settings), now=now)
+            items = [
+                {"campaign_id": row.id, "number": number, "external_id": str(number), "shown": shown, "fields": {}}
+                for number, shown in enumerate(texts)
+            ]
+            await connection.execute(insert(tables.items), items)
+            if launched:
+                row = await lifecycle.transition(connection, row.slug, "launch", now=now)
+        return Task(served, origin, row)
+
+    return make
