@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import web
 from app.auth import routes as auth
+from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
 from app.crowd.platforms import MTURK_ORIGINS, Destinations
 from app.database.session import create_engine
@@ -55,9 +56,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
     app.include_router(auth.public)
     app.include_router(auth.router)
+    app.include_router(campaigns.public)
+    app.include_router(campaigns.router)
     app.include_router(serving.router)  # last: its addresses are any two words
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
+    app.add_middleware(web.BodyLimits, upload_mb=settings.max_upload_mb)
     app.add_middleware(
         web.SecurityHeaders,
         form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),

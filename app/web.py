@@ -1,6 +1,8 @@
 """What all routes share: the request's transaction and clock, templates, page-or-JSON errors, security headers."""
 
 import hashlib
+import re
+import logging
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -14,6 +16,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from pydantic import BaseModel
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import MutableHeaders
@@ -25,6 +28,7 @@ from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "static"
+log = logging.getLogger(__name__)
 templates = Jinja2Templates(directory=ROOT / "templates")
 
 
@@ -107,7 +111,10 @@ def refuse(
 
 def on_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    return refuse(request, error.status, error.code, error.message, error.details)
+    response = refuse(request, error.status, error.code, error.message, error.details)
+    if error.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
 
 
 def on_invalid_request(request: Request, error: Exception) -> Response:
@@ -124,6 +131,7 @@ def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
     words = {
         404: ("not_found", "There is no such page."),
+        413: ("too_large", str(error.detail)),
         405: ("method_not_allowed", "This address does not take that method."),
     }
     code, message = words.get(error.status_code, ("http_error", str(error.detail)))
@@ -134,12 +142,12 @@ def on_http_error(request: Request, error: Exception) -> Response:
 
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection or a restart of PostgreSQL: nothing was stored, and trying again is safe everywhere."""
-    if (
-        isinstance(error, DBAPIError)
-        and not isinstance(error, OperationalError | InterfaceError)
-        and not error.connection_invalidated
-    ):
+    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
+    unreachable = isinstance(error, OSError) and error.filename is None
+    lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
+    if not (unreachable or lost):
         raise error
+    log.warning("database unavailable: %s", error)
     response = refuse(
         request,
         503,
@@ -157,6 +165,57 @@ def on_crash(request: Request, _error: Exception) -> Response:
         "internal_error",
         "Something went wrong on our side. Nothing was stored; please try again.",
     )
+
+
+class Problem(BaseModel):
+    """What every refusal looks like as JSON; programs rely on `code`, people read `message`."""
+
+    class Error(BaseModel):
+        code: str
+        message: str
+        details: dict[str, Any]
+
+    error: Error
+
+
+def refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """For OpenAPI: the codes a route refuses with, by HTTP status."""
+    return {status: {"model": Problem, "description": words} for status, words in codes.items()}
+
+
+SMALL_BODY_BYTES = 1_000_000
+FORM_AROUND_A_FILE_BYTES = 100_000
+UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/(items|responses)(/|$)")
+
+
+class BodyLimits:
+    """No request may send more than it should: files up to the operator's limit, everything else a megabyte.
+
+    The limit is enforced where the body is read, so that whoever may not come in is told that instead.
+    """
+
+    def __init__(self, app: ASGIApp, *, upload_mb: int) -> None:
+        self.app = app
+        self.upload_bytes = upload_mb * 2**20 + FORM_AROUND_A_FILE_BYTES
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = self.upload_bytes if UPLOAD.match(scope["path"]) else SMALL_BODY_BYTES
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        received = int(declared) if declared.isdigit() and int(declared) > limit else 0
+
+        async def receive_within_limit() -> Message:
+            nonlocal received
+            if received <= limit:
+                message = await receive()
+                received += len(message.get("body", b""))
+            if received > limit:
+                raise HTTPException(413, f"This is more than the {limit // 10**6} MB allowed here. Nothing was stored.")
+            return message
+
+        await self.app(scope, receive_within_limit, send)
 
 
 class SecurityHeaders:

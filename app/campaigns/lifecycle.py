@@ -12,9 +12,12 @@ from sqlalchemy import Row, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
+from app.database.lookup import campaign_by_slug as find
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
+
+__all__ = ["create", "edit", "find", "listed", "remove", "settings_of", "slug_of", "transition"]
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
@@ -47,14 +50,6 @@ async def free_slug(connection: AsyncConnection, wanted: str) -> str:
     alike = select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted, autoescape=True))
     taken = RESERVED_SLUGS | set(await connection.scalars(alike))
     return next(slug for slug in (wanted, *(f"{wanted}-{k}" for k in range(2, len(taken) + 3))) if slug not in taken)
-
-
-async def find(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    row: Row[Any] | None = (await connection.execute(select(campaigns).where(campaigns.c.slug == slug))).one_or_none()
-    if row is None:
-        raise NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
-    return row
 
 
 async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:

@@ -46,6 +46,7 @@ class Platform:
     read: Callable[[Mapping[str, str], "Destinations"], Arrival | None]
     complete: Callable[[Mapping[str, str], str | None], Completion]
     hits_per_assignment: int | None = None
+    has_page: bool = True  # without one, a researcher's program speaks for the annotators
     framed: bool = False
 
 
@@ -129,6 +130,7 @@ PLATFORMS = {
     for platform in (
         Platform("link", "Link", read_link, complete_link),
         Platform("prolific", "Prolific", read_prolific, complete_prolific),
+        Platform("api", "API", read_link, complete_link, has_page=False),
         Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, hits_per_assignment=1, framed=True),
     )
 }

@@ -53,7 +53,7 @@ def whole_id(raw: str | None) -> int:
 
 
 def platform_named(name: str) -> Platform:
-    if name not in PLATFORMS:
+    if name not in PLATFORMS or not PLATFORMS[name].has_page:
         raise NotFound("There is no such page.", code="not_found")
     return PLATFORMS[name]
 
