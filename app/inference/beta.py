@@ -17,6 +17,9 @@ PARAMETER_NAMES = ("alpha", "beta")
 DEFAULT_PRIOR = (1.0, 1.0)
 """Flat: every score is as likely as any other (section 4 of the paper)."""
 
+SUPPORT = (0.0, 1.0)
+"""Where scores lie."""
+
 # Beyond these a float64 loses either the variance (products underflow) or the update (alpha + s == alpha).
 _SMALLEST_PRIOR, _LARGEST_PRIOR = 1e-6, 1e9
 

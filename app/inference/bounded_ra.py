@@ -69,6 +69,7 @@ LAW = Law(
     parameter_names=beta_posterior.PARAMETER_NAMES,
     score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,
+    support=beta_posterior.SUPPORT,
     valid_prior=beta_posterior.valid_prior,
     score=beta_posterior.score,
     variance=beta_posterior.variance,

@@ -54,6 +54,7 @@ class Law:
     parameter_names: what the two numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
     score_name: what the estimate is called, "mode" or "mean".
     default_prior: the two numbers every item starts with.
+    support: where scores can lie, as (lowest, highest); infinite for an unbounded scale.
     valid_prior(a, b): whether two floats may be a start; says False to NaN and infinity.
 
     Vectorised, `a` and `b` of shape (N,) (or any that broadcast, floats included), each answer of that shape:
@@ -74,6 +75,7 @@ class Law:
     parameter_names: tuple[str, str]
     score_name: str
     default_prior: tuple[float, float]
+    support: tuple[float, float]
     valid_prior: Callable[[float, float], bool]
     score: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
     variance: Callable[[npt.ArrayLike, npt.ArrayLike], Array]

@@ -123,6 +123,7 @@ LAW = Law(
     parameter_names=("mu", "sigma2"),
     score_name="mean",
     default_prior=DEFAULT_PRIOR,
+    support=(-math.inf, math.inf),
     valid_prior=valid_prior,
     score=score,
     variance=variance,
