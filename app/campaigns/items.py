@@ -150,14 +150,13 @@ async def import_items(
         taken, start = await already_there(connection, campaign.id)
         upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
         items = items_in(upload, shown_by(upload.columns, shown, template), campaign.update_law, taken)
-        count = await copy_all(connection, campaign.id, start, items, progress)
-    return count
+        return await copy_all(connection, campaign.id, start, items, progress)
 
 
 async def copy_all(
     connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[Item], progress: Progress
 ) -> int:
-    """Store items numbered from `start`; how many. Reading them is a good part of the work: it leaves the event loop."""
+    """Store items numbered from `start`; how many. Reading is a good part of the work, so it leaves the event loop."""
     number = start
     while chunk := await asyncio.to_thread(list, islice(items, ROWS_AT_ONCE)):
         if number + len(chunk) > MOST_ROWS:

@@ -1,0 +1,225 @@
+"""Exports: items with their posteriors, responses one item a row, settings, and the EASL program's own file.
+
+Everything is streamed from one snapshot, in memory that does not grow with the campaign. No export holds a platform's
+worker id: annotators appear under their pseudonyms.
+
+`spreadsheet=True` writes CSV for spreadsheet programs (see `formats`); text that annotators sent is always guarded.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis.formats import BYTE_ORDER_MARK, Cells, as_text, csv_lines, guarded, json_lines, spreadsheet_lines
+from app.database.bulk import snapshot
+from app.database.lookup import campaign_by_slug
+from app.database.tables import campaigns, items, posteriors
+from app.designs import slider
+from app.errors import Conflict, NotFound
+from app.inference.online import ONLINE
+
+ROWS_AT_ONCE = 1_000
+MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+NOT_SETTINGS = (
+    *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
+    *("created_at", "launched_at", "finished_at"),
+)
+RESPONSE_COLUMNS = (
+    *("seq", "annotator", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
+    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport"),
+)
+EASL_COLUMNS = ("alpha", "beta", "mode", "var")
+EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
+
+Format = Literal["csv", "jsonl"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and their rows, many at a time."""
+
+    columns: Sequence[str]
+    chunks: AsyncIterator[list[Cells]]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file to send: its name, its media type, and its text piece by piece."""
+
+    filename: str
+    media_type: str
+    chunks: AsyncIterator[str]
+
+
+async def export(
+    engine: AsyncEngine, slug: str, what: str, format_: Format = "csv", *, spreadsheet: bool = False
+) -> Export:
+    """An export of `EXPORTS` or `settings`; settings are JSON and the `easl` file is CSV, whatever the format.
+
+    Raises before the first piece: `NotFound` (`campaign_not_found`, `export_not_found`), `Conflict` (`not_launched`: no
+    posteriors yet, `no_beta_posterior`: the law has none that the EASL program could read).
+    """
+    async with engine.connect() as connection:
+        campaign = await campaign_by_slug(connection, slug)
+    if what == "settings":
+        return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
+    if what not in EXPORTS:
+        raise NotFound(f"There is no export “{what}”.", code="export_not_found", exports=[*EXPORTS, "settings"])
+    if what != "responses" and campaign.status == "draft":
+        raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
+    if what == "easl":
+        check_beta(campaign)
+        format_ = "csv"
+    chunks = streamed(engine, campaign, EXPORTS[what], format_, spreadsheet=spreadsheet)
+    return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], chunks)
+
+
+def check_beta(campaign: Row[Any]) -> None:
+    if ONLINE[campaign.update_law].parameter_names != EASL_COLUMNS[:2]:
+        raise Conflict(
+            f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
+            code="no_beta_posterior",
+        )
+
+
+async def streamed(
+    engine: AsyncEngine, campaign: Row[Any], table_of: "TableOf", format_: Format, *, spreadsheet: bool
+) -> AsyncIterator[str]:
+    """A table as text. It has a snapshot of its own, since a request's transaction ends before its reply is sent."""
+    async with snapshot(engine) as connection:
+        table = await table_of(connection, campaign)
+        write = json_lines if format_ == "jsonl" else spreadsheet_lines if spreadsheet else csv_lines
+        if format_ == "csv":
+            yield BYTE_ORDER_MARK * spreadsheet + write(table.columns, [table.columns])
+        async for rows in table.chunks:
+            yield await asyncio.to_thread(write, table.columns, rows)
+
+
+async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1."""
+    law = ONLINE[campaign.update_law]
+    own = ("id", "shown", *law.parameter_names, law.score_name, "variance", "low_95", "high_95", "judgments")
+    uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
+    renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        async for rows in item_rows(connection, campaign.id):
+            a, b = np.array([row.a for row in rows]), np.array([row.b for row in rows])
+            low, high = await asyncio.to_thread(law.interval, a, b)
+            yield [
+                (
+                    *(row.external_id, row.shown),
+                    *(row.fields.get(name) for name in uploaded),
+                    *(row.a, row.b, row.score, row.variance, *ends, row.judgments),
+                )
+                for row, *ends in zip(rows, low.tolist(), high.tolist(), strict=True)
+            ]
+
+    return Table((*own[:2], *renamed, *own[2:]), chunks())
+
+
+def apart(name: str, taken: set[str]) -> str:
+    """Another name for an uploaded column that is called like one of ours."""
+    while name in taken:
+        name = f"uploaded_{name}"
+    return name
+
+
+async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+    """The file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and var."""
+    columns = await uploaded_columns(connection, campaign.id)
+    replaced = {"id", *EASL_COLUMNS, *(EASL_OTHER_NAMES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
+    kept = [name for name in columns if name not in replaced]
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        async for rows in item_rows(connection, campaign.id):
+            yield [
+                (row.external_id, *(row.fields.get(name) for name in kept), row.a, row.b, row.score, row.variance)
+                for row in rows
+            ]
+
+    return Table(("id", *kept, *EASL_COLUMNS), chunks())
+
+
+async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
+    """All columns that items came with, in the order in which they first appeared."""
+    return list(await connection.scalars(UPLOADED_COLUMNS, {"campaign": campaign_id}))
+
+
+async def item_rows(connection: AsyncConnection, campaign_id: int) -> AsyncIterator[Sequence[Row[Any]]]:
+    statement = (
+        select(items.c.external_id, items.c.shown, items.c.fields)
+        .add_columns(*(posteriors.c[name] for name in ("a", "b", "score", "variance", "judgments")))
+        .join_from(items, posteriors)
+        .where(items.c.campaign_id == campaign_id)
+        .order_by(items.c.number)
+    )
+    result = await connection.stream(statement)
+    async for rows in result.partitions(ROWS_AT_ONCE):
+        yield rows
+
+
+async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+    """One row per scored item, in the order in which responses were applied; positions and ranks count from 1."""
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        result = await connection.stream(RESPONSES, {"campaign": campaign.id})
+        async for rows in result.partitions(ROWS_AT_ONCE):
+            yield [cells for row in rows for cells in scored_items(row)]
+
+    return Table(RESPONSE_COLUMNS, chunks())
+
+
+def scored_items(row: Row[Any]) -> Iterable[Cells]:
+    """A response as `RESPONSE_COLUMNS`, one tuple per item."""
+    nothing = [None] * len(row.items)
+    per_item = zip(
+        row.items,
+        row.ids,
+        row.scores,
+        slider.ranks(row.scores),
+        *(values or nothing for values in (row.first_touch_ms, row.changes, row.input_kinds)),
+        strict=True,
+    )
+    for position, (number, item, score, rank, *touch) in enumerate(per_item, start=1):
+        leader = (
+            number == row.leader if row.leader >= 0 else None
+        )  # below 0: an imported HIT, whose leader is not known
+        yield (
+            *(row.seq, row.pseudonym, row.source, row.hit_id, row.iteration, position, item, leader, score, rank),
+            *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport)),
+        )
+
+
+async def one_piece(text_: str) -> AsyncIterator[str]:
+    yield text_
+
+
+def settings_json(campaign: Row[Any]) -> str:
+    """All settings by name, and what became of the campaign; `settings` can be given to a new one."""
+    facts = {name: getattr(campaign, name) for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
+    settings = {c.name: getattr(campaign, c.name) for c in campaigns.columns if c.name not in NOT_SETTINGS}
+    return json.dumps(facts | {"settings": settings}, ensure_ascii=False, indent=2, default=as_text) + "\n"
+
+
+TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[Table]]
+EXPORTS: dict[str, TableOf] = {"items": items_table, "responses": responses_table, "easl": easl_table}
+
+UPLOADED_COLUMNS = text("""
+    SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)
+    WHERE campaign_id = :campaign GROUP BY uploaded.name ORDER BY min(number), min(place)
+""")
+
+RESPONSES = text("""
+    SELECT r.*, a.pseudonym, h.leader, h.iteration, h.issued_at,
+           ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
+    FROM responses r JOIN annotators a ON a.id = r.annotator_id JOIN hits h ON h.id = r.hit_id
+    WHERE r.campaign_id = :campaign ORDER BY r.seq
+""")

@@ -1,0 +1,67 @@
+"""Researchers' downloads."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, Literal
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from app.analysis.export import EASL_COLUMNS, Export, export
+from app.auth.guards import researcher
+from app.database.lookup import campaign_by_slug
+from app.errors import NotFound
+from app.inference.online import ONLINE
+from app.web import Database, Transaction, page
+
+router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
+
+TABLES = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
+
+
+def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """(title, contents, [(file, words)]) of what this campaign can export now."""
+    if campaign.status != "draft":
+        words = "Every item with its uploaded columns, posterior, score, variance, 95 % interval and judgments."
+        yield "Items", words, [(f"items.{end}", title) for end, title in TABLES]
+    words = "One row for each item of each answer: annotator, score, rank, HIT, position, times, kind of input."
+    yield "Responses", words, [(f"responses.{end}", title) for end, title in TABLES]
+    yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
+    if campaign.status != "draft" and ONLINE[campaign.update_law].parameter_names == EASL_COLUMNS[:2]:
+        yield (
+            "EASL file",
+            "The item file of the released EASL program: id, sent, alpha, beta, mode, var.",
+            [("easl.csv", "CSV")],
+        )
+
+
+@router.get("")
+async def export_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    campaign = await campaign_by_slug(connection, slug)
+    return page(request, "admin/export.html", {"campaign": campaign, "downloads": list(downloads(campaign))})
+
+
+@router.get("/{file}")
+async def download(database: Database, slug: str, file: str) -> StreamingResponse:
+    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
+    what, _, end = file.partition(".")
+    spreadsheet = end == "xl.csv"
+    return streamed(await export(database, slug, what, format_of(file), spreadsheet=spreadsheet))
+
+
+def format_of(file: str) -> Literal["csv", "jsonl", "json"]:
+    """Raises `NotFound` (`export_not_found`)."""
+    match PurePath(file).suffix:
+        case ".csv":
+            return "csv"
+        case ".jsonl":
+            return "jsonl"
+        case ".json":
+            return "json"
+    raise NotFound(f"There is no export “{file}”.", code="export_not_found")
+
+
+def streamed(file: Export) -> StreamingResponse:
+    """A download that is written while it is read."""
+    headers = {"Content-Disposition": f'attachment; filename="{file.filename}"'}
+    return StreamingResponse(file.chunks, media_type=file.media_type, headers=headers)

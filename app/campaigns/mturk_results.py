@@ -1,0 +1,129 @@
+"""Result files of Mechanical Turk, read. Pure: from an open file to HITs that were answered.
+
+Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), and those that MTurk adds: `AssignmentId`, `WorkerId`,
+`AcceptTime`, `SubmitTime` and others. Like that program it counts every row, whatever its `AssignmentStatus`: remove
+rows that should not count before the import.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import BinaryIO
+
+from app.campaigns.upload import Record, Upload, as_text, check_size, read, refuse
+from app.designs import slider
+from app.errors import Invalid
+
+KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
+ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One row of a result file: a HIT that was answered."""
+
+    line: int
+    worker_id: str
+    assignment_id: str
+    items: tuple[str, ...]
+    scores: tuple[float, ...]
+    accepted_at: datetime | None
+    submitted_at: datetime | None
+    details: dict[str, str]
+
+
+def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[Judged]:
+    """The rows of a result file. Raises what `upload.read` and `judged_in` raise."""
+    check_size(file, max_mb)
+    digest = hashlib.sha256(file.read()).hexdigest()[:12]
+    return judged_in(read(file, name, max_mb=max_mb), digest)
+
+
+def judged_in(upload: Upload, digest: str) -> list[Judged]:
+    """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
+
+    Raises `Invalid`: `result_columns`, `item_missing`, `item_repeated`, `score_not_a_number`, `score_out_of_range`,
+    `assignment_twice`, `file_empty`.
+    """
+    count = hit_size(upload.columns)
+    lines: dict[str, int] = {}
+    rows = []
+    for record in upload.records:
+        row = judged(record, count, digest)
+        if row.assignment_id in lines:
+            refuse(
+                "assignment_twice",
+                row.line,
+                f"the assignment {row.assignment_id} was already on line {lines[row.assignment_id]}.",
+            )
+        lines[row.assignment_id] = row.line
+        rows.append(row)
+    if not rows:
+        raise Invalid("This file has a header and no results. Nothing was imported.", code="file_empty")
+    return rows
+
+
+def hit_size(columns: Sequence[str]) -> int:
+    """n, if there are `Input.id1..n` and `Answer.range1..n`. Raises `Invalid` (`result_columns`)."""
+    inputs, answers = (numbers_after(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    if not inputs or inputs != answers or inputs != set(range(1, len(inputs) + 1)):
+        raise Invalid(
+            "A result file has the columns Input.id1, Input.id2, ... and as many Answer.range1, Answer.range2, ...; "
+            f"this one has {', '.join(columns)}. Nothing was imported.",
+            code="result_columns",
+            columns=list(columns),
+        )
+    return len(inputs)
+
+
+def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
+    found = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
+    return {int(match[1]) for match in found if match}
+
+
+def judged(record: Record, count: int, digest: str) -> Judged:
+    values = {name: as_text(value).strip() for name, value in record.values.items()}
+    return Judged(
+        line=record.line,
+        worker_id=values.get("WorkerId") or f"file-{digest}",
+        assignment_id=values.get("AssignmentId") or f"file-{digest}-{record.line}",
+        items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
+        scores=tuple(score_of(record.line, k, values.get(f"Answer.range{k}", "")) for k in range(1, count + 1)),
+        accepted_at=time_of(values.get("AcceptTime", "")),
+        submitted_at=time_of(values.get("SubmitTime", "")),
+        details={name: values[name] for name in KEPT if values.get(name)},
+    )
+
+
+def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
+    for place, external_id in enumerate(ids, start=1):
+        if not external_id:
+            refuse("item_missing", line, f"Input.id{place} is empty.")
+        if external_id in ids[: place - 1]:
+            refuse("item_repeated", line, f"the item “{external_id}” is twice in this HIT.")
+    return tuple(ids)
+
+
+def score_of(line: int, place: int, cell: str) -> float:
+    try:
+        score = float(cell)
+    except ValueError:
+        refuse("score_not_a_number", line, f"Answer.range{place} is “{cell}”, not a number.")
+    if not (math.isfinite(score) and 0 <= score <= slider.POINTS):
+        refuse("score_out_of_range", line, f"Answer.range{place} is {cell}, not between 0 and 100.")
+    return score
+
+
+def time_of(cell: str) -> datetime | None:
+    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
+    words = cell.split()
+    if len(words) != 6 or words[4] not in ZONES:
+        return None
+    zone = timezone(timedelta(hours=ZONES[words.pop(4)]))
+    try:
+        return datetime.strptime(" ".join(words), "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
+    except ValueError:
+        return None
