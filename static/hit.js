@@ -166,10 +166,10 @@
   }
 
   function lead(from, to, height) {
-    const foot = height - parseFloat(getComputedStyle(hit.fieldset.querySelector(".strip > .rail"), "::after").bottom) - 1;
+    const foot = height - parseFloat(getComputedStyle(hit.fieldset.querySelector(".strip > .rail"), "::before").bottom) - 1;
     return [
       shape("line", { x1: `${from}%`, y1: 26, x2: `${to}%`, y2: foot }),
-      shape("circle", { cx: `${to}%`, cy: foot, r: 3.5 }),
+      shape("circle", { cx: `${to}%`, cy: foot, r: 4 }),
     ];
   }
 

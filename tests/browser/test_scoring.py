@@ -1,0 +1,338 @@
+"""Scoring one HIT after another by mouse, keyboard, strip, buttons and touch."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.acts import (
+    SUBMIT,
+    click_at,
+    grab,
+    open_hit,
+    point_on_strip,
+    rank_words,
+    score_all,
+    scores,
+    sliders,
+    submit,
+    texts,
+)
+
+THIRD_MARK = ".mark:nth-of-type(3)"
+
+
+@pytest.fixture
+async def page(task: Any, visit: Any) -> Page:
+    """A fresh HIT of five verbs, opened by link."""
+    opened: Page = (await visit(reduced_motion="reduce")).page
+    await open_hit(opened, (await task()).link)
+    return opened
+
+
+async def test_a_campaign_by_mouse_to_the_end(task: Any, visit: Any) -> None:
+    campaign = await task()
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    first = await texts(page)
+    await score_all(page, [71, 93, 17, 4, 41])
+    assert await rank_words(page) == ["2nd", "1st", "4th", "5th", "3rd"]
+    await submit(page)
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await score_all(page, [10, 20, 30, 40, 50])
+    await submit(page)
+    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    await expect(page.get_by_text("You answered 2 HITs.")).to_be_visible()
+    response, _ = await campaign.responses()
+    assert (await campaign.scores())[0] == dict(zip(first, [71, 93, 17, 4, 41], strict=True))
+    assert (response.source, response.viewport) == ("page", "1280x900")
+    assert (response.input_kinds, response.changes) == (["mouse"] * 5, [1] * 5)
+    assert response.first_touch_ms == sorted(response.first_touch_ms)
+
+
+async def test_a_campaign_by_keyboard_alone(task: Any, visit: Any) -> None:
+    campaign = await task(texts=["abide", "run", "accrue", "go"], items_per_hit=4)
+    page = (await visit()).page
+    await page.goto(campaign.link)
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await sliders(page).first.wait_for()
+    for _ in range(2):
+        await page.keyboard.press("Tab")  # past the instructions
+    await expect(sliders(page).first).to_be_focused()
+    keys = ["ArrowRight", "ArrowRight", "PageUp", "Tab", "Home", "Tab", "End", "ArrowDown", "4", "PageDown", "PageDown"]
+    for key in keys:
+        await page.keyboard.press(key)
+    assert await scores(page) == [61, 0, 99, 40]
+    order = await texts(page)
+    await page.keyboard.press("Control+Enter")
+    await expect(page.get_by_role("heading", name="All done")).to_be_focused()
+    assert await campaign.scores() == [dict(zip(order, [61, 0, 99, 40], strict=True))]
+    (response,) = await campaign.responses()
+    assert (response.input_kinds, response.changes) == (["keyboard"] * 4, [3, 1, 2, 2])
+
+
+async def test_the_next_hit_is_announced_and_starts_at_the_top(page: Page) -> None:
+    await page.set_viewport_size({"width": 1280, "height": 500})
+    await score_all(page, [1, 2, 3, 4, 5])
+    await submit(page)
+    await expect(page.locator("#question")).to_be_focused()
+    await expect(page.locator("#announcer")).to_have_text("Saved. Next HIT. 1 HIT done")
+    assert await page.evaluate("scrollY") == 0
+    assert await scores(page) == [None] * 5
+
+
+async def test_there_is_no_thumb_until_a_slider_is_touched(page: Page) -> None:
+    assert await scores(page) == [None] * 5
+    await expect(page.locator(".hint:visible")).to_have_count(5)
+    await expect(sliders(page).first).to_have_attribute("aria-valuetext", "not scored yet")
+    await page.keyboard.press("2")  # focus alone is no touch
+    assert await scores(page) == [None] * 5
+    await click_at(page, 2, 30)
+    assert await scores(page) == [None, None, 30, None, None]
+    await expect(page.locator(".hint:visible")).to_have_count(4)
+
+
+@pytest.mark.parametrize("score", [0, 1, 49, 50, 51, 100])
+async def test_any_score_can_be_chosen_with_one_click(page: Page, score: int) -> None:
+    await click_at(page, 0, score)
+    assert await scores(page) == [score, None, None, None, None]
+
+
+@pytest.mark.parametrize("key", ["ArrowLeft", "ArrowRight", "PageUp"])
+async def test_the_first_arrow_press_places_an_item_at_50(page: Page, key: str) -> None:
+    await page.keyboard.press("1")
+    await page.keyboard.press(key)
+    assert (await scores(page))[0] == 50
+
+
+async def test_a_thumb_pressed_beside_its_centre_stays_and_then_follows(page: Page) -> None:
+    await click_at(page, 0, 40)
+    await click_at(page, 0, 41)
+    assert (await scores(page))[0] == 40
+    await grab(page, ".row:first-child .thumb")
+    await page.mouse.move(*await point_on_strip(page, 80), steps=3)
+    await page.mouse.up()
+    assert (await scores(page))[0] == 80
+
+
+async def test_a_screen_reader_hears_score_and_rank(page: Page) -> None:
+    await score_all(page, [71, 93])
+    first = sliders(page).first
+    await expect(first).to_have_attribute("aria-valuetext", "71 of 100, second of two so far")
+    await click_at(page, 2, 10)
+    await click_at(page, 3, 71)
+    await click_at(page, 4, 5)
+    await expect(first).to_have_attribute("aria-valuetext", "71 of 100, tied second of five")
+    order = await texts(page)
+    await expect(page.get_by_role("slider", name=order[0])).to_have_value("71")
+    await expect(page.get_by_role("group", name="How often is this verb used?")).to_be_visible()
+    words = f"Order, highest first: {order[1]}, {order[0]}, same as {order[3]}, {order[2]}, {order[4]}."
+    await expect(page.locator("#announcer")).to_have_text(words)
+
+
+async def test_ties_are_exact_by_list_key_and_strip(page: Page) -> None:
+    await score_all(page, [71, 12])
+    await page.get_by_label("Same score for c as for").select_option("same as a")
+    await page.keyboard.press("4")
+    await page.keyboard.press("a")
+    await grab(page, ".chip:nth-child(5)")
+    x, y = await point_on_strip(page, 71)
+    await page.mouse.move(x + 3, y, steps=4)
+    await page.mouse.up()
+    assert await scores(page) == [71, 12, 71, 71, 71]
+    assert await rank_words(page) == ["=1st", "5th", "=1st", "=1st", "=1st"]
+
+
+async def test_items_are_placed_and_moved_on_the_strip(task: Any, visit: Any) -> None:
+    campaign = await task()
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    await score_all(page, [20, 40])
+    await grab(page, ".chip:nth-child(3)")
+    await page.mouse.move(*await point_on_strip(page, 90), steps=4)
+    await page.mouse.up()
+    await grab(page, ".mark:has-text('a')")
+    await page.mouse.move(*await point_on_strip(page, 60), steps=4)
+    await page.mouse.up()
+    assert await scores(page) == [60, 40, 90, None, None]
+    await click_at(page, 3, 5)
+    await click_at(page, 4, 6)
+    await submit(page)
+    response, *_ = await campaign.responses()
+    assert response.input_kinds == ["strip", "mouse", "strip", "mouse", "mouse"]
+    assert response.changes == [2, 1, 1, 1, 1]
+
+
+async def test_escape_during_a_drag_changes_nothing(page: Page) -> None:
+    await score_all(page, [20])
+    await grab(page, ".mark:has-text('a')")
+    await page.mouse.move(*await point_on_strip(page, 60), steps=4)
+    assert (await scores(page))[0] == 60
+    await page.keyboard.press("Escape")
+    assert (await scores(page))[0] == 20
+    await page.mouse.up()
+    assert (await scores(page))[0] == 20
+
+
+async def test_a_click_on_a_mark_goes_to_its_row(page: Page) -> None:
+    await page.locator(".chip:nth-child(4)").click()
+    await expect(sliders(page).nth(3)).to_be_focused()
+    assert await scores(page) == [None] * 5
+
+
+async def test_marks_that_would_cover_each_other_stand_side_by_side(page: Page) -> None:
+    await score_all(page, [50, 50, 51, 99, 100])
+    boxes = [await mark.bounding_box() for mark in await page.locator(".mark").all()]
+    places = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box)
+    assert all(left[1] <= right[0] for left, right in zip(places, places[1:], strict=False))
+
+
+async def test_buttons_place_and_step(page: Page) -> None:
+    raise_b, lower_b = page.get_by_label("Raise b by 1"), page.get_by_label("Lower b by 1")
+    await raise_b.click()
+    assert (await scores(page))[1] == 50
+    await raise_b.click()
+    await lower_b.click()
+    await lower_b.click()
+    assert (await scores(page))[1] == 49
+
+
+async def test_rows_move_only_when_asked_to_and_keep_the_focus(page: Page) -> None:
+    before = await texts(page)
+    await score_all(page, [71, 93, 17, 4, 41])
+    assert await texts(page) == before
+    await page.keyboard.press("1")
+    await page.locator(".sort").press("Enter")
+    assert await texts(page) == [before[i] for i in (1, 0, 4, 2, 3)]
+    await expect(page.locator(".sort")).to_be_focused()
+    assert await page.locator(".row").first.evaluate("row => row.getAnimations().length") == 0
+    await page.keyboard.press("1")
+    await expect(sliders(page).first).to_be_focused()
+    assert await scores(page) == [93, 71, 41, 17, 4]
+
+
+async def test_submit_says_what_is_missing_and_goes_there(page: Page) -> None:
+    await score_all(page, [71, 93])
+    await click_at(page, 4, 5)
+    button = page.locator(SUBMIT)
+    await expect(button).to_have_attribute("aria-disabled", "true")
+    await expect(page.locator(".status .message")).to_have_text("2 left")
+    assert await page.locator(".chip:visible").all_inner_texts() == ["c", "d"]
+    await button.click()
+    await expect(sliders(page).nth(2)).to_be_focused()
+    await expect(page.locator("#announcer")).to_have_text("Not scored yet: c, d.")
+    await score_all(page, [71, 93, 1, 2])
+    await expect(button).to_have_attribute("aria-disabled", "false")
+
+
+async def test_equal_scores_are_asked_about_once(page: Page) -> None:
+    await score_all(page, [50] * 5)
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".status")).to_contain_text("All five have the same score. If you mean it, submit again.")
+    await expect(page.locator(SUBMIT)).to_have_text("Submit all equal")
+    await submit(page)
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+
+
+async def test_the_question_mark_shows_the_keys(page: Page) -> None:
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys dl")).to_be_visible()
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys dl")).to_be_hidden()
+
+
+async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(show_numbers=False)).link)
+    await score_all(page, [73, 12])
+    assert "73" not in await page.locator("main").inner_text()
+    assert (await rank_words(page))[:2] == ["1st", "2nd"]
+
+
+async def test_a_long_text_is_collapsed_until_asked_for(task: Any, visit: Any) -> None:
+    story = "Once upon a time there was a sentence that did not want to end. " * 20
+    page = (await visit()).page
+    await open_hit(page, (await task(texts=[story, "هذا نص قصير", "short"], items_per_hit=3)).link)
+    long_text = page.locator(".text", has_text="Once upon")
+    lines = "text => Math.round(text.clientHeight / parseFloat(getComputedStyle(text).lineHeight))"
+    assert await long_text.evaluate(lines) == 6
+    await page.get_by_role("button", name="Show all").click()
+    assert await long_text.evaluate(lines) > 6
+    arabic = page.locator(".text", has_text="قصير")
+    assert await arabic.evaluate("text => getComputedStyle(text).direction") == "rtl"
+
+
+async def test_assistive_technology_may_set_a_slider(page: Page) -> None:
+    await sliders(page).first.fill("64")
+    assert (await scores(page))[0] == 64
+
+
+async def touch(page: Page, kind: str, *points: tuple[float, float]) -> None:
+    session = await page.context.new_cdp_session(page)
+    touches = [{"x": x, "y": y} for x, y in points]
+    await session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+
+async def middle_of(page: Page, selector: str) -> tuple[float, float]:
+    box = await page.locator(selector).bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+@pytest.fixture
+async def phone(task: Any, visit: Any) -> Page:
+    viewport = {"width": 390, "height": 600}
+    opened: Page = (await visit(viewport=viewport, has_touch=True, is_mobile=True)).page
+    await open_hit(opened, (await task()).link)
+    return opened
+
+
+async def test_scrolling_by_touch_changes_no_value(phone: Page) -> None:
+    await phone.locator(".row .rail").first.tap(position={"x": 100, "y": 22}, force=True)
+    before = await scores(phone)
+    x, y = await middle_of(phone, ".row:nth-child(2) .track")
+    session = await phone.context.new_cdp_session(phone)
+    swipe = {"x": x, "y": y, "yDistance": -120, "xDistance": -8, "gestureSourceType": "touch", "speed": 1200}
+    await session.send("Input.synthesizeScrollGesture", swipe)
+    await phone.wait_for_function("scrollY > 60")
+    assert before[0] is not None
+    assert await scores(phone) == before
+
+
+async def test_touch_places_by_a_tap_and_by_a_drag_sideways(phone: Page) -> None:
+    await phone.locator(".row .rail").first.tap(position={"x": 10, "y": 22}, force=True)
+    x, y = await middle_of(phone, ".row:nth-child(2) .track")
+    await touch(phone, "touchStart", (x - 60, y))
+    assert (await scores(phone))[1] is None
+    for step in range(1, 7):
+        await touch(phone, "touchMove", (x - 60 + 10 * step, y))
+    await touch(phone, "touchEnd")
+    first, second, *rest = await scores(phone)
+    assert first in range(1, 5)
+    assert second == pytest.approx(50, abs=1)
+    assert rest == [None] * 3
+
+
+async def test_touch_drags_a_mark_onto_the_strip(phone: Page) -> None:
+    x, y = await middle_of(phone, ".chip:first-child")
+    await touch(phone, "touchStart", (x, y))
+    for step in range(1, 6):
+        await touch(phone, "touchMove", (x + (195 - x) * step / 5, y - 8 * step))
+    await touch(phone, "touchEnd")
+    assert (await scores(phone))[0] == pytest.approx(50, abs=1)
+
+
+async def test_on_a_phone_targets_are_large_and_strip_and_button_stay_at_the_bottom(phone: Page) -> None:
+    for selector in (".track", ".steps button", ".steps select", SUBMIT):
+        box = await phone.locator(selector).first.bounding_box()
+        assert box
+        assert box["height"] >= 44, selector
+    for _ in range(2):
+        box = await phone.locator(SUBMIT).bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= 600
+        await expect(phone.locator(".strip")).to_be_in_viewport()
+        await phone.evaluate("scrollTo(0, 9999)")
+    assert re.fullmatch(r"390x\d+", await phone.locator("[name=viewport]").input_value())
