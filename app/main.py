@@ -11,11 +11,16 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import web
+from app.analysis import api as analysis_api
+from app.analysis import routes as analysis
+from app.auth import api as auth_api
 from app.auth import routes as auth
+from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
 from app.crowd.platforms import MTURK_ORIGINS, Destinations
 from app.database.session import create_engine
+from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.newest import Newest
 from app.settings import Settings, read_settings
@@ -58,6 +63,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
+    app.include_router(analysis.router)
+    for api in (auth_api, campaigns_api, serving_api, analysis_api):
+        app.include_router(api.router)
     app.include_router(serving.router)  # last: its addresses are any two words
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)

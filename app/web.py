@@ -1,8 +1,8 @@
 """What all routes share: the request's transaction and clock, templates, page-or-JSON errors, security headers."""
 
 import hashlib
-import re
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -32,12 +32,13 @@ log = logging.getLogger(__name__)
 templates = Jinja2Templates(directory=ROOT / "templates")
 
 
-def get_database(request: Request) -> AsyncEngine:
+# Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.
+async def get_database(request: Request) -> AsyncEngine:
     database: AsyncEngine = request.app.state.database
     return database
 
 
-def get_settings(request: Request) -> Settings:
+async def get_settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 
@@ -47,7 +48,7 @@ async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection
         yield connection
 
 
-def get_now() -> datetime:
+async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -66,6 +67,7 @@ def static_url(path: str) -> str:
 
 
 templates.env.globals["static_url"] = static_url
+templates.env.auto_reload = False  # it would look at the files' times on every page
 templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
@@ -171,6 +173,8 @@ class Problem(BaseModel):
     """What every refusal looks like as JSON; programs rely on `code`, people read `message`."""
 
     class Error(BaseModel):
+        """The refusal itself."""
+
         code: str
         message: str
         details: dict[str, Any]
@@ -205,14 +209,16 @@ class BodyLimits:
         limit = self.upload_bytes if UPLOAD.match(scope["path"]) else SMALL_BODY_BYTES
         declared = dict(scope["headers"]).get(b"content-length", b"")
         received = int(declared) if declared.isdigit() and int(declared) > limit else 0
+        too_large = HTTPException(413, f"This is more than the {limit // 10**6} MB allowed here. Nothing was stored.")
 
         async def receive_within_limit() -> Message:
             nonlocal received
-            if received <= limit:
-                message = await receive()
-                received += len(message.get("body", b""))
             if received > limit:
-                raise HTTPException(413, f"This is more than the {limit // 10**6} MB allowed here. Nothing was stored.")
+                raise too_large
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise too_large
             return message
 
         await self.app(scope, receive_within_limit, send)

@@ -17,3 +17,99 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     setTimeout(() => { button.textContent = words; }, 2000);
   });
 }
+
+// The upload form: shows what is in a file before it is imported, then how far the import is.
+for (const form of document.querySelectorAll("form[data-upload]")) {
+  const part = (name) => form.querySelector(`[data-${name}]`);
+  const file = form.elements.file;
+  const plain = part("preview").innerHTML;
+  const tooLarge = () => file.files[0]?.size > form.dataset.maxMb * 2 ** 20;
+
+  const say = (message) => {
+    part("problem").textContent = message ?? "";
+    part("problem").hidden = !message;
+  };
+
+  const show = (words, share) => {
+    part("progress").hidden = words === null;
+    form.querySelector("#progress-words").textContent = words ?? "";
+    const bar = part("progress").querySelector("progress");
+    if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
+  };
+
+  const busy = (is) => { form.querySelector("button").disabled = is; };
+
+  const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
+
+  file.addEventListener("change", async () => {
+    say();
+    part("preview").innerHTML = plain;
+    if (!file.files.length) return;
+    if (tooLarge()) { refuseLarge(); return; }
+    const chosen = file.files[0];
+    const body = new FormData();
+    body.append("file", chosen);
+    const headers = { "x-csrf-token": form.elements.csrf.value, accept: "application/json" };
+    show("Reading the file …");
+    try {
+      const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
+      if (chosen !== file.files[0]) return;
+      if (reply.ok) part("preview").innerHTML = await reply.text();
+      else say((await reply.json()).error.message);
+    } catch {
+      say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
+    } finally {
+      show(null);
+    }
+  });
+
+  form.addEventListener("input", (event) => {
+    if (event.target.name === "template" && form.elements.show_by) form.elements.show_by.value = "template";
+    if (event.target.name === "shown" && form.elements.show_by) form.elements.show_by.value = "shown";
+  });
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    say();
+    if (tooLarge()) { refuseLarge(); return; }
+    const request = new XMLHttpRequest();
+    const rows = Number(part("preview").querySelector("[data-rows]")?.dataset.rows ?? 0);
+    const failed = () => {
+      busy(false);
+      show(null);
+      say("The connection was lost. Either all items were imported or none: reload this page to see.");
+    };
+    const read = () => {
+      const last = request.responseText.trimEnd().split("\n").at(-1);
+      if (!last || !request.responseText.endsWith("\n")) return null;
+      const report = JSON.parse(last);
+      if (report.rows) show(`${report.rows.toLocaleString()} ${rows ? `of ${rows.toLocaleString()} ` : ""}items imported`, rows ? report.rows / rows : undefined);
+      return report;
+    };
+    request.upload.onprogress = (sent) => show("Sending the file …", sent.loaded / sent.total);
+    request.upload.onload = () => show("Importing …");
+    request.onprogress = () => { if (request.status === 200) read(); };
+    request.onerror = failed;
+    request.onload = () => {
+      if (request.status !== 200) {
+        busy(false);
+        show(null);
+        say(JSON.parse(request.responseText).error.message);
+        return;
+      }
+      const report = read();
+      if (report?.done) { location.assign(report.done); return; }
+      if (!report?.error) { failed(); return; }
+      busy(false);
+      show(null);
+      say(report.error.message);
+    };
+    request.open("POST", form.getAttribute("action"));
+    request.setRequestHeader("x-easel", "fetch");
+    request.setRequestHeader("accept", "application/json");
+    request.setRequestHeader("x-csrf-token", form.elements.csrf.value);
+    busy(true);
+    show("Sending the file …", 0);
+    request.send(new FormData(form));
+  });
+}

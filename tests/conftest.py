@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.auth import login
+from app.auth import login, users
 from app.auth.guards import COOKIE
 from app.auth.secret import csrf_token
 from app.database import embedded
@@ -27,7 +27,6 @@ from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.main import create_app
 from app.settings import Settings
-from app.web import get_now
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
@@ -148,9 +147,9 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """`admin`, logged in, whose requests carry the CSRF token."""
     async with app.state.database.begin() as connection:
-        token = await login.create_one_time_login(connection, now=get_now())
-        user_id = await login.redeem_one_time_login(connection, token, now=get_now())
-        session = await login.log_in(connection, user_id, now=get_now(), hours=12)
+        now = datetime.now(UTC)
+        admin = await users.first_user(connection, now=now)
+        session = await login.log_in(connection, admin.id, now=now, hours=12)
     async with browser_of(app) as client:
         client.cookies.set(COOKIE, session)
         client.headers["X-CSRF-Token"] = csrf_token(session)

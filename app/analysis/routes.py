@@ -1,13 +1,12 @@
 """Researchers' downloads."""
 
 from collections.abc import Iterator
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.export import EASL_COLUMNS, Export, export
+from app.analysis.export import EASL_COLUMNS, Export, Format, export
 from app.auth.guards import researcher
 from app.database.lookup import campaign_by_slug
 from app.errors import NotFound
@@ -45,20 +44,10 @@ async def export_page(request: Request, connection: Transaction, slug: str) -> H
 async def download(database: Database, slug: str, file: str) -> StreamingResponse:
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
     what, _, end = file.partition(".")
-    spreadsheet = end == "xl.csv"
-    return streamed(await export(database, slug, what, format_of(file), spreadsheet=spreadsheet))
-
-
-def format_of(file: str) -> Literal["csv", "jsonl", "json"]:
-    """Raises `NotFound` (`export_not_found`)."""
-    match PurePath(file).suffix:
-        case ".csv":
-            return "csv"
-        case ".jsonl":
-            return "jsonl"
-        case ".json":
-            return "json"
-    raise NotFound(f"There is no export “{file}”.", code="export_not_found")
+    if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
+        raise NotFound(f"There is no export “{file}”.", code="export_not_found")
+    format_: Format = "jsonl" if end == "jsonl" else "csv"
+    return streamed(await export(database, slug, what, format_, spreadsheet=end == "xl.csv"))
 
 
 def streamed(file: Export) -> StreamingResponse:

@@ -15,7 +15,7 @@ def digest(secret: str) -> bytes:
 
 
 def csrf_token(session: str) -> str:
-    """What a form must carry to act for this session; nobody knows it without the cookie, which other sites cannot read."""
+    """What a form must carry to act for this session; other sites cannot read the cookie, so they cannot know it."""
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
-from app.inference.online import ONLINE
 
 AREAS = ("question", "instructions")
 # Empty means the update law's own prior, so that a change of the law is not left with the other law's numbers.
@@ -99,9 +98,7 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
     ]
 
 
-def question(
-    name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
-) -> Question:
+def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> Question:
     """How one setting is asked, as its JSON schema says."""
     optional = "anyOf" in schema
     rules = schema["anyOf"][0] if optional else schema
@@ -136,10 +133,7 @@ def blank() -> dict[str, str]:
 
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
-    values = {name: shown(value) for name, value in settings.model_dump().items()}
-    if (settings.prior_a, settings.prior_b) == ONLINE[settings.update_law].default_prior:
-        values |= dict.fromkeys(PRIORS, "")
-    return values
+    return {name: shown(value) for name, value in settings.chosen().items()}
 
 
 def shown(value: object) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, delete, func, insert, select, text, update
+from sqlalchemy import Row, Select, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
@@ -17,7 +17,7 @@ from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
 
-__all__ = ["create", "edit", "find", "listed", "remove", "settings_of", "slug_of", "transition"]
+__all__ = ["create", "edit", "find", "find_counted", "listed", "remove", "settings_of", "slug_of", "transition"]
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
@@ -54,6 +54,19 @@ async def free_slug(connection: AsyncConnection, wanted: str) -> str:
 
 async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:
     """All campaigns, newest first, each with its number of items and of judgments taken."""
+    rows: Sequence[Row[Any]] = (await connection.execute(counted().order_by(campaigns.c.id.desc()))).all()
+    return rows
+
+
+async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """One campaign as `listed` has it. Raises `NotFound` (code `campaign_not_found`)."""
+    campaign = await find(connection, slug)
+    row: Row[Any] = (await connection.execute(counted().where(campaigns.c.id == campaign.id))).one()
+    return row
+
+
+def counted() -> Select[Any]:
+    """Campaigns with `item_count` and `judgments_taken`."""
     count = select(func.count()).where(items.c.campaign_id == campaigns.c.id).correlate(campaigns).scalar_subquery()
     taken = (
         select(func.coalesce(func.sum(posteriors.c.judgments), 0))
@@ -61,8 +74,7 @@ async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:
         .correlate(campaigns)
         .scalar_subquery()
     )
-    statement = select(campaigns, count.label("item_count"), taken.label("judgments_taken"))
-    return (await connection.execute(statement.order_by(campaigns.c.id.desc()))).all()
+    return select(campaigns, count.label("item_count"), taken.label("judgments_taken"))
 
 
 def settings_of(campaign: Row[Any]) -> CampaignSettings:

@@ -1,22 +1,27 @@
 """Researchers' pages that set a campaign up and lead it through its life."""
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
-from app.campaigns import form, lifecycle
+from app.campaigns import form, items, lifecycle, listing
+from app.campaigns.progress import Job, watched
 from app.crowd.platforms import PLATFORMS
-from app.errors import NotFound, Refusal
-from app.web import Database, Now, Transaction, base_url, page
+from app.errors import Invalid, NotFound, Refusal
+from app.web import AppSettings, Database, Now, Transaction, base_url, page
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
 CAMPAIGN = "/campaigns/{slug}"
+ITEMS_PER_PAGE = 50
 # action -> the word of the notice, and where one looks next
 AFTERWARDS = {
     "launch": ("launched", "/share"),
@@ -98,17 +103,99 @@ async def edit(request: Request, connection: Transaction, slug: str) -> Response
     return see_other(address(slug, "/edit", done="saved"))
 
 
+@router.get(CAMPAIGN + "/items")
+async def items_page(
+    request: Request, connection: Transaction, slug: str, start: Annotated[int, Query(ge=1)] = 1
+) -> HTMLResponse:
+    return await show_items(request, connection, slug, start=start)
+
+
+async def show_items(
+    request: Request, connection: Transaction, slug: str, *, start: int = 1, refusal: Refusal | None = None
+) -> HTMLResponse:
+    """The upload form while the campaign is a draft, and a page of the items it has."""
+    campaign = await lifecycle.find(connection, slug)
+    total, rows = await listing.items_of(connection, campaign.id, offset=start - 1, limit=ITEMS_PER_PAGE)
+    context = {"campaign": campaign, "total": total, "items": rows, "start": start, "refusal": refusal}
+    context |= {"per_page": ITEMS_PER_PAGE, "max_mb": request.app.state.settings.max_upload_mb}
+    return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
+
+
+def uploaded(form_data: FormData) -> UploadFile:
+    """The file of an upload form. Raises `Invalid` (`file_missing`)."""
+    file = form_data.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
+    return file
+
+
+@router.post(CAMPAIGN + "/items/preview")
+async def preview(request: Request, connection: Transaction, settings: AppSettings, slug: str) -> HTMLResponse:
+    """Part of a page: what is in the file, so that one can choose what annotators see. Nothing is stored."""
+    await lifecycle.find(connection, slug)
+    file = uploaded(await request.form())
+    described = await asyncio.to_thread(items.describe, file.file, file.filename or "", max_mb=settings.max_upload_mb)
+    return page(request, "admin/_preview.html", {"described": described})
+
+
+@router.post(CAMPAIGN + "/items")
+async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
+    """Import a file: all of its items or none. Our script is told of the progress, line by line."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> int:
+        file = uploaded(form_data)
+        async with database.begin() as connection:
+            return await items.import_items(
+                connection,
+                slug,
+                file.file,
+                file.filename or "",
+                shown=text_in(form_data, "shown"),
+                template=text_in(form_data, "template"),
+                replace="replace" in form_data,
+                max_mb=settings.max_upload_mb,
+                progress=progress,
+            )
+
+    done = address(slug, "/items", done="imported")
+    if request.headers.get("x-easel") == "fetch":
+        return StreamingResponse(progress_lines(job, done), media_type="application/x-ndjson")
+    try:
+        await job(lambda _rows: None)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await show_items(request, connection, slug, refusal=refusal)
+    return see_other(done)
+
+
+def text_in(form_data: FormData, name: str) -> str | None:
+    """A field's text, None if it is empty; of column or template only the chosen one counts."""
+    value = form_data.get(name)
+    chosen = form_data.get("show_by", name)
+    return value.strip() or None if isinstance(value, str) and chosen == name else None
+
+
+async def progress_lines(job: Job, done: str) -> AsyncIterator[str]:
+    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
+    async for report in watched(job):
+        if isinstance(report, Refusal):
+            yield json.dumps({"error": {"code": report.code, "message": report.message}}) + "\n"
+            return
+        yield json.dumps({"rows": report}) + "\n"
+    yield json.dumps({"done": done}) + "\n"
+
+
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find(connection, slug)
-    links = {name: f"{base_url(request)}/{name}/{campaign.link_key}" for name, platform in PLATFORMS.items() if platform.has_page}
+    links = {
+        name: f"{base_url(request)}/{name}/{campaign.link_key}"
+        for name, platform in PLATFORMS.items()
+        if platform.has_page
+    }
     links["prolific"] += "?" + PROLIFIC_PARAMETERS
     return page(request, "admin/share.html", {"campaign": campaign, "links": links})
-
-
-@router.get(CAMPAIGN + "/export")
-async def export(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    return page(request, "admin/export.html", {"campaign": await lifecycle.find(connection, slug)})
 
 
 @router.get(CAMPAIGN + "/{action}/confirm")

@@ -1,6 +1,6 @@
 """What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -123,6 +123,13 @@ class CampaignSettings(BaseModel):
         if isinstance(values, dict) and (law := ONLINE.get(values.get("update_law", "easl"))):
             a, b = law.default_prior
             return {"prior_a": a, "prior_b": b} | values
+        return values
+
+    def chosen(self) -> dict[str, Any]:
+        """The settings without a prior that is only the update law's own: another law then brings another."""
+        values = self.model_dump()
+        if (self.prior_a, self.prior_b) == ONLINE[self.update_law].default_prior:
+            del values["prior_a"], values["prior_b"]
         return values
 
     @model_validator(mode="after")

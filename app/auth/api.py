@@ -1,0 +1,39 @@
+"""API: a token for a name and password."""
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from app.auth import login, users
+from app.auth.routes import address_of
+from app.web import Database, Now, refusals
+
+router = APIRouter(prefix="/api/v1", tags=["Tokens"])
+
+
+class Credentials(BaseModel):
+    name: str = Field(description="Login name.")
+    password: str
+    token_name: str = Field(default="API", description="What the token is for; shown on the account page.")
+
+
+class Token(BaseModel):
+    token: str = Field(description="Send it as `Authorization: Bearer TOKEN`. It is not shown again.")
+
+
+@router.post(
+    "/tokens",
+    status_code=201,
+    responses=refusals(
+        {
+            401: "`wrong_password`",
+            422: "`invalid`, `token_name_invalid`",
+            429: "`too_many_attempts`; `details.retry_after_seconds` says how long to wait",
+        }
+    ),
+)
+async def create_token(request: Request, database: Database, now: Now, credentials: Credentials) -> Token:
+    """Make an API token. Tokens last until they are revoked on the account page."""
+    address = address_of(request)
+    user = await login.authenticated(database, credentials.name, credentials.password, address, now=now)
+    async with database.begin() as connection:
+        return Token(token=await users.create_api_token(connection, user.id, credentials.token_name, now=now))

@@ -1,0 +1,238 @@
+"""API: campaigns and their items."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from enum import StrEnum
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Any, BinaryIO, Self, cast
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from pydantic import BaseModel, Field, ValidationError
+
+from app.auth.guards import program
+from app.campaigns import items, lifecycle, listing
+from app.campaigns.routes import uploaded
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.upload import MOST_ROWS
+from app.crowd.platforms import PLATFORMS
+from app.errors import Invalid
+from app.web import AppSettings, Now, Transaction, base_url, refusals
+
+router = APIRouter(
+    prefix="/api/v1/campaigns",
+    tags=["Campaigns"],
+    dependencies=[Depends(program)],
+    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
+)
+NO_CAMPAIGN = {404: "`campaign_not_found`"}
+
+
+class Action(StrEnum):
+    """What leads a campaign through its life."""
+
+    LAUNCH = "launch"
+    PAUSE = "pause"
+    RESUME = "resume"
+    FINISH = "finish"
+
+
+class Campaign(BaseModel):
+    """A campaign as programs see it."""
+
+    slug: str = Field(description="Its name in addresses.")
+    status: str = Field(description="draft, running, paused or finished.")
+    settings: CampaignSettings
+    items: int
+    judgments_taken: int
+    judgments_wanted: int
+    created_at: datetime
+    launched_at: datetime | None
+    finished_at: datetime | None
+    links: dict[str, str] = Field(description="Where annotators come in, by platform.")
+
+    @classmethod
+    def of(cls, row: Any, base: str) -> Self:
+        """From a row of `lifecycle.listed`."""
+        return cls(
+            slug=row.slug,
+            status=row.status,
+            settings=lifecycle.settings_of(row),
+            items=row.item_count,
+            judgments_taken=row.judgments_taken,
+            judgments_wanted=row.item_count * row.judgments_per_item,
+            created_at=row.created_at,
+            launched_at=row.launched_at,
+            finished_at=row.finished_at,
+            links={name: f"{base}/{name}/{row.link_key}" for name, way in PLATFORMS.items() if way.has_page},
+        )
+
+
+class Campaigns(BaseModel):
+    campaigns: list[Campaign]
+
+
+async def shown(request: Request, connection: Transaction, slug: str) -> Campaign:
+    return Campaign.of(await lifecycle.find_counted(connection, slug), base_url(request))
+
+
+@router.get("")
+async def list_campaigns(request: Request, connection: Transaction) -> Campaigns:
+    """All campaigns, newest first."""
+    rows = await lifecycle.listed(connection)
+    return Campaigns(campaigns=[Campaign.of(row, base_url(request)) for row in rows])
+
+
+@router.post("", status_code=201)
+async def create_campaign(request: Request, connection: Transaction, now: Now, settings: CampaignSettings) -> Campaign:
+    """Create a draft. Its slug is made from its name."""
+    row = await lifecycle.create(connection, settings, now=now)
+    return await shown(request, connection, row.slug)
+
+
+@router.get("/{slug}", responses=refusals(NO_CAMPAIGN))
+async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
+    return await shown(request, connection, slug)
+
+
+Changes = Annotated[
+    dict[str, Any], Body(description="Any of the campaign's settings.", examples=[{"judgments_per_item": 5}])
+]
+
+
+@router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
+async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
+    """Change some settings of a draft."""
+    before = lifecycle.settings_of(await lifecycle.find(connection, slug))
+    await lifecycle.edit(connection, slug, changed(before, changes))
+    return await shown(request, connection, slug)
+
+
+def changed(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
+    """Another update law brings its own prior, unless the campaign had one of its own."""
+    try:
+        return CampaignSettings.model_validate({**settings.chosen(), **changes})
+    except ValidationError as error:
+        fields = [
+            {"field": ".".join(map(str, problem["loc"])), "message": problem["msg"]} for problem in error.errors()
+        ]
+        message = "; ".join(f"{field['field']}: {field['message']}" for field in fields)
+        raise Invalid(f"{message}. Nothing was changed.", fields=fields) from error
+
+
+@router.delete("/{slug}", status_code=204, responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
+async def delete_campaign(connection: Transaction, slug: str) -> None:
+    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
+    await lifecycle.remove(connection, slug)
+
+
+@router.post(
+    "/{slug}/transitions",
+    responses=refusals(NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`"}),
+)
+async def lead(
+    request: Request, connection: Transaction, slug: str, action: Annotated[Action, Body(embed=True)], now: Now
+) -> Campaign:
+    """Launch, pause, resume or finish."""
+    await lifecycle.transition(connection, slug, action.value, now=now)
+    return await shown(request, connection, slug)
+
+
+class Item(BaseModel):
+    number: int = Field(description="0 for the first; responses and posteriors are kept by it.")
+    id: str
+    text: str = Field(description="What annotators see.")
+    fields: dict[str, Any] = Field(description="Every column of the uploaded row.")
+
+
+class Items(BaseModel):
+    total: int
+    items: list[Item]
+
+
+@router.get("/{slug}/items", responses=refusals(NO_CAMPAIGN))
+async def list_items(
+    connection: Transaction,
+    slug: str,
+    offset: Annotated[int, Query(ge=0, le=MOST_ROWS)] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Items:
+    """A page of the items, in the order of their numbers."""
+    campaign = await lifecycle.find(connection, slug)
+    total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=limit)
+    found = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
+    return Items(total=total, items=found)
+
+
+class Imported(BaseModel):
+    imported: int
+
+
+# content type -> an ending that names the format
+ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
+FILE_IN_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {kind: {"schema": {"type": "string"}} for kind in ENDINGS}
+        | {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "required": ["file"],
+                }
+            }
+        },
+    }
+}
+NOT_IMPORTED = NO_CAMPAIGN | {
+    409: "`not_a_draft`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",
+    422: "The file: `file_missing`, `file_empty`, `not_utf8`, `nul_byte`, `csv_unreadable`, `json_unreadable`, "
+    "`ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. What is shown: "
+    "`shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. Ids: `id_missing`, "
+    "`id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    "`details.line` is the line of the file.",
+}
+
+
+@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
+async def import_items(
+    request: Request,
+    connection: Transaction,
+    settings: AppSettings,
+    slug: str,
+    *,
+    shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
+    template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
+    replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
+) -> Imported:
+    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none."""
+    async with sent_file(request) as (file, name):
+        count = await items.import_items(
+            connection,
+            slug,
+            file,
+            name,
+            shown=shown,
+            template=template,
+            replace=replace,
+            max_mb=settings.max_upload_mb,
+        )
+    return Imported(imported=count)
+
+
+@asynccontextmanager
+async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str]]:
+    """The file in a request, and a name for it whose ending names its format."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        async with request.form() as form_data:
+            file = uploaded(form_data)
+            yield file.file, file.filename or ""
+        return
+    with SpooledTemporaryFile(max_size=1_000_000) as spooled:
+        async for chunk in request.stream():
+            spooled.write(chunk)
+        spooled.seek(0)
+        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, "")

@@ -1,0 +1,119 @@
+"""API: the next HIT for an annotator whom the program names, and the answer to it."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.auth.guards import program
+from app.crowd.annotators import arrive
+from app.crowd.platforms import LONGEST_ID, Arrival
+from app.database.lookup import campaign_by_slug
+from app.designs import slider
+from app.serving import leases, outside, submission
+from app.web import Database, Now, Transaction, refusals
+
+router = APIRouter(
+    prefix="/api/v1",
+    tags=["Serving"],
+    dependencies=[Depends(program)],
+    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
+)
+
+Annotator = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+PLATFORM = "api"
+
+
+class WhoAsks(BaseModel):
+    annotator: Annotator = Field(description="Your own id of the person (or program) that answers.")
+
+
+class ItemShown(BaseModel):
+    id: str
+    text: str
+
+
+class HitShown(BaseModel):
+    id: int
+    items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
+    expires_at: datetime = Field(description="Until then the items are held for this annotator.")
+
+
+class Work(BaseModel):
+    """A HIT, or the reason why there is none."""
+
+    hit: HitShown | None
+    reason: Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait"] | None = Field(
+        description="Why there is no HIT. After `wait` and `paused` ask again later; after the others do not."
+    )
+
+
+@router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
+async def next_hit(request: Request, database: Database, now: Now, slug: str, who: WhoAsks) -> Work:
+    """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
+    async with database.begin() as connection:
+        campaign = await campaign_by_slug(connection, slug)
+        arrival = Arrival(worker_id=who.annotator, assignment_id=PLATFORM)
+        assignment_id = await arrive(connection, campaign.id, PLATFORM, arrival, now=now)
+    work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
+    if work.hit is None:
+        return Work.model_validate({"hit": None, "reason": work.reason})
+    async with database.begin() as connection:
+        ids = await outside.ids_of(connection, campaign.id, work.hit.items)
+    items = [ItemShown(id=external_id, text=text) for external_id, text in zip(ids, work.hit.texts, strict=True)]
+    return Work(hit=HitShown(id=work.hit.id, items=items, expires_at=work.hit.expires_at), reason=None)
+
+
+Milliseconds = Annotated[int, Field(ge=0, le=slider.LONGEST_TIME_MS)]
+
+
+class TouchSent(BaseModel):
+    """How one score came about, as far as the program knows."""
+
+    first_touch_ms: Milliseconds | None = Field(default=None, description="After the HIT was shown.")
+    changes: Annotated[int, Field(ge=0, le=slider.LONGEST_TIME_MS)] | None = None
+    input_kind: Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"] | None = None
+
+
+Score = Annotated[float, Field(ge=0, le=slider.POINTS, allow_inf_nan=False)]
+
+
+class Response(BaseModel):
+    annotator: Annotator
+    scores: dict[str, Score] | list[Score] = Field(
+        description="From 0 to 100 for every item: by item id, or in the HIT's order. Equal scores are ties."
+    )
+    telemetry: dict[str, TouchSent] = Field(default_factory=dict, description="By item id.")
+    viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
+
+
+class Receipt(BaseModel):
+    hit: int
+    seq: int = Field(description="The response's number; a replay applies responses in this order.")
+    repeated: bool = Field(description="There was an answer already, and this one changed nothing.")
+
+
+@router.post(
+    "/hits/{hit_id}/response",
+    responses=refusals(
+        {
+            404: "`hit_not_found`",
+            410: "`lease_expired`: others have answered meanwhile",
+            422: "`invalid`, `scores_missing`, `scores_unknown`",
+        }
+    ),
+)
+async def submit(connection: Transaction, now: Now, hit_id: int, response: Response) -> Receipt:
+    """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
+    hit = await outside.hit_of(connection, hit_id, response.annotator)
+    touches = {
+        number: slider.Touch(**touch.model_dump())
+        for number, touch in outside.by_number(hit, response.telemetry).items()
+    }
+    scores = outside.scores_by_number(hit, response.scores)
+    answer = slider.Answer(scores, touches, response.viewport, source=PLATFORM)
+    receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
+    return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

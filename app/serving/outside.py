@@ -1,0 +1,74 @@
+"""HITs for annotators whom a researcher's program names, with items by the researcher's own ids."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.errors import Invalid, NotFound
+
+T = TypeVar("T")  # Python 3.11 has no other way
+
+IDS = text("""
+    SELECT array_agg(i.external_id ORDER BY shown.place)
+    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
+    JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
+""")
+
+THEIRS = text("""
+    SELECT h.id, h.campaign_id, h.assignment_id, h.items FROM hits h JOIN annotators a ON a.id = h.annotator_id
+    WHERE h.id = :hit AND a.platform = 'api' AND a.worker_id = :annotator
+""")
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """A HIT that was given to a program: `ids` are those of `items`, both in presentation order."""
+
+    assignment_id: int
+    items: list[int]
+    ids: list[str]
+
+
+async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> list[str]:
+    """The researcher's ids of items by number, in the same order."""
+    result = await connection.execute(IDS, {"campaign": campaign_id, "items": list(items)})
+    return list(result.scalar_one())
+
+
+async def hit_of(connection: AsyncConnection, hit_id: int, annotator: str) -> Theirs:
+    """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
+    hit: Row[Any] | None = (await connection.execute(THEIRS, {"hit": hit_id, "annotator": annotator})).one_or_none()
+    if hit is None:
+        raise NotFound(
+            f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"
+        )
+    return Theirs(hit.assignment_id, hit.items, await ids_of(connection, hit.campaign_id, hit.items))
+
+
+def scores_by_number(hit: Theirs, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
+    """Scores by item number, from scores by id or in the order of the HIT.
+
+    Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
+    """
+    if not isinstance(scores, Mapping):
+        if len(scores) != len(hit.items):
+            raise Invalid(
+                f"This HIT has {len(hit.items)} items, and the answer {len(scores)} scores. Nothing was stored.",
+                code="scores_unknown",
+            )
+        return dict(zip(hit.items, scores, strict=True))
+    return by_number(hit, scores)
+
+
+def by_number(hit: Theirs, values: Mapping[str, T]) -> dict[int, T]:
+    """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
+    numbers = dict(zip(hit.ids, hit.items, strict=True))
+    unknown = [external_id for external_id in values if external_id not in numbers]
+    if unknown:
+        raise Invalid(
+            f"“{unknown[0]}” is not in this HIT. Nothing was stored.", code="scores_unknown", items=unknown[:20]
+        )
+    return {numbers[external_id]: value for external_id, value in values.items()}
