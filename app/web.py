@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import nh3
 from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.templating import Jinja2Templates
@@ -52,6 +53,7 @@ async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
+RowId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
@@ -142,9 +144,15 @@ def on_http_error(request: Request, error: Exception) -> Response:
     return response
 
 
+# PostgreSQL's codes for text that it cannot hold
+NOT_TEXT = ("22021", "22P05")
+
+
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection or a restart of PostgreSQL: nothing was stored, and trying again is safe everywhere."""
     # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
+    if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in NOT_TEXT:
+        return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     unreachable = isinstance(error, OSError) and error.filename is None
     lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
     if not (unreachable or lost):

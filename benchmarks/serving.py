@@ -1,0 +1,263 @@
+"""HITs per second over HTTP, and beside them the bare transactions by pgbench: `python -m benchmarks.serving`.
+
+One PostgreSQL and two server processes on this machine's cores, which the load generator shares. Every client is an
+annotator without a moment's thought: they get a HIT, answer it, and get the next one, and after 30 HITs someone else
+takes their place. Two ways: `page` is what a browser does, one POST that stores the answer and brings the next HIT as
+HTML; `two calls` is the JSON API, where next and submit are separate. pgbench runs what one pair must write at the
+least: a lease, an answer, five posteriors, in two transactions, with the mathematics left out.
+"""
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+import uvloop
+from sqlalchemy import insert, make_url
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.auth.users import create_api_token, first_user
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.crowd.annotators import WorkerTokens, arrive
+from app.crowd.platforms import Arrival
+from app.database import embedded, tables
+from app.database.migrate import upgrade
+from app.database.session import create_engine
+
+SECRET = secrets.token_hex(32)
+HITS_EACH = 30
+TURNS = 400  # annotators prepared per measurement: enough that none comes back
+HIT = re.compile(rb'name="hit" value="(\d+)"')
+SCORE = re.compile(rb'name="score-(\d+)"')
+NOW = datetime.now(UTC)
+
+PGBENCH = """
+\\set item random(0, :items - 5)
+BEGIN;
+SELECT number FROM posteriors WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4
+    ORDER BY number FOR NO KEY UPDATE;
+INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at, closed_at)
+    VALUES (:campaign, :annotator, :assignment, :item, ARRAY[:item, :item+1, :item+2, :item+3, :item+4], now(), now(), now())
+    RETURNING id \\gset
+COMMIT;
+BEGIN;
+UPDATE hits SET closed_at = now() WHERE id = :id;
+SELECT a, b FROM posteriors WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4
+    ORDER BY number FOR NO KEY UPDATE;
+INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, scores, received_at)
+    VALUES (:campaign, :id, :annotator, 'bench', ARRAY[:item, :item+1, :item+2, :item+3, :item+4], ARRAY[1, 2, 3, 4, 5], now());
+UPDATE posteriors SET a = a + 0.5, judgments = judgments + 1
+    WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4;
+COMMIT;
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one measurement needs to know; it goes to another process."""
+
+    port: int
+    way: str
+    clients: int
+    seconds: float
+    slug: str
+    link_key: str
+    bearer: str
+    annotators: list[str]
+
+
+class Http:
+    """The least of an HTTP client: one connection, kept open. A full one would take as long as the server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def call(self, method: str, path: str, body: bytes = b"", headers: str = "") -> bytes:
+        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
+        self.writer.write(head.encode() + body)
+        answer = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)[1])  # type: ignore[index]
+        content = await self.reader.readexactly(length)
+        status = int(answer[9:12])
+        if status >= 300:
+            raise RuntimeError(f"{method} {path}: {status} {content[:300]!r}")
+        return content
+
+
+async def page(http: Http, task: Task, token: str) -> AsyncIterator[tuple[float, float]]:
+    """Seconds of (next, submit) per HIT: here one POST is both, and the time of each is that of the POST."""
+    path = f"/link/{task.link_key}"
+    html = await http.call("GET", f"{path}?{urlencode({'t': token})}")
+    form_headers = "X-Easel: fetch\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    for _ in range(HITS_EACH):
+        if not HIT.search(html):
+            raise RuntimeError(f"a page without a HIT: {html.decode()[:1000]}")
+        fields = {"token": token, "hit": HIT.search(html)[1].decode()}  # type: ignore[index]
+        fields |= {f"score-{item.decode()}": secrets.randbelow(101) for item in SCORE.findall(html)}
+        began = time.perf_counter()
+        html = await http.call("POST", path, urlencode(fields).encode(), form_headers)
+        took = time.perf_counter() - began
+        yield took, took
+
+
+async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tuple[float, float]]:
+    """Seconds of (next, submit) per HIT through the API."""
+    headers = f"Authorization: Bearer {task.bearer}\r\nContent-Type: application/json\r\n"
+    who = json.dumps({"annotator": annotator}).encode()
+    for _ in range(HITS_EACH):
+        began = time.perf_counter()
+        hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
+        leased = time.perf_counter()
+        scores = [secrets.randbelow(101) for _ in hit["items"]]
+        answer = json.dumps({"annotator": annotator, "scores": scores}).encode()
+        await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
+        yield leased - began, time.perf_counter() - leased
+
+
+WAYS = {"page": page, "two calls": two_calls}
+
+
+def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
+    """(pairs per second, seconds of each next and submit) of `task.clients` clients, after a second of warming up."""
+
+    async def client(waiting: list[str], times: list[tuple[float, float, float]], ends: float) -> None:
+        http = Http(*await asyncio.open_connection("127.0.0.1", task.port))
+        while time.perf_counter() < ends:
+            async for took in WAYS[task.way](http, task, waiting.pop()):
+                times.append((time.perf_counter(), *took))
+                if time.perf_counter() >= ends:
+                    break
+        http.writer.close()
+
+    async def everyone() -> tuple[float, list[tuple[float, float]]]:
+        times: list[tuple[float, float, float]] = []
+        begins = time.perf_counter() + 1.0
+        ends = begins + task.seconds
+        waiting = list(task.annotators)
+        await asyncio.gather(*(client(waiting, times, ends) for _ in range(task.clients)))
+        counted = [took for at, *took in times if begins <= at < ends]
+        return len(counted) / task.seconds, counted  # type: ignore[return-value]
+
+    return uvloop.run(everyone())
+
+
+@contextmanager
+def servers(url: str, port: int, processes: int) -> Iterator[None]:
+    environment = os.environ | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET}
+    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
+    command += ["--workers", str(processes), "--no-access-log"]
+    with tempfile.NamedTemporaryFile("w+") as log:
+        server = subprocess.Popen(command, env=environment, stderr=log)
+        try:
+            deadline = time.monotonic() + 60
+            while Path(log.name).read_text().count("Application startup complete") < processes:
+                if time.monotonic() > deadline or server.poll() is not None:
+                    raise RuntimeError(f"the server did not start: {Path(log.name).read_text()}")
+                time.sleep(0.1)
+            yield
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+@asynccontextmanager
+async def engine_on(url: str) -> AsyncIterator[AsyncEngine]:
+    engine = create_engine(url, pool_size=2)
+    yield engine
+    await engine.dispose()
+
+
+async def prepare(url: str, port: int, *, items: int, way: str, clients: int, seconds: float) -> Task:
+    """A fresh campaign with everyone who will arrive."""
+    settings = CampaignSettings(name=f"bench {items}", question="How much?", judgments_per_item=10_000)
+    worker_tokens = WorkerTokens(SECRET, hours=1)
+    async with engine_on(url) as engine, engine.begin() as connection:
+        campaign = await lifecycle.create(connection, settings, now=NOW)
+        rows = [
+            {"campaign_id": campaign.id, "number": i, "external_id": str(i), "shown": f"item {i}", "fields": {}}
+            for i in range(items)
+        ]
+        for start in range(0, items, 5000):
+            await connection.execute(insert(tables.items), rows[start : start + 5000])
+        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+        names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
+        if way == "page":
+            visits = [await arrive(connection, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
+            names = [worker_tokens.issue(visit) for visit in visits]
+        bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
+    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names)
+
+
+def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
+    """Pairs per second of the bare transactions on the campaign's own rows."""
+    address = make_url(url)
+    binaries = next(embedded.find_binaries())
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
+        script.write(PGBENCH)
+        script.flush()
+        connect = ["-h", str(address.query["host"]), "-U", str(address.username), str(address.database)]
+        find = (
+            "SELECT c.id, a.id, s.id, (SELECT count(*) FROM items WHERE campaign_id = c.id) FROM campaigns c "
+            f"JOIN annotators a ON a.campaign_id = c.id JOIN assignments s ON s.annotator_id = a.id "
+            f"WHERE c.slug = '{slug}' LIMIT 1"
+        )
+        psql = [str(binaries / "psql"), "-AtF", " ", "-c", find, *connect]
+        found = subprocess.run(psql, check=True, capture_output=True, text=True).stdout.split()
+        given = zip(("campaign", "annotator", "assignment", "items"), found, strict=True)
+        command = [str(binaries / "pgbench"), "-n", "-M", "prepared", "-c", str(clients), "-T", str(round(seconds))]
+        for name, number in given:
+            command += ["-D", f"{name}={number}"]
+        output = subprocess.run([*command, "-f", script.name, *connect], check=True, capture_output=True, text=True)
+    return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]
+
+
+def measure(url: str, port: int, *, items: int, way: str, clients: int, seconds: float) -> str:
+    """One line of the table."""
+    task = asyncio.run(prepare(url, port, items=items, way=way, clients=clients, seconds=seconds))
+    with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
+        pairs, times = elsewhere.apply(load, (task,))
+    bare = pgbench(url, task.slug, clients, min(seconds, 5))
+    next_p50, submit_p50 = np.percentile(times, 50, axis=0) * 1000
+    next_p95, submit_p95 = np.percentile(times, 95, axis=0) * 1000
+    calls = f"{next_p50:.1f} / {next_p95:.1f} | {submit_p50:.1f} / {submit_p95:.1f}"
+    return f"| {way} | {items:,} | {clients} | {pairs:.0f} | {calls} | {bare:.0f} | {pairs / bare:.2f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
+    parser.add_argument("--processes", type=int, default=2, help="server processes")
+    parser.add_argument("--port", type=int, default=8917)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    options = parser.parse_args()
+    print("| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms | pgbench pairs/s | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
+        upgrade(url)
+        with servers(url, options.port, options.processes):
+            for way in options.ways:
+                for items in (150, 10_000):
+                    for clients in (1, 8, 32):
+                        line = measure(
+                            url, options.port, items=items, way=way, clients=clients, seconds=options.seconds
+                        )
+                        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
