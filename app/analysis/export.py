@@ -37,7 +37,7 @@ RESPONSE_COLUMNS = (
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
-Format = Literal["csv", "jsonl"]
+Format = Literal["csv", "jsonl", "json"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,10 @@ async def export(
         campaign = await campaign_by_slug(connection, slug)
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
-    if what not in EXPORTS:
-        raise NotFound(f"There is no export “{what}”.", code="export_not_found", exports=[*EXPORTS, "settings"])
+    if what not in EXPORTS or format_ not in MEDIA_TYPES:
+        raise NotFound(
+            f"There is no export “{what}” as {format_}.", code="export_not_found", exports=[*EXPORTS, "settings"]
+        )
     if what != "responses" and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "easl":

@@ -1,0 +1,148 @@
+"""Tables as people upload them: what is read, and at which line what is wrong."""
+
+import io
+from typing import Any
+
+import pytest
+
+from app.campaigns import items
+from app.campaigns.upload import LONGEST_CELL, MOST_ROWS, limited, read
+from app.errors import Invalid, Refusal, TooLarge
+
+
+def table(content: str | bytes, name: str = "items.csv", *, max_mb: int = 1) -> tuple[Any, list[Any]]:
+    raw = content.encode() if isinstance(content, str) else content
+    upload = read(io.BytesIO(raw), name, max_mb=max_mb)
+    return upload, list(upload.records)
+
+
+def values(content: str | bytes, name: str = "items.csv") -> list[dict[str, Any]]:
+    return [record.values for record in table(content, name)[1]]
+
+
+def refusal(content: str | bytes, name: str = "items.csv") -> tuple[str, int | None]:
+    """The code and the line of what is refused."""
+    with pytest.raises(Refusal) as problem:
+        table(content, name)
+    line = problem.value.details.get("line")
+    assert line is None or f"Line {line}:" in problem.value.message
+    return problem.value.code, line
+
+
+ROWS = [{"id": "1", "text": "abide"}, {"id": "2", "text": "größer, als"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format_"),
+    [
+        ("a.csv", 'id,text\n1,abide\n2,"größer, als"\n', "csv"),
+        ("a.csv", 'id,text\r\n1,abide\r\n2,"größer, als"\r\n', "csv"),
+        ("a.csv", '\n\nid,text\n\n1,abide\n2,"größer, als"', "csv"),
+        ("a.csv", 'id;text\n1;abide\n2;größer, als\n', "csv"),
+        ("a.tsv", "id\ttext\n1\tabide\n2\tgrößer, als\n", "tsv"),
+        ("a.txt", "id\ttext\n1\tabide\n2\tgrößer, als\n", "tsv"),
+        ("a.csv", " id , text \n1,abide\n2,\"größer, als\"\n", "csv"),
+        ("a.jsonl", '{"id": "1", "text": "abide"}\n\n{"id": "2", "text": "größer, als"}', "jsonl"),
+        ("a.txt", '\n{"id": "1", "text": "abide"}\n{"id": "2", "text": "gr\\u00f6\\u00dfer, als"}\n', "jsonl"),
+    ],
+)
+def test_the_same_rows_come_out_of_every_format(name, content, format_):
+    upload, records = table(content, name)
+    assert upload.format == format_
+    assert upload.columns == ("id", "text")
+    assert [record.values for record in records] == ROWS
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column():
+    assert values(b"\xef\xbb\xbfid,text\n1,a\n") == [{"id": "1", "text": "a"}]
+
+
+def test_a_header_with_as_many_tabs_as_commas_is_read_as_its_extension_says():
+    assert table("id,text\tmore\n", "a.csv")[0].columns == ("id", "text\tmore")
+    assert table("id\ttext,more\n", "a.tsv")[0].columns == ("id", "text,more")
+
+
+def test_lines_are_those_of_an_editor_also_after_a_cell_over_several_lines():
+    _, records = table('id,text\n1,"one\ntwo\nthree"\n2,b\n')
+    assert [(record.line, record.values["text"]) for record in records] == [(2, "one\ntwo\nthree"), (5, "b")]
+
+
+def test_values_of_json_keep_their_kind():
+    assert values('{"id": 7, "n": 1.5, "tags": ["a"], "none": null}', "a.jsonl") == [
+        {"id": 7, "n": 1.5, "tags": ["a"], "none": None}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "line"),
+    [
+        (b"", "file_empty", None),
+        (b"\n  \n", "file_empty", None),
+        (b"id,text\n1,a\n2,gr\xf6\xdfer\n", "not_utf8", 3),
+        ("id,text\n1,a\n".encode("utf-16"), "not_utf8", 1),
+        ("id,text\n1,a\n".encode("utf-16-le"), "nul_byte", 1),
+        ("id,text\n1,a\n2,b\0\n", "nul_byte", 3),
+        ('id,text\n1,"one\ntwo"\n2\n', "ragged_row", 4),
+        ("id,text\n1,a,b\n", "ragged_row", 2),
+        ('id,text\n1,a\n2,"b\n3,c\n', "csv_unreadable", 3),
+        ('id,text\n1,"a" b\n', "csv_unreadable", 2),
+        ("id,text\r1,a\r2,b\r", "csv_unreadable", 1),
+        ("id,,text\n1,2,3\n", "column_unnamed", 1),
+        ("id,text,text\n1,2,3\n", "column_twice", 1),
+        ("id," * 500 + "id\n", "too_many_columns", 1),
+        ("id,text\n1," + "x" * (LONGEST_CELL + 1) + "\n", "cell_too_long", 2),
+        ("id,text\n1," + "x" * 140_000 + "\n", "csv_unreadable", 2),
+    ],
+)
+def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
+    assert refusal(content) == (code, line)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "line"),
+    [
+        ('{"id": 1}\n{"id": 2', "json_unreadable", 2),
+        ('{"id": 1}\n[1, 2]', "json_unreadable", 2),
+        ('{"id": 1}\n\n{"id": NaN}', "json_unreadable", 3),
+        ('{"id": 1e999}', "json_unreadable", 1),
+        ('{"id": 1, "id": 2}', "json_unreadable", 1),
+        ('{"id": "\\ud800"}', "json_unreadable", 1),
+        ('{"id": ' + "[" * 100_000 + "]" * 100_000 + "}", "json_unreadable", 1),
+        ('{"id": {"a": ["\\u0000"]}}', "nul_byte", 1),
+        ('{"id": "' + "x" * (LONGEST_CELL + 1) + '"}', "cell_too_long", 1),
+        ('{"": 1}', "column_unnamed", 1),
+        (b'{"id": "\xff"}', "not_utf8", 1),
+    ],
+)
+def test_what_is_wrong_with_json_lines_is_said_with_its_line(content, code, line):
+    assert refusal(content, "a.jsonl") == (code, line)
+
+
+def test_the_size_is_looked_at_first():
+    with pytest.raises(TooLarge, match="EASEL_MAX_UPLOAD_MB") as problem:
+        table(b"\xff" * (2**20 + 1))
+    assert problem.value.code == "file_too_large"
+
+
+def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
+    record = table("id\n1\n")[1][0]
+    endless = limited(record for _ in range(MOST_ROWS + 1))
+    with pytest.raises(TooLarge) as problem:
+        for _ in endless:
+            pass
+    assert problem.value.code == "too_many_rows"
+
+
+def test_a_preview_counts_all_rows_and_shows_the_first_five():
+    content = "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(12))
+    described = items.describe(io.BytesIO(content.encode()), "a.csv", max_mb=1)
+    assert (described.format, described.columns, described.row_count) == ("csv", ("id", "text"), 12)
+    assert described.first_rows[4] == {"id": "4", "text": "verb 4"}
+    assert len(described.first_rows) == 5
+    assert described.shown_guess == "text"
+
+
+def test_a_preview_names_what_is_wrong_further_down():
+    with pytest.raises(Invalid) as problem:
+        items.describe(io.BytesIO(b"id,text\n" + b"1,a\n" * 50 + b"1\n"), "a.csv", max_mb=1)
+    assert problem.value.details["line"] == 52
