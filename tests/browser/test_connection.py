@@ -1,0 +1,250 @@
+"""Nothing that was entered is lost, and no answer counts twice, whatever the connection or the clock does."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Request, Route, expect
+
+from tests.browser.acts import SUBMIT, click_at, open_hit, score_all, scores, sliders, submit, texts
+
+KEPT = "Your answer is kept and will be sent."
+
+
+@pytest.fixture
+async def campaign(task: Any) -> Any:
+    return await task()
+
+
+@pytest.fixture
+async def page(campaign: Any, visit: Any) -> Page:
+    """A fresh HIT; its page's clock is ours, so that no test waits for a timer."""
+    opened: Page = (await visit()).page
+    await opened.clock.install()
+    await open_hit(opened, campaign.link)
+    return opened
+
+
+async def cut(page: Page, *, after_arrival: bool) -> list[str]:
+    """Let every answer's connection break, before or after the server got it; the bodies that were sent."""
+    sent: list[str] = []
+
+    async def handle(route: Route, request: Request) -> None:
+        if request.method != "POST":
+            await route.fallback()
+            return
+        sent.append(request.post_data or "")
+        if after_arrival:
+            await route.fetch()
+        await route.abort("connectionreset")
+
+    await page.route("**/link/**", handle)
+    return sent
+
+
+@pytest.mark.parametrize("after_arrival", [False, True])
+async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaign: Any, after_arrival: bool) -> None:
+    order = await texts(page)
+    sent = await cut(page, after_arrival=after_arrival)
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".status")).to_contain_text(f"Not connected. {KEPT}")
+    assert len(await campaign.responses()) == int(after_arrival)
+    assert await scores(page) == [71, 93, 17, 4, 41]
+    await page.unroute_all()
+    await page.get_by_role("button", name="Try now").click()
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.get_by_text("Your answer had been stored already.")).to_have_count(int(after_arrival))
+    assert len(sent) == 1
+    assert await campaign.scores() == [dict(zip(order, [71, 93, 17, 4, 41], strict=True))]
+
+
+async def test_an_answer_is_sent_by_itself_when_the_connection_returns(page: Page, campaign: Any) -> None:
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.context.set_offline(offline=True)
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".status")).to_contain_text(KEPT)
+    await page.context.set_offline(offline=False)
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    assert len(await campaign.responses()) == 1
+
+
+async def test_an_answer_is_tried_again_after_a_while(page: Page, campaign: Any) -> None:
+    refusals = iter([503, 500, 429])
+
+    async def busy(route: Route, request: Request) -> None:
+        status = next(refusals, None) if request.method == "POST" else None
+        await (route.fulfill(status=status, body="{}") if status else route.fallback())
+
+    await page.route("**/link/**", busy)
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.locator(SUBMIT).click()
+    for wait_ms in (1000, 2000, 4000):
+        await expect(page.locator(".status")).to_contain_text(f"The server is busy. {KEPT}")
+        await page.clock.fast_forward(wait_ms)
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    assert len(await campaign.responses()) == 1
+
+
+async def test_an_answer_that_is_being_sent_cannot_be_changed(page: Page, campaign: Any) -> None:
+    await cut(page, after_arrival=False)
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".status")).to_contain_text(KEPT)
+    await click_at(page, 0, 20)
+    await sliders(page).nth(1).press("Home")
+    await page.get_by_label("Raise c by 1").click()
+    await sliders(page).nth(3).fill("99")
+    assert await scores(page) == [71, 93, 17, 4, 41]
+
+
+async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -> None:
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.locator(SUBMIT).dblclick()
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    assert len(await campaign.responses()) == 1
+
+
+async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campaign: Any) -> None:
+    await score_all(page, [71, 93, 17, 4, 41])
+    token = page.locator("input[name=token]")
+    good = await token.input_value()
+    await token.evaluate("field => { field.value = 'forged'; }")
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".status")).to_contain_text("This page's link is damaged. Answers you submitted are safe.")
+    assert await scores(page) == [71, 93, 17, 4, 41]
+    await token.evaluate("(field, token) => { field.value = token; }", good)
+    await submit(page)
+    assert len(await campaign.responses()) == 1
+
+
+async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, campaign: Any) -> None:
+    order = await texts(page)
+    await score_all(page, [71, 93, 17])
+    async with page.expect_response(lambda response: response.request.method == "PUT") as saved:
+        await page.clock.fast_forward(600)
+    assert (await saved.value).status == 204
+    await page.evaluate("sessionStorage.clear()")
+    await page.reload()
+    await sliders(page).first.wait_for()
+    assert await texts(page) == order
+    assert await scores(page) == [71, 93, 17, None, None]
+    await click_at(page, 0, 20)
+    await click_at(page, 3, 30)
+    await click_at(page, 4, 40)
+    await submit(page)
+    response, *_ = await campaign.responses()
+    assert response.changes == [2, 1, 1, 1, 1]
+    assert response.first_touch_ms[0] < 600  # from before the reload
+
+
+async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) -> None:
+    await page.route("**/link/**", lambda route: route.abort() if route.request.method == "PUT" else route.fallback())
+    await score_all(page, [71, 93, 17])
+    await page.reload()
+    await sliders(page).first.wait_for()
+    assert await scores(page) == [71, 93, 17, None, None]
+
+
+async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
+    blocked = "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('blocked'); }})"
+    await page.add_init_script(blocked)
+    await page.reload()
+    await sliders(page).first.wait_for()
+    await score_all(page, [71, 93, 17, 4, 41])
+    await submit(page)
+    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+
+
+async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit: Any) -> None:
+    address = page.url
+    await score_all(page, [71, 93])
+    async with page.context.expect_event("requestfinished", lambda request: request.method == "PUT"):
+        await page.goto("about:blank")
+    elsewhere = (await visit()).page
+    await elsewhere.goto(address)
+    assert await scores(elsewhere) == [71, 93, None, None, None]
+    draft = await campaign.draft()
+    assert sorted(entry["score"] for entry in draft.values()) == [71, 93]
+    assert {entry["input_kind"] for entry in draft.values()} == {"mouse"}
+
+
+async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
+    before = page.url
+    await score_all(page, [71, 93, 17, 4, 41])
+    await submit(page)
+    token = await page.locator("input[name=token]").input_value()
+    assert page.url.endswith(token)
+    assert page.url.split("?")[0] == before.split("?")[0]
+
+
+async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(
+    page: Page, task: Any, visit: Any
+) -> None:
+    campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
+    late, quick = page, (await visit()).page
+    await open_hit(late, campaign.link)
+    await score_all(late, [1, 2, 3])
+    await campaign.expire_leases()
+    await open_hit(quick, campaign.link)
+    await score_all(quick, [4, 5, 6])
+    await submit(quick)
+    await submit(late)
+    await expect(late.get_by_role("alert")).to_contain_text("others have answered it meanwhile")
+    await expect(late.get_by_role("heading", name="All done")).to_be_visible()
+    assert len(await campaign.responses()) == 1
+
+
+async def test_who_has_to_wait_gets_the_next_free_hit_by_itself(page: Page, task: Any) -> None:
+    campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
+    await campaign.someone_else_holds_a_hit()
+    await page.goto(campaign.link)
+    await page.get_by_role("button", name="Start").click()
+    await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
+    await page.get_by_role("link", name="Look again now").click()
+    await expect(page.locator("#announcer")).to_have_text("Nothing yet.")
+    await campaign.expire_leases()
+    await page.clock.fast_forward(10_000)
+    await sliders(page).first.wait_for()
+    await expect(page.locator("#question")).to_be_focused()
+
+
+async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: Any) -> None:
+    campaign = await task(launched=False)
+    await page.goto(campaign.link)
+    await page.get_by_role("button", name="Start").click()
+    await expect(page.get_by_role("heading", name="Not open yet")).to_be_visible()
+    await page.context.set_offline(offline=True)
+    await page.get_by_role("link", name="Look again now").click()
+    await expect(page.locator("#announcer")).to_have_text("Not connected. This page looks again by itself.")
+
+
+@pytest.mark.parametrize(
+    ("change", "heading"),
+    [
+        ("status = 'paused'", "Paused"),
+        ("hits_per_annotator = 1", "You have done all your HITs"),
+        ("status = 'finished'", "All done"),
+    ],
+)
+async def test_each_reason_for_no_hit_has_its_own_words(page: Page, campaign: Any, change: str, heading: str) -> None:
+    await score_all(page, [71, 93, 17, 4, 41])
+    await campaign.set(change)
+    await submit(page)
+    await expect(page.get_by_role("heading", name=heading)).to_be_focused()
+
+
+async def test_who_has_seen_everything_is_told_that_nothing_is_left_for_them(page: Page, task: Any) -> None:
+    campaign = await task(texts=["abide", "run"], items_per_hit=2, judgments_per_item=2, repeat_items=False)
+    await open_hit(page, campaign.link)
+    await score_all(page, [1, 2])
+    await submit(page)
+    await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
+    await expect(page.get_by_text("You answered 1 HIT.")).to_be_visible()
+
+
+async def test_a_damaged_link_is_explained(visit: Any, origin: str) -> None:
+    page = (await visit()).page
+    await page.goto(f"{origin}/link/nothing-here")
+    await expect(page.get_by_role("heading")).to_have_text(
+        "There is no task at this address. Please check that the link is complete."
+    )
