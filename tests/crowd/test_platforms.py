@@ -1,0 +1,84 @@
+import pytest
+
+from app.crowd.platforms import PLATFORMS, PREVIEW_ASSIGNMENT_ID, Arrival, Completion, Destinations
+from app.errors import Invalid
+
+MTURK = {
+    "assignmentId": "A1", "hitId": "H1", "workerId": "W1", "turkSubmitTo": "https://workersandbox.mturk.com",
+}  # fmt: skip
+PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
+
+
+def read(platform, parameters, *extra):
+    return PLATFORMS[platform].read(parameters, Destinations(extra))
+
+
+def test_mturk_parameters_become_an_arrival():
+    arrival = read("mturk", MTURK)
+    assert (arrival.worker_id, arrival.assignment_id) == ("W1", "A1")
+
+
+def test_after_the_answer_mturk_gets_exactly_its_assignment_id_and_one_more_field():
+    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, None)
+    assert completion.url == "https://workersandbox.mturk.com/mturk/externalSubmit"
+    assert completion.fields["assignmentId"] == "A1"
+    assert len(completion.fields) > 1
+
+
+@pytest.mark.parametrize("parameters", [{}, {"assignmentId": PREVIEW_ASSIGNMENT_ID, "hitId": "H1"}])
+def test_a_preview_is_nobody(parameters):
+    assert read("mturk", parameters) is None
+
+
+def test_a_missing_submit_address_falls_back_to_mturk():
+    parameters = {name: value for name, value in MTURK.items() if name != "turkSubmitTo"}
+    assert read("mturk", parameters).details["turkSubmitTo"] == "https://www.mturk.com"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://evil.example", "http://www.mturk.com", "https://www.mturk.com.evil.example",
+        "https://www.mturk.com@evil.example", "https://www.mturk.com/other", "javascript:alert(1)",
+    ],
+)  # fmt: skip
+def test_worker_ids_are_posted_to_no_other_host(elsewhere):
+    with pytest.raises(Invalid) as refusal:
+        read("mturk", MTURK | {"turkSubmitTo": elsewhere})
+    assert refusal.value.code == "submit_url_not_allowed"
+
+
+def test_the_operator_can_allow_another_origin():
+    arrival = read("mturk", MTURK | {"turkSubmitTo": "http://127.0.0.1:9000/"}, "http://127.0.0.1:9000")
+    assert arrival.details["turkSubmitTo"] == "http://127.0.0.1:9000"
+
+
+@pytest.mark.parametrize("missing", ["hitId", "workerId"])
+def test_an_incomplete_mturk_link_is_refused(missing):
+    with pytest.raises(Invalid) as refusal:
+        read("mturk", MTURK | {missing: " "})
+    assert (refusal.value.code, refusal.value.details) == ("arrival_incomplete", {"parameter": missing})
+
+
+def test_prolific_session_is_the_assignment():
+    assert read("prolific", PROLIFIC) == Arrival("p1", "x1", {"STUDY_ID": "s1"})
+
+
+def test_prolific_annotators_return_with_the_completion_code():
+    completion = PLATFORMS["prolific"].complete({}, "C0DE")
+    assert completion.url == "https://app.prolific.com/submissions/complete?cc=C0DE"
+
+
+def test_without_a_code_there_is_nowhere_to_return_to():
+    assert PLATFORMS["prolific"].complete({}, None) == Completion()
+    assert PLATFORMS["link"].complete({}, "C0DE") == Completion()
+
+
+@pytest.mark.parametrize("value", ["", "x" * 201, "a\x00b", "a\nb"])
+def test_an_unusable_prolific_id_is_refused(value):
+    with pytest.raises(Invalid):
+        read("prolific", PROLIFIC | {"PROLIFIC_PID": value})
+
+
+def test_a_link_visitor_is_nobody_before_they_start():
+    assert read("link", {"anything": "goes"}) is None

@@ -1,0 +1,53 @@
+import pytest
+
+from app.designs.slider import Answer, Touch, ordered_scores, ranks, read_form
+from app.errors import Invalid
+
+
+def test_a_form_reads_as_scores_and_touches():
+    form = {
+        "score-7": "71", "first_touch_ms-7": "1250", "changes-7": "3", "input_kind-7": "touch",
+        "score-2": " 0 ", "viewport": "390x844", "token": "t", "hit": "1",
+    }  # fmt: skip
+    answer = read_form(form, source="page")
+    assert answer.scores == {7: 71.0, 2: 0.0}
+    assert answer.touches == {7: Touch(1250, 3, "touch"), 2: Touch()}
+    assert (answer.viewport, answer.source) == ("390x844", "page")
+
+
+def test_an_empty_score_counts_as_not_given():
+    assert read_form({"score-1": "", "score-2": "5"}, source="form").scores == {2: 5.0}
+
+
+@pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999"])
+def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
+    answer = read_form({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"}, source="page")
+    assert answer.touches == {1: Touch()}
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({"score-1": "many"}, "score_not_a_number"),
+        ({"score-one": "1"}, "scores_unknown"),
+        ({"score--1": "1"}, "scores_unknown"),
+    ],
+)
+def test_a_form_that_makes_no_sense_is_refused(form, code):
+    with pytest.raises(Invalid) as refusal:
+        read_form(form, source="form")
+    assert refusal.value.code == code
+
+
+def test_scores_come_in_the_order_of_the_hit():
+    assert ordered_scores(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
+
+
+def test_what_is_missing_is_named_by_its_place():
+    with pytest.raises(Invalid, match="1, 3 of 3") as refusal:
+        ordered_scores(Answer({5: 10.0}), [4, 5, 6])
+    assert refusal.value.details == {"missing": [1, 3]}
+
+
+def test_equal_scores_share_a_rank_and_the_next_is_skipped():
+    assert ranks([71, 93, 17, 71]) == [2, 1, 4, 2]

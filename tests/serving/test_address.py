@@ -1,0 +1,243 @@
+"""The annotator's address over HTTP, without a browser."""
+
+import re
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+import httpx
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.lifecycle import transition
+from tests.serving.campaigns import running, value, values
+
+FETCH = {"x-easel": "fetch", "accept": "application/json"}
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+def fields_of(html):
+    """What the form on a page would send, with a score for every item."""
+    token = re.search(r'name="token" value="([^"]+)"', html)[1]
+    hit = re.search(r'name="hit" value="(\d+)"', html)[1]
+    items = re.findall(r'name="score-(\d+)"', html)
+    return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
+
+
+async def started(client, campaign):
+    reply = await client.post(f"/link/{campaign.link_key}")
+    assert reply.status_code == 303
+    return reply.headers["location"]
+
+
+async def test_a_visit_by_link_stores_nothing_before_start(client, engine):
+    campaign = await running(engine)
+    reply = await client.get(f"/link/{campaign.link_key}")
+    assert reply.status_code == 200
+    assert campaign.question in reply.text
+    assert await values(engine, "SELECT (SELECT count(*) FROM annotators), (SELECT count(*) FROM hits)") == [(0, 0)]
+
+
+async def test_start_leads_to_an_address_that_survives_a_reload(client, engine):
+    address = await started(client, await running(engine))
+    first, second = (await client.get(address)).text, (await client.get(address)).text
+    assert fields_of(first)["hit"] == fields_of(second)["hit"]
+
+
+async def test_an_answer_brings_the_next_hit_in_the_same_reply(client, engine):
+    campaign = await running(engine)
+    page = (await client.get(await started(client, campaign))).text
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields_of(page), headers=FETCH)
+    assert reply.status_code == 200
+    assert fields_of(reply.text)["hit"] != fields_of(page)["hit"]
+    assert "<html" not in reply.text
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_the_same_answer_twice_counts_once(client, engine):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    for _ in range(2):
+        assert (await client.post(f"/link/{campaign.link_key}", data=fields)).status_code == 200
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_an_incomplete_form_without_javascript_keeps_what_was_entered(client, engine):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    first, *others = [name for name in fields if name.startswith("score-")]
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields | {first: "", others[0]: "37"})
+    assert "Not all items have a score yet: 1 of 5" in reply.text
+    assert 'value="37"' in reply.text
+    assert await value(engine, "SELECT count(*) FROM responses") == 0
+
+
+async def test_an_incomplete_answer_of_the_script_gets_a_stable_code(client, engine):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    some = {name: text for name, text in fields.items() if not name.startswith("score-")}
+    reply = await client.post(f"/link/{campaign.link_key}", data=some, headers=FETCH)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "scores_missing")
+
+
+async def test_a_draft_comes_back_after_a_reload(client, engine):
+    campaign = await running(engine)
+    address = await started(client, campaign)
+    fields = fields_of((await client.get(address)).text)
+    item = next(name for name in fields if name.startswith("score-")).removeprefix("score-")
+    draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {item: {"score": 73}}}
+    assert (await client.put(f"/link/{campaign.link_key}", json=draft)).status_code == 204
+    assert 'value="73"' in (await client.get(address)).text
+
+
+async def test_a_draft_without_end_is_refused(client, engine):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    draft = {"token": fields["token"], "hit": 1, "entries": {str(k): {"score": k} for k in range(2000)}}
+    reply = await client.put(f"/link/{campaign.link_key}", json=draft, headers={"accept": "application/json"})
+    assert reply.json()["error"]["code"] == "draft_too_large"
+
+
+@pytest.mark.parametrize("hit", ["", "x", "-1", "99999999999999999999"])
+async def test_an_answer_to_no_hit_is_refused(client, engine, hit):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields | {"hit": hit}, headers=FETCH)
+    assert reply.json()["error"]["code"] == "hit_missing"
+
+
+async def test_a_forged_token_is_refused(client, engine):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields | {"token": "x"}, headers=FETCH)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "token_invalid")
+
+
+async def test_a_late_answer_whose_items_are_gone_is_refused_with_a_new_hit(client, engine):
+    campaign = await running(engine, items=5, judgments_per_item=1)
+    address = await started(client, campaign)
+    fields = fields_of((await client.get(address)).text)
+    async with engine.begin() as connection:
+        await expire_leases(connection)
+    async with httpx.AsyncClient(transport=client._transport, base_url="http://easel.test") as other:
+        theirs = await started(other, campaign)
+        await other.post(f"/link/{campaign.link_key}", data=fields_of((await other.get(theirs)).text))
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields, headers=FETCH)
+    assert reply.status_code == 200
+    assert "Your time for this HIT had run out" in reply.text
+    assert await value(engine, "SELECT max(judgments) FROM posteriors") == 1
+
+
+async def expire_leases(connection: AsyncConnection):
+    await connection.execute(text("UPDATE hits SET expires_at = :past"), {"past": datetime(2020, 1, 1, tzinfo=UTC)})
+
+
+async def test_a_prolific_arrival_shows_the_hit_at_once_and_returns_with_the_code(client, engine):
+    campaign = await running(engine, hits_per_annotator=1, prolific_completion_code="C0DE")
+    address = f"/prolific/{campaign.link_key}"
+    arrived = await client.get(address, params={"PROLIFIC_PID": "p", "STUDY_ID": "s", "SESSION_ID": "x"})
+    reply = await client.post(address, data=fields_of(arrived.text))
+    assert "https://app.prolific.com/submissions/complete?cc=C0DE" in reply.text
+    assert await value(engine, "SELECT completed_at IS NOT NULL FROM assignments")
+
+
+async def test_an_mturk_preview_leases_and_stores_nothing(client, engine):
+    campaign = await running(engine)
+    parameters = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "H"}
+    reply = await client.get(f"/mturk/{campaign.link_key}", params=parameters)
+    assert reply.status_code == 200
+    assert 'name="token"' not in reply.text
+    assert await values(engine, "SELECT (SELECT count(*) FROM annotators), (SELECT count(*) FROM hits)") == [(0, 0)]
+
+
+async def test_after_an_mturk_answer_the_page_posts_to_mturk(client, engine):
+    campaign = await running(engine)
+    parameters = {"assignmentId": "A", "hitId": "H", "workerId": "W", "turkSubmitTo": "https://www.mturk.com"}
+    arrived = await client.get(f"/mturk/{campaign.link_key}", params=parameters)
+    reply = await client.post(f"/mturk/{campaign.link_key}", data=fields_of(arrived.text))
+    assert 'action="https://www.mturk.com/mturk/externalSubmit"' in reply.text
+    assert 'name="assignmentId" value="A"' in reply.text
+    again = await client.get(f"/mturk/{campaign.link_key}", params=parameters)
+    assert 'action="https://www.mturk.com/mturk/externalSubmit"' in again.text
+
+
+async def test_parameters_given_twice_count_once_and_the_first_wins(client, engine):
+    campaign = await running(engine)
+    query = "PROLIFIC_PID=one&STUDY_ID=s&SESSION_ID=x&PROLIFIC_PID=two&unknown=1"
+    await client.get(f"/prolific/{campaign.link_key}?{query}")
+    assert await value(engine, "SELECT worker_id FROM annotators") == "one"
+
+
+async def test_only_the_mturk_address_may_be_framed(client, engine):
+    campaign = await running(engine)
+    framed = (await client.get(f"/mturk/{campaign.link_key}")).headers
+    assert "frame-ancestors https://www.mturk.com" in framed["content-security-policy"]
+    assert "x-frame-options" not in framed
+    for path in (f"/link/{campaign.link_key}", "/login", "/health", "/nowhere"):
+        headers = (await client.get(path)).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-frame-options"] == "DENY"
+
+
+async def test_the_workers_path_sets_no_cookie(client, engine):
+    campaign = await running(engine)
+    page = await client.get(await started(client, campaign))
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields_of(page.text))
+    assert not client.cookies
+    assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize("address", ["/link/nosuchkey", "/mturk/nosuchkey", "/nosuchplatform/key"])
+async def test_an_unknown_address_is_not_found(client, address):
+    reply = await client.get(address, headers={"accept": "application/json"})
+    assert reply.status_code == 404
+    assert reply.json()["error"]["code"] in ("campaign_not_found", "not_found")
+
+
+async def test_the_estimate_is_never_in_the_page(client, engine):
+    campaign = await running(engine, prior_a=3.14159, prior_b=7.77777)
+    page = (await client.get(await started(client, campaign))).text
+    assert not re.search(r"3\.14|7\.77|\bmode\b|variance|posterior", page)
+
+
+async def test_texts_are_escaped(client, engine):
+    campaign = await running(engine, launched=False)
+
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET shown = '<script>alert(1)</script>'"))
+        await transition(connection, campaign.slug, "launch", now=datetime.now(UTC))
+    page = (await client.get(await started(client, campaign))).text
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+async def test_a_failing_commit_is_not_a_200(client, engine):
+    """The commit of the answer fails (a deferred constraint); the browser must not be told that it was stored."""
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    async with engine.begin() as connection:
+        await connection.execute(
+            text("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'disk on fire'; END$$")
+        )
+        await connection.execute(
+            text(
+                "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON responses DEFERRABLE INITIALLY DEFERRED "
+                "FOR EACH ROW EXECUTE FUNCTION refuse()"
+            )
+        )
+    reply = await client.post(f"/link/{campaign.link_key}", data=fields, headers=FETCH)
+    assert reply.status_code == 500
+    assert await values(engine, "SELECT count(*), (SELECT max(judgments) FROM posteriors) FROM responses") == [(0, 0)]
+
+
+async def test_a_database_that_is_away_is_a_503_that_says_try_again(client, app):
+    with patch.object(app.state, "database") as broken:
+        broken.connect.side_effect = ConnectionRefusedError("no server")
+        reply = await client.get("/health", headers={"accept": "application/json"})
+    assert reply.status_code == 503
+    assert reply.json()["error"]["code"] == "database_unavailable"
+    assert reply.headers["retry-after"] == "2"

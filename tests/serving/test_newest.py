@@ -1,0 +1,57 @@
+import asyncio
+
+from app.designs.slider import Answer
+from app.serving import newest, submission
+from app.serving.newest import Newest
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+
+
+async def judged(engine, campaign, copy_of):
+    async with engine.connect() as connection:
+        copy = await copy_of.posteriors(connection, campaign)
+    return copy.index.judgments.tolist()
+
+
+async def test_a_copy_follows_every_answer(engine):
+    campaign = await running(engine, judgments_per_item=50)
+    copy, me = Newest(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    for _ in range(6):
+        await submit(engine, me, await hit_of(engine, me))
+        stored = [count for (count,) in await values(engine, "SELECT judgments FROM posteriors ORDER BY number")]
+        assert await judged(engine, campaign, copy) == stored
+
+
+async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
+    """Its number is lower than one that was read already: following the highest number would lose it."""
+    campaign = await running(engine, judgments_per_item=50)
+    slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
+    slow_hit, quick_hit = await hit_of(engine, slow), None
+    while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
+        quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
+    copy = Newest()
+    await judged(engine, campaign, copy)
+    async with engine.connect() as open_transaction:
+        answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
+        await submission.submit(open_transaction, slow, slow_hit.id, answer, now=NOW)
+        await submit(engine, quick, quick_hit)
+        before = await judged(engine, campaign, copy)
+        assert [before[item] for item in slow_hit.items] == [0] * 5
+        await open_transaction.commit()
+    after = await judged(engine, campaign, copy)
+    assert [after[item] for item in slow_hit.items] == [1] * 5
+
+
+async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
+    campaign = await running(engine)
+    loads = []
+    load = newest.load
+
+    async def counted(*arguments):
+        loads.append(1)
+        return await load(*arguments)
+
+    monkeypatch.setattr(newest, "load", counted)
+    copy = Newest()
+    await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
+    assert len(loads) == 1
