@@ -22,8 +22,7 @@ def engine(app):
 
 def fields_of(html):
     """What the form on a page would send, with a score for every item."""
-    token = re.search(r'name="token" value="([^"]+)"', html)[1]
-    hit = re.search(r'name="hit" value="(\d+)"', html)[1]
+    ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', html, re.DOTALL)
     items = re.findall(r'name="score-(\d+)"', html)
     return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
