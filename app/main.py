@@ -4,8 +4,8 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
-from fastapi.responses import JSONResponse
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -15,10 +15,13 @@ from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
 from app.auth import api as auth_api
 from app.auth import routes as auth
+from app.auth.guards import researcher
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
 from app.crowd.platforms import MTURK_ORIGINS, Destinations
+from app.dashboard import routes as dashboard
+from app.dashboard.live import Live
 from app.database.session import create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -26,6 +29,13 @@ from app.serving.newest import Newest
 from app.settings import Settings, read_settings
 
 MTURK_FRAMES = ("https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com")
+
+
+API_IN_SHORT = (
+    "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
+    'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
+    "the message is for people."
+)
 
 
 async def secret_key(database: AsyncEngine, settings: Settings) -> str:
@@ -49,23 +59,36 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.worker_tokens = WorkerTokens(
             await secret_key(app.state.database, settings), hours=settings.worker_token_hours
         )
-        yield
+        with app.state.live.ended_by_signals():
+            yield
+        await app.state.live.stop()
         await app.state.database.dispose()
 
-    app = FastAPI(title="Easel", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="Easel",
+        version="1",
+        description=API_IN_SHORT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+    )
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
     app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size)
     app.state.newest = Newest()
+    app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
     app.include_router(auth.public)
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
+    app.include_router(dashboard.router)
     app.include_router(analysis.router)
     for api in (auth_api, campaigns_api, serving_api, analysis_api):
         app.include_router(api.router)
+    app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.include_router(serving.router)  # last: its addresses are any two words
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
@@ -76,6 +99,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
     )
     return app
+
+
+async def reference(request: Request) -> HTMLResponse:
+    """The API's reference, made from the same document that programs read."""
+    return web.page(request, "admin/api.html", {"api": request.app.openapi()})
 
 
 async def health(database: web.Database) -> JSONResponse:

@@ -256,15 +256,19 @@ class SecurityHeaders:
                 headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers["Referrer-Policy"] = "no-referrer"
-                headers.setdefault(
-                    "Cache-Control",
-                    "max-age=31536000, immutable" if scope["path"].startswith("/static/") else "no-store",
-                )
+                headers.setdefault("Cache-Control", caching(scope["path"], scope["query_string"]))
                 if not framed:
                     headers["X-Frame-Options"] = "DENY"
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+def caching(path: str, query: bytes) -> str:
+    """Static files are kept for ever when their address holds their hash; a script imported by another one has none."""
+    if not path.startswith("/static/"):
+        return "no-store"
+    return "max-age=31536000, immutable" if query.startswith(b"v=") else "no-cache"
 
 
 def install(app: FastAPI) -> None:

@@ -1,0 +1,122 @@
+"""The charts of a campaign's page as drawings for papers, black on white: where everything stands, in SVG units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.dashboard.item import Item
+from app.dashboard.state import POINTS, shortened
+from app.dashboard.table import Page
+
+WIDTH, HEIGHT = 640, 360
+LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312
+ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
+
+Tick = tuple[float, str]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One row of a forest plot: name, and where its interval begins, its score lies and its interval ends."""
+
+    name: str
+    y: float
+    low: float
+    at: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing: ticks at their places with their words, and bars (x, y, width, height), a curve, or marks."""
+
+    title: str
+    x_title: str
+    x_ticks: list[Tick]
+    y_title: str = ""
+    y_ticks: list[Tick] = field(default_factory=list)
+    bars: list[tuple[float, float, float, float]] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    left: float = LEFT
+    bottom: float = BOTTOM
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear map from values to places; a range of no width is widened, so that nothing divides by 0."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def __call__(self, value: float) -> float:
+        width = (self.high - self.low) or 1.0
+        return round(self.first + (value - self.low) / width * (self.last - self.first), 2)
+
+    def ticks(self, steps: int = 4) -> list[Tick]:
+        values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
+        return [(self(value), f"{value:.3g}") for value in values]
+
+
+def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Figure:
+    """Bars of equal width side by side over the whole x axis."""
+    y = Scale(0, max(heights, default=0) or 1, BOTTOM, TOP)
+    width = (RIGHT - LEFT) / max(1, len(heights))
+    bars = [(round(LEFT + i * width, 2), y(h), round(width - 1, 2), round(BOTTOM - y(h), 2)) for i, h in enumerate(heights)]
+    return Figure(title, x_title, x_ticks, y_title, y.ticks(), bars)
+
+
+def distribution(figures: dict[str, Any], score_name: str) -> Figure:
+    histogram = figures["histogram"]
+    x = Scale(histogram["low"], histogram["high"], LEFT, RIGHT)
+    title = "Distribution of scores"
+    return bar_chart(title, f"score ({score_name} of the posterior, points)", "items", x.ticks(), histogram["counts"])
+
+
+def hits_per_hour(figures: dict[str, Any]) -> Figure:
+    bars = figures["pace"]
+    seconds = bars["minutes"] * 60
+    end = bars["start"] + len(bars["bars"]) * seconds
+    x = Scale(bars["start"], end, LEFT, RIGHT)
+    moments = [bars["start"] + (end - bars["start"]) * step / 4 for step in range(5)]
+    ticks = [(x(moment), datetime.fromtimestamp(moment, UTC).strftime("%d %b %H:%M")) for moment in moments]
+    return bar_chart("Pace", f"time (UTC; a bar is {bars['minutes']} min)", "HITs per hour", ticks, bars["bars"])
+
+
+def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
+    """The bars as a table: when each begins, and its HITs per hour."""
+    bars = figures["pace"]
+    step = timedelta(minutes=bars["minutes"])
+    start = datetime.fromtimestamp(bars["start"], UTC)
+    return [(start + i * step, hits) for i, hits in enumerate(bars["bars"])]
+
+
+def density(item: Item, law_title: str, score_name: str) -> Figure:
+    """The posterior's curve; the mark under it is the score with its 95 % interval."""
+    x = Scale(min(0.0, item.x[0]) * POINTS, max(1.0, item.x[-1]) * POINTS, LEFT, RIGHT)
+    per_point = [value / POINTS for value in item.density]
+    y = Scale(0, max(per_point), BOTTOM, TOP)
+    curve = [(x(at * POINTS), y(value)) for at, value in zip(item.x, per_point, strict=True)]
+    mark = Mark("", BOTTOM, x(item.low * POINTS), x(item.row.score * POINTS), x(item.high * POINTS))
+    title = f"{shortened(item.row.shown)}: posterior after {item.row.judgments} judgments ({law_title})"
+    x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
+    return Figure(title, x_title, x.ticks(), "density per point", y.ticks(), curve=curve, marks=[mark])
+
+
+def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
+    """The rows of the table with their intervals, in its order."""
+    bottom = TOP + ROW * max(1, len(shown.lines))
+    x = Scale(domain[0], domain[1], NAMES, RIGHT)
+    marks = [
+        Mark(
+            shortened(line.item.shown),
+            TOP + ROW * (i + 0.5),
+            *(x(value * POINTS) for value in (line.low, line.item.score, line.high)),
+        )
+        for i, line in enumerate(shown.lines)
+    ]
+    x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
+    return Figure("Scores", x_title, x.ticks(), marks=marks, left=NAMES, bottom=bottom)

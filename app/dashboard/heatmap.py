@@ -1,0 +1,78 @@
+"""Figure 8 of Sakaguchi & Van Durme 2018: the match quality of all pairs, items ordered by their score.
+
+Up to `CELLS` items have a row each. More are gathered into groups of neighbours in that order; a cell then shows the match
+quality of the two groups' mean score and mean variance, which is an approximation and is called one on the page.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.law import Array
+from app.inference.match_quality import match_quality_matrix
+
+CELLS = 200  # rows and columns at most: about two screen pixels each
+LEVELS = 255
+
+Numbers = npt.NDArray[np.intp]
+Cells = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A symmetric picture of k rows, the lowest score first.
+
+    order: item numbers by score, (N,); equal scores by number, so that nothing jumps.
+    starts: where in `order` each row's items begin, (k,).
+    score: each row's (mean) score, (k,).
+    cells: match quality in steps of 1/255, (k, k).
+    """
+
+    order: Numbers
+    starts: Numbers
+    score: Array
+    cells: Cells
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a row stands for several items."""
+        return len(self.order) > len(self.starts)
+
+
+def heatmap(score: Array, variance: Array, gamma: float, *, cells: int = CELLS) -> Heatmap:
+    """The picture of N >= 1 items; `score` and `variance` (N,), gamma > 0."""
+    order = np.argsort(score, kind="stable")
+    starts = group_starts(len(order), cells)
+    row_score, row_variance = (group_means(values[order], starts) for values in (score, variance))
+    quality = match_quality_matrix(row_score, row_variance, gamma)
+    return Heatmap(order, starts, row_score, np.rint(quality * LEVELS).astype(np.uint8))
+
+
+def group_starts(count: int, groups: int) -> Numbers:
+    """Where each of at most `groups` groups of neighbours begins; their sizes differ by one at most."""
+    groups = min(count, groups)
+    return np.arange(groups, dtype=np.intp) * count // groups
+
+
+def group_means(values: Array, starts: Numbers) -> Array:
+    """The mean of each group, (k,)."""
+    sizes = np.diff(np.append(starts, len(values)))
+    means: Array = np.add.reduceat(values, starts) / sizes
+    return means
+
+
+def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
+    """What each row is called: its item's name (`names` by item number), or the ranks of its group, counted from below."""
+    if not picture.grouped:
+        return [names[number] for number in picture.order]
+    ends = np.append(picture.starts[1:], len(picture.order))
+    return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]
+
+
+def closest(picture: Heatmap) -> Numbers:
+    """For each row the other row of highest match quality, (k,); with a single row, itself."""
+    others = picture.cells.astype(np.int64)
+    np.fill_diagonal(others, -1)
+    return np.argmax(others, axis=1)

@@ -1,0 +1,190 @@
+"""One computation per campaign and second, for however many viewers; none without viewers.
+
+The first viewer of a campaign starts a task that watches it, the last one ends it. Every viewer gets the newest state at
+once, then each that differs: a state is whole, so whatever a lost connection swallowed is in the next one.
+"""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.auth.login import session_of
+from app.campaigns import lifecycle
+from app.dashboard.state import State, marker, newest_state
+from app.serving.newest import Newest
+
+TICK_SECONDS = 0.2  # how often the task asks whether anything changed
+PERIOD_SECONDS = 1.0  # and how often it computes at most
+STALE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
+HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
+
+# The database is away for a moment: what viewers have stays, and the next tick asks again.
+TROUBLE = (DBAPIError, OSError)
+
+Clock = Callable[[], Awaitable[datetime]]
+
+
+@dataclass
+class Broadcast:
+    """One campaign that is being watched: the newest state, and a bell that rings when there is a newer one."""
+
+    viewers: int = 0
+    state: State | None = None
+    bell: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    def ring(self) -> None:
+        self.bell.set()
+        self.bell = asyncio.Event()
+
+    def publish(self, state: State) -> None:
+        if self.state is None or state.version != self.state.version:
+            self.state = state
+            self.ring()
+
+
+class Live:
+    """The campaigns that someone watches through this process."""
+
+    def __init__(self, database: AsyncEngine, newest: Newest, clock: Clock) -> None:
+        self.database = database
+        self.newest = newest
+        self.clock = clock
+        self.broadcasts: dict[str, Broadcast] = {}
+        self.stopping = False
+
+    async def state(self, campaign: Row[Any], *, now: datetime) -> State:
+        """The state for a page: the one its viewers share, else one made for it."""
+        broadcast = self.broadcasts.get(campaign.slug)
+        if broadcast is not None and broadcast.state is not None:
+            return broadcast.state
+        async with self.database.connect() as connection:
+            return await newest_state(connection, self.newest, campaign, now=now)
+
+    async def states(self, slug: str, *, seen: str = "") -> AsyncIterator[State | None]:
+        """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
+        broadcast = self.join(slug)
+        try:
+            while not self.stopping:
+                bell = broadcast.bell
+                if broadcast.state is not None and broadcast.state.version != seen:
+                    seen = broadcast.state.version
+                    yield broadcast.state
+                    continue
+                if broadcast.task is not None and broadcast.task.done():
+                    return  # it failed; whoever watches comes back, and finds a new one
+                if not await rang(bell):
+                    yield None
+        finally:
+            self.leave(slug, broadcast)
+
+    def join(self, slug: str) -> Broadcast:
+        broadcast = self.broadcasts.get(slug)
+        if broadcast is None or broadcast.task is None or broadcast.task.done():
+            broadcast = self.broadcasts[slug] = Broadcast()
+            broadcast.task = asyncio.create_task(self.watch(slug, broadcast))
+            broadcast.task.add_done_callback(lambda _task: broadcast.ring())
+        broadcast.viewers += 1
+        return broadcast
+
+    def leave(self, slug: str, broadcast: Broadcast) -> None:
+        broadcast.viewers -= 1
+        if broadcast.viewers == 0:
+            assert broadcast.task is not None  # noqa: S101  (`join` made it)
+            broadcast.task.cancel()
+            if self.broadcasts.get(slug) is broadcast:
+                del self.broadcasts[slug]
+
+    async def watch(self, slug: str, broadcast: Broadcast) -> None:
+        """Look every tick; compute when something changed, never twice within the period."""
+        loop = asyncio.get_running_loop()
+        before: tuple[Any, ...] | None = None
+        computed_at = -STALE_SECONDS
+        while True:
+            began = loop.time()
+            pause = TICK_SECONDS
+            with suppress(*TROUBLE):
+                stale = began - computed_at >= STALE_SECONDS
+                after = await self.look(slug, None if stale else before, broadcast)
+                if after != before or stale:
+                    before, computed_at, pause = after, began, PERIOD_SECONDS
+            await asyncio.sleep(max(0.0, began + pause - loop.time()))
+
+    async def look(self, slug: str, before: tuple[Any, ...] | None, broadcast: Broadcast) -> tuple[Any, ...]:
+        """The campaign's marker; when it differs from `before`, a new state is published first."""
+        now = await self.clock()
+        async with self.database.connect() as connection:
+            campaign = await lifecycle.find(connection, slug)
+            # Read before the state: what comes in between is in the state already, and looked at once more.
+            after = await marker(connection, campaign.id, now=now)
+            if after != before:
+                broadcast.publish(await newest_state(connection, self.newest, campaign, now=now))
+        return after
+
+    async def stop(self) -> None:
+        """End all streams and tasks."""
+        self.end_streams()
+        tasks = [broadcast.task for broadcast in self.broadcasts.values() if broadcast.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def end_streams(self) -> None:
+        self.stopping = True
+        for broadcast in self.broadcasts.values():
+            broadcast.ring()
+
+    @contextmanager
+    def ended_by_signals(self) -> Iterator[None]:
+        """End the streams when the process is told to stop.
+
+        The server waits for open replies before it lets the application shut down, so the streams must hear of the
+        signal themselves. What handled it before still does.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def pass_on(number: int, frame: Any) -> None:
+            loop.call_soon_threadsafe(self.end_streams)
+            handler = handlers[signal.Signals(number)]
+            assert callable(handler)  # noqa: S101  (others are left alone below)
+            handler(number, frame)
+
+        replaced = [number for number, handler in handlers.items() if callable(handler)]
+        for number in replaced:
+            signal.signal(number, pass_on)
+        try:
+            yield
+        finally:
+            for number in replaced:
+                if signal.getsignal(number) is pass_on:
+                    signal.signal(number, handlers[number])
+
+
+async def rang(bell: asyncio.Event) -> bool:
+    """Whether the bell rang before it was time for a heartbeat."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(HEARTBEAT_SECONDS):
+            await bell.wait()
+            return True
+    return False
+
+
+async def still_logged_in(database: AsyncEngine, cookie: str, *, now: datetime) -> bool:
+    """Whether the session lasts; while the database is away nobody is thrown out."""
+    with suppress(*TROUBLE):
+        async with database.connect() as connection:
+            return await session_of(connection, cookie, now=now) is not None
+    return True

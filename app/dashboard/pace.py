@@ -1,0 +1,53 @@
+"""How fast answers come in, and when the campaign will be done. Pure: counts per minute in, bars and words out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+HOURS_SHOWN = 24
+BAR_MINUTES = (1, 5, 15, 60)
+MOST_BARS = 30
+SHORTEST_SPAN_MINUTES = 5  # a rate over less would jump with every answer
+FEWEST_HITS = 3  # and a forecast from fewer is a guess
+
+
+@dataclass(frozen=True)
+class Pace:
+    """HITs per hour in bars of `bar_minutes`; the first begins `start_minute` minutes after 1970, the last still fills."""
+
+    start_minute: int
+    bar_minutes: int
+    hits_per_hour: list[int]
+
+
+def pace(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> Pace:
+    """Bars from the first answer, or from 24 hours ago, until now. `per_minute`: HITs by minute since 1970."""
+    begin = max(first_minute, now_minute - HOURS_SHOWN * 60 + 1)
+    bar = next((width for width in BAR_MINUTES if now_minute - begin < width * MOST_BARS), BAR_MINUTES[-1])
+    start = begin - begin % bar
+    counts = [0] * ((now_minute - start) // bar + 1)
+    for minute, hits in per_minute.items():
+        if start <= minute <= now_minute:
+            counts[(minute - start) // bar] += hits
+    return Pace(start, bar, [hits * 60 // bar for hits in counts])
+
+
+def recent_rate(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> tuple[int, float]:
+    """HITs in the last hour (or since the first answer, if that is less long ago), and how many an hour that makes."""
+    hits = sum(count for minute, count in per_minute.items() if now_minute - 60 < minute <= now_minute)
+    minutes = min(60, max(SHORTEST_SPAN_MINUTES, now_minute - first_minute + 1))
+    return hits, hits * 60 / minutes
+
+
+def forecast(judgments_left: int, items_per_hit: int, recent: tuple[int, float]) -> str | None:
+    """How long it takes at the recent rate, in words; None when too few answers came to say."""
+    hits, per_hour = recent
+    if judgments_left <= 0 or hits < FEWEST_HITS:
+        return None
+    return duration(judgments_left / items_per_hit / per_hour)
+
+
+def duration(hours: float) -> str:
+    """Hours as a person would say them: `40 min`, `6 h`, `3 days`."""
+    if hours < 1.5:
+        return f"{max(1, round(hours * 60))} min"
+    return f"{round(hours)} h" if hours < 48 else f"{round(hours / 24)} days"

@@ -1,0 +1,161 @@
+"""A campaign's page for researchers: the page, its live updates, and what lies behind its charts."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from app.auth.guards import COOKIE, researcher
+from app.campaigns import lifecycle
+from app.dashboard import figures, item, table
+from app.dashboard.heatmap import LEVELS, closest
+from app.dashboard.live import Live, still_logged_in
+from app.dashboard.state import POINTS, State
+from app.errors import Conflict, NotFound
+from app.inference.online import ONLINE
+from app.web import Database, Now, base_url, get_now, page, templates
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False
+)
+
+RECONNECT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
+HEARTBEAT = b": still here\n\n"
+LOGGED_OUT = b"event: logged-out\ndata:\n\n"
+
+
+async def view_of(
+    *,
+    sort: table.Sort = "score",
+    order: Literal["up", "down"] = "down",
+    search: Annotated[str, Query(max_length=200)] = "",
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+    item: Annotated[str, Query(max_length=1000)] = "",
+) -> table.View:
+    return table.View(sort, order == "up", search.strip(), page, item)
+
+
+View = Annotated[table.View, Depends(view_of)]
+
+
+def live_of(request: Request) -> Live:
+    live: Live = request.app.state.live
+    return live
+
+
+async def launched(database: Database, slug: str) -> Any:
+    """The campaign's row. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors to show."""
+    async with database.connect() as connection:
+        campaign = await lifecycle.find(connection, slug)
+    if campaign.status == "draft":
+        raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
+    return campaign
+
+
+Launched = Annotated[Any, Depends(launched)]
+
+
+@router.get("")
+async def show(request: Request, database: Database, slug: str, view: View, now: Now) -> HTMLResponse:
+    """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
+    async with database.connect() as connection:
+        campaign = await lifecycle.find(connection, slug)
+        if campaign.status == "draft":
+            count = await table.item_count(connection, campaign.id)
+            return page(request, "admin/_dashboard_draft.html", {"campaign": campaign, "item_count": count})
+        context = {
+            "campaign": campaign,
+            "law": ONLINE[campaign.update_law],
+            "shown": await table.page_of(connection, campaign, view),
+            "item": await item.item_of(connection, campaign, view.item) if view.item else None,
+        }
+    state = await live_of(request).state(campaign, now=now)
+    link = f"{base_url(request)}/link/{campaign.link_key}"
+    context |= {"state": state, "link": link, "pace_rows": figures.pace_rows(state.figures)}
+    parts_only = request.headers.get("x-easel") == "fetch"
+    return page(request, "admin/_dashboard_parts.html" if parts_only else "admin/campaign.html", context)
+
+
+@router.get("/events")
+async def events(
+    request: Request, database: Database, campaign: Launched, last_event_id: Annotated[str, Header()] = ""
+) -> StreamingResponse:
+    """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
+    cookie = request.cookies.get(COOKIE, "")
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield RECONNECT
+        async with aclosing(live_of(request).states(campaign.slug, seen=last_event_id)) as states:
+            async for state in states:
+                if not await still_logged_in(database, cookie, now=await get_now()):
+                    yield LOGGED_OUT
+                    return
+                yield HEARTBEAT if state is None else event(state)
+
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def event(state: State) -> bytes:
+    return f"id: {state.version}\ndata: {state.body}\n\n".encode()
+
+
+@router.get("/match-quality")
+async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLResponse:
+    """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
+    state = await live_of(request).state(campaign, now=now)
+    picture, labels = state.picture, state.figures["heatmap"]["labels"]
+    rows = [
+        (labels[row], score * POINTS, labels[other], picture.cells[row, other] / LEVELS)
+        for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
+    ]
+    return page(request, "admin/_dashboard_match_quality.html", {"campaign": campaign, "rows": rows, "picture": picture})
+
+
+@router.get("/match-quality.csv")
+async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> Response:
+    """All cells of the heatmap, to two decimals as it is drawn."""
+    state = await live_of(request).state(campaign, now=now)
+    labels = state.figures["heatmap"]["labels"]
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["", *labels])
+    for label, cells in zip(labels, (state.picture.cells / LEVELS).tolist(), strict=True):
+        writer.writerow([label, *(f"{quality:.2f}" for quality in cells)])
+    return Response(out.getvalue(), media_type="text/csv", headers=download(f"{campaign.slug}-match-quality.csv"))
+
+
+@router.get("/figures/{name}.svg")
+async def figure(
+    request: Request, database: Database, campaign: Launched, name: str, view: View, now: Now
+) -> Response:
+    """A chart as SVG: `scores` (the rows of the view), `distribution`, `pace`, or `item` (the view's)."""
+    drawn = await drawing(request, database, campaign, name, view, now)
+    svg = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
+    return Response(svg, media_type="image/svg+xml", headers=download(f"{campaign.slug}-{name}.svg"))
+
+
+async def drawing(
+    request: Request, database: Database, campaign: Any, name: str, view: table.View, now: Any
+) -> figures.Figure:
+    law = ONLINE[campaign.update_law]
+    async with database.connect() as connection:
+        if name == "item":
+            return figures.density(await item.item_of(connection, campaign, view.item), law.title, law.score_name)
+        shown = await table.page_of(connection, campaign, view)
+    state = (await live_of(request).state(campaign, now=now)).figures
+    if name == "scores":
+        domain = (state["histogram"]["low"], state["histogram"]["high"])
+        return figures.forest(shown, domain, law.score_name)
+    if name == "distribution":
+        return figures.distribution(state, law.score_name)
+    if name == "pace":
+        return figures.hits_per_hour(state)
+    raise NotFound("There is no such figure.", code="figure_not_found")
+
+
+def download(filename: str) -> dict[str, str]:
+    return {"Content-Disposition": f'inline; filename="{filename}"'}

@@ -1,0 +1,116 @@
+// The page's charts on uPlot: bars over a number or a time, and the density of a posterior. Colours come from the style
+// sheet, so both themes are its business.
+
+const HEIGHT = 180;
+const FONT = "12px system-ui, sans-serif";
+const drawn = new Map(); // element: { plot, observer, chart }, where `chart` is what is shown now
+
+const probe = document.body.appendChild(document.createElement("span"));
+probe.hidden = true;
+
+/** A custom property as a colour that a canvas understands, in the theme of now. */
+function colour(name) {
+  probe.style.color = `var(${name})`;
+  return getComputedStyle(probe).color;
+}
+
+const faint = (name) => colour(name).replace("rgb(", "rgba(").replace(")", ", 0.16)");
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const { plot } of drawn.values()) plot.redraw();
+});
+
+function axis(label, more) {
+  return {
+    label, labelSize: 18, labelGap: 0, labelFont: FONT, font: FONT, gap: 4,
+    stroke: () => colour("--muted"),
+    grid: { stroke: () => colour("--hairline"), width: 1 },
+    ticks: { show: false },
+    ...more,
+  };
+}
+
+const lying = (label, more) => axis(label, { size: 24, grid: { show: false }, ...more });
+const upright = (label, more) => axis(label, { size: 40, space: 36, ...more });
+
+/** Make a chart, or give the one that is there new data. `describe(index)` is told what the pointer is over, or null. */
+function show(element, chart, data, describe, options) {
+  const known = drawn.get(element);
+  if (known) {
+    known.chart = chart;
+    known.plot.setData(data);
+    return;
+  }
+  const entry = { chart };
+  drawn.set(element, entry);
+  entry.plot = new uPlot({
+    width: Math.max(240, element.clientWidth), height: HEIGHT, padding: [8, 12, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    ...options(() => entry.chart),
+    hooks: { setCursor: [(plot) => describe(plot.cursor.idx ?? null)], ...options(() => entry.chart).hooks },
+  }, data, element);
+  entry.observer = new ResizeObserver(() => {
+    if (element.clientWidth > 0) entry.plot.setSize({ width: element.clientWidth, height: HEIGHT });
+  });
+  entry.observer.observe(element);
+}
+
+/** Forget the charts whose place has left the page. */
+export function sweep() {
+  for (const [element, { plot, observer }] of drawn) {
+    if (element.isConnected) continue;
+    observer.disconnect();
+    plot.destroy();
+    drawn.delete(element);
+  }
+}
+
+/**
+ * Bars of equal width side by side. `chart`: `begin` where the first starts and `width` of each, in the unit of the x axis
+ * (seconds since 1970 when `time`), `heights`, `xLabel`, `yLabel`, and `filling` when the last one is not complete yet.
+ */
+export function bars(element, chart, describe) {
+  const starts = chart.heights.map((_, i) => chart.begin + i * chart.width);
+  show(element, chart, [starts, chart.heights], describe, (now) => ({
+    series: [{}, {
+      width: 0, points: { show: false }, stroke: () => colour("--accent"), fill: () => colour("--accent"),
+      paths: uPlot.paths.bars({ size: [0.88, Infinity], align: 1, disp: { fill: { unit: 3, values: () => fills(now()) } } }),
+    }],
+    axes: [lying(chart.xLabel, chart.time ? { space: 64, values: clock } : {}), upright(chart.yLabel, { incrs: WHOLE })],
+    scales: {
+      x: { time: Boolean(chart.time), range: () => [now().begin, now().begin + now().heights.length * now().width] },
+      y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.05)] },
+    },
+  }));
+}
+
+const WHOLE = [1, 2, 5].flatMap((digit) => [0, 1, 2, 3, 4, 5].map((power) => digit * 10 ** power)).sort((a, b) => a - b);
+const fills = ({ heights, filling }) =>
+  heights.map((_, i) => (filling && i === heights.length - 1 ? faint("--accent") : colour("--accent")));
+
+const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const clock = (_plot, splits) => splits.map((seconds) => hour.format(seconds * 1000));
+
+/** A posterior's curve. `chart`: `x` and `density` in points, `low` and `high` of the interval, `score`. */
+export function density(element, chart, describe) {
+  show(element, chart, [chart.x, chart.density], describe, (now) => ({
+    series: [{}, { width: 1.5, points: { show: false }, stroke: () => colour("--accent") }],
+    axes: [lying("score, points"), upright("density, per point", { size: 48 })],
+    scales: {
+      x: { time: false, range: () => [Math.min(0, now().x[0]), Math.max(100, now().x.at(-1))] },
+      y: { range: (_plot, _least, most) => [0, most * 1.05] },
+    },
+    hooks: { drawClear: [(plot) => shade(plot, now())] },
+  }));
+}
+
+/** The interval as a shade under the curve, the score as a line. */
+function shade(plot, { low, high, score }) {
+  const at = (value) => plot.valToPos(value, "x", true);
+  const { top, height } = plot.bbox;
+  plot.ctx.fillStyle = faint("--accent");
+  plot.ctx.fillRect(at(low), top, at(high) - at(low), height);
+  plot.ctx.fillStyle = colour("--accent");
+  plot.ctx.fillRect(at(score) - devicePixelRatio / 2, top, devicePixelRatio, height);
+}
