@@ -1,0 +1,57 @@
+"""Builders for campaigns that are set up from files."""
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.campaigns import items, lifecycle, responses_import
+from app.campaigns.settings import CampaignSettings
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+
+
+async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
+    chosen = CampaignSettings(**{"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3} | settings)
+    async with engine.begin() as connection:
+        return await lifecycle.create(connection, chosen, now=NOW)
+
+
+async def import_items(
+    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "items.csv", **how: Any
+) -> int:
+    async with engine.begin() as connection:
+        file = io.BytesIO(content.encode())
+        return await items.import_items(connection, campaign.slug, file, name, **{"max_mb": 16} | how)
+
+
+async def lead(engine: AsyncEngine, campaign: Row[Any], action: str = "launch") -> Row[Any]:
+    async with engine.begin() as connection:
+        return await lifecycle.transition(connection, campaign.slug, action, now=NOW)
+
+
+async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Row[Any]:
+    campaign = await draft(engine, **settings)
+    await import_items(engine, campaign, content)
+    return await lead(engine, campaign)
+
+
+async def import_results(
+    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv"
+) -> responses_import.Imported:
+    async with engine.begin() as connection:
+        file = io.BytesIO(content.encode())
+        return await responses_import.import_results(connection, campaign.slug, file, name, now=NOW, max_mb=16)
+
+
+async def rows(engine: AsyncEngine, statement: str) -> list[tuple[Any, ...]]:
+    async with engine.connect() as connection:
+        return [tuple(row) for row in await connection.execute(text(statement))]
+
+
+async def value(engine: AsyncEngine, statement: str) -> Any:
+    ((only,),) = await rows(engine, statement)
+    return only

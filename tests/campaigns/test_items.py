@@ -1,0 +1,226 @@
+"""Items of a file: all of them in the draft, or none."""
+
+import asyncio
+import io
+import json
+import time
+
+import pytest
+
+from app.campaigns import items, lifecycle
+from app.campaigns.demo import demo
+from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
+from tests.campaigns.drafts import NOW, VERBS, draft, import_items, launched, lead, rows, value
+
+COUNT = "SELECT count(*) FROM items"
+
+
+async def refused(engine, campaign, content, **how):
+    """The code and the line of an import that is refused, after which the database is as it was."""
+    before = await rows(engine, "SELECT * FROM items ORDER BY number")
+    with pytest.raises(Refusal) as problem:
+        await import_items(engine, campaign, content, **how)
+    assert await rows(engine, "SELECT number FROM items ORDER BY number") == [row[1:2] for row in before]
+    return problem.value.code, problem.value.details.get("line")
+
+
+async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
+    campaign = await draft(engine)
+    count = await import_items(engine, campaign, 'id,zipf,text\nb,3.5," abide "\na,,"größer, 1\n2"\n')
+    assert count == 2
+    assert await rows(
+        engine, "SELECT number, external_id, shown, fields::text, prior_a FROM items ORDER BY number"
+    ) == [
+        (0, "b", "abide", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
+        (1, "a", "größer, 1\n2", '{"id": "a", "zipf": "", "text": "größer, 1\\n2"}', None),
+    ]
+
+
+async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, '{"id": 7, "text": "a"}\n{"id": 8, "text": "b", "n": 1.5}\n', "a.jsonl")
+    assert await rows(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
+        ("7", "a", '{"id": 7, "text": "a"}'),
+        ("8", "b", '{"id": 8, "text": "b", "n": 1.5}'),
+    ]
+
+
+async def test_the_shown_text_can_be_made_by_a_template(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,p,h\n1,rain,wet\n", template="{p} → {h}")
+    assert await value(engine, "SELECT shown FROM items") == "rain → wet"
+
+
+async def test_a_second_file_is_added_and_replace_begins_anew(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
+    await import_items(engine, campaign, "id,text\n3,c\n")
+    assert await rows(engine, "SELECT number, external_id FROM items ORDER BY number") == [(0, "1"), (1, "2"), (2, "3")]
+    await import_items(engine, campaign, "id,text\n3,x\n1,y\n", replace=True)
+    assert await rows(engine, "SELECT number, external_id, shown FROM items ORDER BY number") == [
+        (0, "3", "x"),
+        (1, "1", "y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("key,text\n1,a\n", ("column_unknown", None)),
+        ("id,text\n1,a\n\n2,b\n1,c\n", ("id_twice", 5)),
+        ("id,text\n1,a\n 1 ,c\n", ("id_twice", 3)),
+        ("id,text\n1,a\n ,c\n", ("id_missing", 3)),
+        ("id,text\n1,a\n" + "i" * 201 + ",c\n", ("id_too_long", 3)),
+        ('id,text\n1,"a\nb"\n2," "\n', ("shown_empty", 4)),
+        ("id,text\n1," + "x" * 10_001 + "\n", ("shown_too_long", 2)),
+        ("id,text\n1,a\n2\n", ("ragged_row", 3)),
+        ("id,verb,zipf\n1,a,2\n", ("shown_not_chosen", None)),
+        ("id,text\n", ("file_empty", None)),
+        ("", ("file_empty", None)),
+        ("id,text,alpha,beta\n1,a,2,3\n2,b,2,\n", ("prior_invalid", 3)),
+        ("id,text,alpha,beta\n1,a,two,3\n", ("prior_invalid", 2)),
+        ("id,text,alpha,beta\n1,a,nan,3\n", ("prior_invalid", 2)),
+        ("id,text,alpha,beta\n1,a,0,3\n", ("prior_invalid", 2)),
+        ("id,text,mu,sigma2\n1,a,0.5,0.1\n", ("prior_of_another_law", None)),
+    ],
+)
+@pytest.mark.parametrize("replace", [False, True])
+async def test_one_wrong_row_and_nothing_is_imported(engine, content, expected, replace):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text\nold,o\n")
+    assert await refused(engine, campaign, content, replace=replace) == expected
+    assert await value(engine, "SELECT string_agg(external_id, ',') FROM items") == "old"
+
+
+async def test_an_id_the_campaign_has_already_is_refused_unless_it_is_replaced(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text\nold,o\n")
+    assert await refused(engine, campaign, "id,text\n1,a\nold,c\n") == ("id_taken", 3)
+    assert await import_items(engine, campaign, "id,text\n1,a\nold,c\n", replace=True) == 2
+
+
+async def test_a_wrong_row_behind_thousands_takes_them_all_back_even_if_the_caller_commits(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text\nold,o\n")
+    content = "id,text\n" + "".join(f"{k},t\n" for k in range(items.ROWS_AT_ONCE + 1)) + "x,\n"
+    reported = []
+    async with engine.begin() as connection:
+        with pytest.raises(Invalid):
+            await items.import_items(
+                connection,
+                campaign.slug,
+                io.BytesIO(content.encode()),
+                "a.csv",
+                replace=True,
+                max_mb=1,
+                progress=reported.append,
+            )
+    assert reported == [items.ROWS_AT_ONCE]
+    assert await value(engine, "SELECT external_id FROM items") == "old"
+
+
+async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, VERBS)
+    monkeypatch.setattr(items, "MOST_ROWS", 7)
+    with pytest.raises(TooLarge) as problem:
+        await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
+    assert problem.value.code == "too_many_items"
+    assert await value(engine, COUNT) == 6
+
+
+async def test_only_a_draft_takes_items(engine):
+    campaign = await launched(engine)
+    with pytest.raises(Conflict) as problem:
+        await import_items(engine, campaign, "id,text\nnew,n\n", replace=True)
+    assert problem.value.code == "not_a_draft"
+    assert await value(engine, COUNT) == 6
+
+
+async def test_a_campaign_that_does_not_exist_is_not_found(engine):
+    async with engine.begin() as connection:
+        with pytest.raises(NotFound):
+            await items.import_items(connection, "none", io.BytesIO(b"id,text\n1,a\n"), "a.csv", max_mb=1)
+
+
+async def test_a_launch_during_an_import_waits_for_its_items(engine):
+    campaign = await draft(engine)
+    async with engine.begin() as connection:
+        await items.import_items(connection, campaign.slug, io.BytesIO(VERBS.encode()), "a.csv", max_mb=1)
+        launch = asyncio.create_task(lead(engine, campaign))
+        await asyncio.sleep(0.2)
+        assert not launch.done()
+    await launch
+    assert await value(engine, "SELECT count(*) FROM posteriors") == 6
+
+
+async def test_two_imports_of_one_file_at_once_are_one_import_and_one_refusal(engine):
+    campaign = await draft(engine)
+    outcomes = await asyncio.gather(*(import_items(engine, campaign, VERBS) for _ in range(2)), return_exceptions=True)
+    assert sorted(str(getattr(outcome, "code", outcome)) for outcome in outcomes) == ["6", "id_taken"]
+
+
+async def test_a_hundred_thousand_rows_take_seconds_and_report_on_the_way(engine):
+    campaign = await draft(engine)
+    content = "id,text,more\n" + "".join(f"{k},verb number {k},{k / 7}\n" for k in range(100_000))
+    reported = []
+    begin = time.perf_counter()
+    assert await import_items(engine, campaign, content, progress=reported.append) == 100_000
+    assert time.perf_counter() - begin < 20  # measured: 2 to 3 seconds on a busy machine
+    assert reported == list(range(5_000, 100_001, 5_000))
+    assert await value(engine, COUNT) == 100_000
+
+
+# The EASL program's files
+
+
+async def test_the_easl_programs_items_need_no_choice(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,sent\n1,obama is a legend\n2,cruz is correct\n")
+    assert await value(engine, "SELECT string_agg(shown, '; ' ORDER BY number) FROM items") == (
+        "obama is a legend; cruz is correct"
+    )
+
+
+@pytest.mark.parametrize("names", ["mode,var", "mu,sigma"])
+@pytest.mark.parametrize("law", ["easl", "ra"])
+async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
+    content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
+    campaign = await launched(engine, content, update_law=law, prior_a=2.0, prior_b=3.0)
+    assert campaign.status == "running"
+    assert await rows(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number") == [
+        (1.0, 1.0, 0),
+        (2.37, 1.63, 0),
+        (2.0, 3.0, 0),
+    ]
+
+
+async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(engine):
+    campaign = await draft(engine, update_law="trueskill")
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n")
+    assert problem.value.code == "prior_of_another_law"
+    await import_items(engine, campaign, '{"id": 1, "text": "a", "mu": -0.25, "sigma2": 0.5}', "a.jsonl")
+    assert await rows(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
+
+
+# The demo
+
+
+async def test_the_demo_is_made_once_and_running(engine):
+    for _ in range(2):
+        async with engine.begin() as connection:
+            campaign = await demo(connection, now=NOW)
+    assert (campaign.slug, campaign.status) == ("lexical-frequency", "running")
+    assert await rows(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
+    assert await value(engine, "SELECT count(*) FROM posteriors") == 150
+    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
+    fields = json.loads(await value(engine, "SELECT fields::text FROM items WHERE external_id = '4'"))
+    assert list(fields) == ["id", "verb", "wordfreq_zipf", "subtlex_freqcount", "oracle"]
+
+
+async def test_a_demo_that_was_finished_stays_so(engine):
+    async with engine.begin() as connection:
+        campaign = await demo(connection, now=NOW)
+        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+        assert (await demo(connection, now=NOW)).status == "finished"
