@@ -1,5 +1,6 @@
 """What to ask next: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -119,7 +121,11 @@ async def free_place(
 
 async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteration: int) -> bool:
     """Draw and store all HITs of an iteration; False when nothing is wanted any more. The campaign's row is locked."""
-    plans = planned(here, copy, iteration)
+    index = copy.index
+    # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
+    plans = await asyncio.to_thread(
+        planned, here, index.score.copy(), index.variance.copy(), index.judgments.copy(), iteration
+    )
     if not plans:
         return False
     document = json.dumps([{"leader": draw.leader, "items": draw.items} for draw in plans])
@@ -128,18 +134,24 @@ async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteratio
     return True
 
 
-def planned(here: Row[Any], copy: Copy, iteration: int) -> list[Draw]:
+def planned(
+    here: Row[Any],
+    score: npt.NDArray[np.float64],
+    variance: npt.NDArray[np.float64],
+    judgments: npt.NDArray[np.int64],
+    iteration: int,
+) -> list[Draw]:
     """Algorithm 1's HITs for one iteration; the seed and the iteration decide every random choice."""
     rng = np.random.default_rng([here.seed, iteration])
-    index = copy.index
+    wanted, n = here.judgments_per_item, here.items_per_hit
     if iteration == 0:
-        return first_iteration(index.judgments, wanted=here.judgments_per_item, n=here.items_per_hit, rng=rng)
+        return first_iteration(judgments, wanted=wanted, n=n, rng=rng)
     return later_iteration(
-        index.score,
-        index.variance,
-        index.judgments,
-        wanted=here.judgments_per_item,
-        n=here.items_per_hit,
+        score,
+        variance,
+        judgments,
+        wanted=wanted,
+        n=n,
         hits=here.hits_per_iteration,
         gamma=here.gamma,
         leaders_as_companions=here.leaders_as_companions,
