@@ -4,6 +4,7 @@ Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program
 needs to know who it is takes `Researcher` or `Program`.
 """
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -23,12 +24,20 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
 
 
-async def researcher(request: Request, database: Database, now: Now) -> Session:
+async def researcher(request: Request, database: Database, now: Now) -> AsyncIterator[Session]:
     """The researcher whose browser this is; a stranger is sent to log in and comes back afterwards.
 
     Everything that changes something must also carry the session's CSRF token, as the field `csrf` of its form or the
     header `X-CSRF-Token`. Templates read the session from `request.state.session`.
     """
+    try:
+        request.state.session = await admitted(request, database, now)
+        yield request.state.session
+    finally:
+        await request.close()  # the form's files; a reply that streams has ended by then
+
+
+async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
         session = await session_of(connection, request.cookies.get(COOKIE, ""), now=now)
@@ -39,7 +48,6 @@ async def researcher(request: Request, database: Database, now: Now) -> Session:
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",
         )
-    request.state.session = session
     return session
 
 

@@ -10,7 +10,7 @@ from app.auth import login, passwords, users
 from app.auth.guards import COOKIE, HOME, Researcher, refuse_other_sites, researcher, safe_next
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
-from app.web import AppSettings, Database, Now, Transaction, base_url, page
+from app.web import AppSettings, Database, Now, RowId, Transaction, base_url, page
 
 ACCOUNT = "/admin/account"
 
@@ -143,7 +143,7 @@ async def create_token(
 
 
 @router.post("/tokens/{token_id}/revoke")
-async def revoke_token(connection: Transaction, who: Researcher, token_id: int) -> Response:
+async def revoke_token(connection: Transaction, who: Researcher, token_id: RowId) -> Response:
     await users.revoke_api_token(connection, who.user_id, token_id)
     return RedirectResponse(f"{ACCOUNT}?done=token-revoked", status_code=303)
 
@@ -162,7 +162,9 @@ async def add_user(
 
 
 @router.post("/users/{user_id}/link")
-async def make_link(request: Request, connection: Transaction, now: Now, who: Researcher, user_id: int) -> HTMLResponse:
+async def make_link(
+    request: Request, connection: Transaction, now: Now, who: Researcher, user_id: RowId
+) -> HTMLResponse:
     """For someone who has forgotten the password."""
     user = await users.get_user(connection, user_id)
     link = await invitation(request, connection, user.id, now=now)
@@ -175,6 +177,6 @@ async def invitation(request: Request, connection: Transaction, user_id: int, *,
 
 
 @router.post("/users/{user_id}/remove")
-async def remove_user(connection: Transaction, who: Researcher, user_id: int) -> Response:
+async def remove_user(connection: Transaction, who: Researcher, user_id: RowId) -> Response:
     await users.remove_user(connection, user_id, by=who.user_id)
     return RedirectResponse(f"{ACCOUNT}?done=user-removed", status_code=303)

@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from enum import StrEnum
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, Self, cast
+from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from pydantic import BaseModel, Field, ValidationError
@@ -28,13 +27,10 @@ router = APIRouter(
 NO_CAMPAIGN = {404: "`campaign_not_found`"}
 
 
-class Action(StrEnum):
+class Transition(BaseModel):
     """What leads a campaign through its life."""
 
-    LAUNCH = "launch"
-    PAUSE = "pause"
-    RESUME = "resume"
-    FINISH = "finish"
+    action: Literal["launch", "pause", "resume", "finish"]
 
 
 class Campaign(BaseModel):
@@ -130,11 +126,9 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     "/{slug}/transitions",
     responses=refusals(NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`"}),
 )
-async def lead(
-    request: Request, connection: Transaction, slug: str, action: Annotated[Action, Body(embed=True)], now: Now
-) -> Campaign:
+async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
     """Launch, pause, resume or finish."""
-    await lifecycle.transition(connection, slug, action.value, now=now)
+    await lifecycle.transition(connection, slug, wanted.action, now=now)
     return await shown(request, connection, slug)
 
 

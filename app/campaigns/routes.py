@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
-from app.campaigns import form, items, lifecycle, listing
+from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
+from app.campaigns.upload import MOST_ROWS
 from app.crowd.platforms import PLATFORMS
 from app.errors import Invalid, NotFound, Refusal
 from app.web import AppSettings, Database, Now, Transaction, base_url, page
@@ -105,7 +106,7 @@ async def edit(request: Request, connection: Transaction, slug: str) -> Response
 
 @router.get(CAMPAIGN + "/items")
 async def items_page(
-    request: Request, connection: Transaction, slug: str, start: Annotated[int, Query(ge=1)] = 1
+    request: Request, connection: Transaction, slug: str, start: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
 ) -> HTMLResponse:
     return await show_items(request, connection, slug, start=start)
 
@@ -167,6 +168,24 @@ async def import_items(request: Request, database: Database, settings: AppSettin
         async with database.begin() as connection:
             return await show_items(request, connection, slug, refusal=refusal)
     return see_other(done)
+
+
+@router.post(CAMPAIGN + "/responses")
+async def import_responses(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> Response:
+    """Import a result file of Mechanical Turk as responses: all of its rows or none."""
+    form_data = await request.form()
+    try:
+        file = uploaded(form_data)
+        async with database.begin() as connection:
+            await responses_import.import_results(
+                connection, slug, file.file, file.filename or "", now=now, max_mb=settings.max_upload_mb
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await show_items(request, connection, slug, refusal=refusal)
+    return see_other(address(slug, "/items", done="responses"))
 
 
 def text_in(form_data: FormData, name: str) -> str | None:

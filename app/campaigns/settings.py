@@ -9,6 +9,7 @@ from app.inference.online import ONLINE
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 OptionalLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)] | None
+CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -74,8 +75,8 @@ class CampaignSettings(BaseModel):
 
     selection: Selection = Field(
         default="streaming", title="Selection",
-        description="streaming: every HIT is chosen from the newest posteriors. iterations: all HITs of an iteration are "
-        "chosen at once, as in the paper's Algorithm 1.",
+        description="streaming: every HIT is chosen from the newest posteriors. iterations: all HITs of an iteration "
+        "are chosen at once, as in the paper's Algorithm 1.",
     )  # fmt: skip
     hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per iteration",
@@ -105,13 +106,14 @@ class CampaignSettings(BaseModel):
     )
     repeat_items: bool = Field(
         default=True, title="Show items again",
-        description="When an annotator has scored every item that is still wanted, show items again; otherwise they are done.",
+        description="When an annotator has scored every item that is still wanted, show items again; "
+        "otherwise they are done.",
     )  # fmt: skip
     lease_minutes: int = Field(
         default=30, ge=1, le=10_080, title="Lease (minutes)",
         description="How long a HIT is held for an annotator before others may get its items.",
     )  # fmt: skip
-    prolific_completion_code: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = Field(
+    prolific_completion_code: CompletionCode | None = Field(
         default=None, title="Prolific completion code",
         description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from app.crowd.platforms import LONGEST_ID, Arrival
 from app.database.lookup import campaign_by_slug
 from app.designs import slider
 from app.serving import leases, outside, submission
-from app.web import Database, Now, Transaction, refusals
+from app.web import Database, Now, RowId, Transaction, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -106,7 +106,7 @@ class Receipt(BaseModel):
         }
     ),
 )
-async def submit(connection: Transaction, now: Now, hit_id: int, response: Response) -> Receipt:
+async def submit(connection: Transaction, now: Now, hit_id: RowId, response: Response) -> Receipt:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
     hit = await outside.hit_of(connection, hit_id, response.annotator)
     touches = {

@@ -1,0 +1,117 @@
+import re
+
+from app.auth import login
+from app.auth.guards import COOKIE
+from app.auth.secret import csrf_token
+from tests.conftest import browser_of
+
+ACCOUNT = "/admin/account"
+PASSWORD = "ten small verbs"
+
+
+def shown_secret(page: str, name: str) -> str:
+    found = re.search(rf'id="{name}">([^<]+)<', page)
+    assert found, page
+    return found[1].replace("&amp;", "&")
+
+
+async def set_password(researcher, password=PASSWORD, current=""):
+    return await researcher.post(f"{ACCOUNT}/password", data={"current": current, "password": password})
+
+
+async def test_whoever_came_by_a_link_sets_a_first_password_and_logs_in_with_it(researcher, client):
+    assert "You have no password yet" in (await researcher.get(ACCOUNT)).text
+    assert (await set_password(researcher)).headers["location"] == f"{ACCOUNT}?done=password"
+    page = (await researcher.get(f"{ACCOUNT}?done=password")).text
+    assert "Password changed" in page
+    assert "You have no password yet" not in page
+    assert (await client.post("/login", data={"name": "admin", "password": PASSWORD})).status_code == 303
+
+
+async def test_a_password_is_changed_only_with_the_current_one(researcher, client):
+    await set_password(researcher)
+    response = await set_password(researcher, "another password", "wrong")
+    assert response.status_code == 422
+    assert "Your current password is not right" in response.text
+    assert (await set_password(researcher, "another password", PASSWORD)).status_code == 303
+    assert (await client.post("/login", data={"name": "admin", "password": PASSWORD})).status_code == 401
+    assert (await client.post("/login", data={"name": "admin", "password": "another password"})).status_code == 303
+
+
+async def test_a_password_that_is_too_short_is_refused(researcher):
+    response = await set_password(researcher, "short")
+    assert response.status_code == 422
+    assert "10 characters or more" in response.text
+
+
+async def test_a_new_password_ends_other_sessions_and_keeps_this_one(researcher, client):
+    await set_password(researcher)
+    await client.post("/login", data={"name": "admin", "password": PASSWORD})
+    assert (await client.get("/admin")).status_code == 200
+    await set_password(researcher, "another password", PASSWORD)
+    assert (await client.get("/admin")).status_code == 303
+    assert (await researcher.get("/admin")).status_code == 200
+
+
+async def test_a_token_is_shown_once_works_and_can_be_revoked(researcher, client):
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    bearer = {"authorization": f"Bearer {token}"}
+    assert (await client.get("/api/v1/campaigns", headers=bearer)).json() == {"campaigns": []}
+    page = (await researcher.get(ACCOUNT)).text
+    assert "notebook" in page
+    assert token not in page
+    revoke = re.search(rf'action="({ACCOUNT}/tokens/\d+/revoke)"', page)
+    assert revoke
+    assert (await researcher.post(revoke[1])).headers["location"] == f"{ACCOUNT}?done=token-revoked"
+    refused = await client.get("/api/v1/campaigns", headers=bearer)
+    assert refused.json()["error"]["code"] == "token_invalid"
+    assert (await researcher.post(revoke[1])).status_code == 404
+
+
+async def test_a_token_needs_a_name(researcher):
+    response = await researcher.post(f"{ACCOUNT}/tokens", data={"name": " "})
+    assert response.status_code == 422
+    assert "Name the token" in response.text
+
+
+async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, researcher):
+    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "Bob"})).text
+    link = shown_secret(page, "new-link")
+    assert link.startswith("http://easel.test/login?token=")
+    async with browser_of(app) as bob:
+        await bob.post("/login", data={"token": link.partition("token=")[2]})
+        bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[COOKIE])
+        assert "bob" in (await bob.get("/admin")).text
+        remove = re.search(rf'action="({ACCOUNT}/users/\d+/remove)"', (await researcher.get(ACCOUNT)).text)
+        assert remove
+        assert (await researcher.post(remove[1])).headers["location"] == f"{ACCOUNT}?done=user-removed"
+        assert (await bob.get("/admin")).status_code == 303
+    assert (await researcher.post(remove[1])).status_code == 404
+
+
+async def test_a_researcher_who_forgot_the_password_gets_a_link(researcher, client):
+    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"})).text
+    make = re.search(rf'action="({ACCOUNT}/users/\d+/link)"', page)
+    assert make
+    token = shown_secret((await researcher.post(make[1])).text, "new-link").partition("token=")[2]
+    assert (await client.post("/login", data={"token": token})).status_code == 303
+    assert (await researcher.post(f"{ACCOUNT}/users/999/link")).status_code == 404
+
+
+async def test_a_name_that_is_taken_is_refused_on_the_page(researcher):
+    response = await researcher.post(f"{ACCOUNT}/users", data={"name": "admin"})
+    assert response.status_code == 409
+    assert "already a researcher" in response.text
+
+
+async def test_nobody_removes_themselves(app, researcher):
+    async with app.state.database.connect() as connection:
+        me = await login.find_user(connection, "admin")
+    assert me
+    response = await researcher.post(f"{ACCOUNT}/users/{me.id}/remove")
+    assert response.status_code == 409
+    assert "cannot remove yourself" in response.text
+
+
+async def test_an_impossible_number_is_not_an_error_of_ours(researcher):
+    assert (await researcher.post(f"{ACCOUNT}/users/{2**63}/remove")).status_code == 422

@@ -1,0 +1,85 @@
+"""Every address but the public ones refuses a stranger, whoever adds it."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+PUBLIC = {
+    "/",  # leads to /admin
+    "/login",
+    "/health",
+    "/static",
+    "/api/v1/openapi.json",  # describes the program, not what it holds
+    "/api/v1/tokens",  # takes a name and password itself
+    "/{platform_name}/{link_key}",  # annotators
+}
+
+
+def addresses(app: FastAPI) -> Iterator[tuple[str, str]]:
+    """(method, path) of everything the application answers."""
+    for route in iter_route_contexts(app.routes):
+        for method in sorted(route.methods or {"GET"}):
+            yield method, route.path
+
+
+async def test_every_address_but_the_public_ones_refuses_a_stranger(app, client):
+    guarded = [(method, path) for method, path in addresses(app) if path not in PUBLIC]
+    assert len(guarded) > 40
+    for method, path in guarded:
+        filled = re.sub(r"\{[a-z_]+_id\}", "1", path)
+        response = await client.request(method, re.sub(r"\{[a-z_]+\}", "x", filled))
+        if path.startswith("/api/"):
+            assert response.status_code == 401, (method, path)
+            assert response.json()["error"]["code"] == "token_missing"
+            assert response.headers["www-authenticate"] == "Bearer"
+        else:
+            assert response.status_code == 303, (method, path)
+            assert response.headers["location"].startswith("/login?next=%2Fadmin"), (method, path)
+
+
+def test_public_addresses_exist(app):
+    assert {path for _, path in addresses(app)} >= PUBLIC
+
+
+async def test_every_page_that_changes_something_wants_the_csrf_token(app, researcher):
+    del researcher.headers["X-CSRF-Token"]
+    changing = [path for method, path in addresses(app) if method != "GET" and path.startswith(("/admin", "/logout"))]
+    assert len(changing) > 10
+    for path in changing:
+        filled = re.sub(r"\{[a-z_]+_id\}", "1", path)
+        response = await researcher.post(re.sub(r"\{[a-z_]+\}", "x", filled), data={"csrf": "wrong"})
+        assert response.status_code == 403, path
+        assert "csrf_failed" in response.text
+
+
+async def test_the_csrf_token_is_taken_from_the_form_too(researcher):
+    token = researcher.headers.pop("X-CSRF-Token")
+    response = await researcher.post("/logout", data={"csrf": token})
+    assert response.headers["location"] == "/login"
+    assert (await researcher.get("/admin")).headers["location"] == "/login?next=%2Fadmin"
+
+
+async def test_a_csrf_token_that_is_a_file_is_refused(researcher):
+    del researcher.headers["X-CSRF-Token"]
+    assert (await researcher.post("/logout", files={"csrf": ("x", b"x")})).status_code == 403
+
+
+async def test_a_stranger_comes_back_to_the_page_they_wanted(client):
+    response = await client.get("/admin/campaigns/x/items?start=51")
+    assert response.headers["location"] == "/login?next=%2Fadmin%2Fcampaigns%2Fx%2Fitems%3Fstart%3D51"
+
+
+async def test_a_script_whose_login_has_ended_is_told_so_as_json(client):
+    response = await client.get("/admin", headers={"accept": "application/json"})
+    assert response.status_code == 401
+    assert response.json()["error"]["code"] == "login_required"
+
+
+@pytest.mark.parametrize("value", ["", "Bearer", "Bearer wrong", "Basic YTpi"])
+async def test_a_wrong_token_is_refused(client, value):
+    response = await client.get("/api/v1/campaigns", headers={"authorization": value})
+    assert response.status_code == 401
+    assert response.json()["error"]["code"] in ("token_missing", "token_invalid")
