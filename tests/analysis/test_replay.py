@@ -1,0 +1,138 @@
+"""Verify: what is stored is what the responses lead to, to the last bit."""
+
+import asyncio
+import math
+import struct
+
+import pytest
+from sqlalchemy import text
+
+from app.analysis import replay
+from app.analysis.replay import Verification
+from app.campaigns import lifecycle
+from app.database.bulk import snapshot
+from app.errors import Conflict
+from tests.campaigns.drafts import draft, import_results, value
+from tests.serving.campaigns import annotator, hit_of, running, submit
+
+
+async def verified(engine, slug: str) -> Verification:
+    async with snapshot(engine) as connection:
+        return await replay.verify(connection, await lifecycle.find(connection, slug))
+
+
+async def answered(engine, hits: int = 4, **settings):
+    """A campaign with `hits` answers through the serving path."""
+    campaign = await running(engine, **settings)
+    for k in range(hits):
+        assignment = await annotator(engine, campaign, f"ann {k}")
+        await submit(engine, assignment, await hit_of(engine, assignment))
+    return campaign
+
+
+async def change(engine, statement: str) -> None:
+    async with engine.begin() as connection:
+        assert (await connection.execute(text(statement))).rowcount == 1
+
+
+def next_float(number: float) -> float:
+    """The same number with its last bit changed."""
+    (bits,) = struct.unpack("<q", struct.pack("<d", number))
+    return struct.unpack("<d", struct.pack("<q", bits ^ 1))[0]
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill"])
+async def test_live_answers_verify_bit_for_bit(engine, law):
+    campaign = await answered(engine, update_law=law, gamma=0.3, epsilon=0.05, tie_margin_points=15)
+    assert await verified(engine, campaign.slug) == Verification(4, 12, 0, [])
+
+
+async def test_a_campaign_without_answers_is_clean(engine):
+    campaign = await running(engine)
+    assert await verified(engine, campaign.slug) == Verification(0, 12, 0, [])
+
+
+async def test_many_chunks_replay_like_one(engine, monkeypatch):
+    campaign = await answered(engine)
+    monkeypatch.setattr(replay, "RESPONSES_AT_ONCE", 1)
+    assert (await verified(engine, campaign.slug)).clean
+
+
+@pytest.mark.parametrize("column", ["a", "b", "score", "variance"])
+async def test_one_flipped_bit_is_seen_and_named(engine, column):
+    campaign = await answered(engine)
+    before = await value(engine, f"SELECT {column} FROM posteriors WHERE number = 7")
+    after = next_float(before)
+    assert math.isclose(before, after, rel_tol=1e-15)
+    await change(engine, f"UPDATE posteriors SET {column} = {after!r} WHERE number = 7")
+    found = await verified(engine, campaign.slug)
+    assert (found.clean, found.mismatch_count) == (False, 1)
+    assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
+
+
+async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
+    campaign = await answered(engine)
+    await change(engine, "UPDATE posteriors SET judgments = judgments + 1 WHERE number = 3")
+    await change(engine, "DELETE FROM posteriors WHERE number = 5")
+    found = await verified(engine, campaign.slug)
+    assert [(m.number, m.column) for m in found.mismatches] == [
+        (3, "judgments"),
+        *((5, column) for column in ("a", "b", "score", "variance", "judgments")),
+    ]
+
+
+async def test_a_changed_response_changes_its_items_only(engine):
+    campaign = await answered(engine, hits=1)
+    items = await value(engine, "SELECT items FROM responses")
+    await change(engine, "UPDATE responses SET scores[1] = scores[1] + 1")
+    found = await verified(engine, campaign.slug)
+    assert {m.number for m in found.mismatches} == {items[0]}
+
+
+async def test_only_the_first_mismatches_are_listed_and_all_are_counted(engine):
+    campaign = await answered(engine, items=30)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE posteriors SET variance = variance / 2"))
+    found = await verified(engine, campaign.slug)
+    assert (found.mismatch_count, len(found.mismatches)) == (30, 20)
+    assert [m.number for m in found.mismatches] == list(range(20))
+
+
+async def test_a_response_that_no_law_can_apply_is_named(engine):
+    campaign = await answered(engine, hits=1)
+    await change(engine, "UPDATE responses SET items[1] = 99")
+    with pytest.raises(Conflict, match="cannot be replayed") as problem:
+        await verified(engine, campaign.slug)
+    assert problem.value.code == "not_replayable"
+
+
+async def test_a_draft_has_nothing_to_verify(engine):
+    campaign = await draft(engine)
+    with pytest.raises(Conflict) as problem:
+        await verified(engine, campaign.slug)
+    assert problem.value.code == "not_launched"
+
+
+async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
+    campaign = await answered(engine)
+    async with snapshot(engine) as connection:
+        seen = await lifecycle.find(connection, campaign.slug)
+        late = await annotator(engine, campaign, "late")
+        await submit(engine, late, await hit_of(engine, late))
+        assert await replay.verify(connection, seen) == Verification(4, 12, 0, [])
+    assert (await verified(engine, campaign.slug)).responses == 5
+
+
+async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine):
+    """Both lock posteriors by number, so the sequence numbers tell the order, though RA depends on it."""
+    campaign = await running(engine, update_law="ra", judgments_per_item=50)
+    results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 40
+
+    async def live(k: int) -> None:
+        assignment = await annotator(engine, campaign, f"ann {k}")
+        for _ in range(4):
+            await submit(engine, assignment, await hit_of(engine, assignment))
+
+    await asyncio.gather(*(live(k) for k in range(4)), import_results(engine, campaign, results))
+    found = await verified(engine, campaign.slug)
+    assert (found.responses, found.mismatches) == (96, [])
