@@ -230,7 +230,7 @@
     const row = onStrip ? rowOf(surface.dataset.item) : hit.rows.find((it) => it.element.contains(surface));
     const rail = onStrip ? hit.fieldset.querySelector(".strip > .rail") : row.rail;
     const kind = onStrip ? "strip" : event.pointerType || "mouse";
-    const gesture = { row, rail, kind, onStrip, id: event.pointerId, x: event.clientX, moved: false, before: snapshot(row) };
+    const gesture = { row, rail, kind, onStrip, id: event.pointerId, x: event.clientX, y: event.clientY, moved: false, before: snapshot(row) };
     gesture.grip = grip(gesture);
     hit.gesture = gesture;
     if (event.pointerType !== "touch") event.preventDefault();   // no text selection; a finger must stay free to scroll
@@ -271,11 +271,18 @@
   function move(event) {
     const gesture = hit?.gesture;
     if (event.pointerId !== gesture?.id) return;
+    if (scrolls(event, gesture)) return cancel(event);
     gesture.moved ||= Math.abs(event.clientX - gesture.x) >= DRAG_STARTS_PX;
     if (gesture.moved) {
       mark(gesture, true);
       slide(event);
     }
+  }
+
+  // A finger that goes up or down a rail means to scroll, whether or not the browser says so with pointercancel.
+  function scrolls(event, { x, y, moved, onStrip }) {
+    const [across, along] = [Math.abs(event.clientY - y), Math.abs(event.clientX - x)];
+    return event.pointerType === "touch" && !onStrip && !moved && across >= DRAG_STARTS_PX && across > along;
   }
 
   function release(event) {

@@ -161,9 +161,11 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
         # A request that failed is often what a test is about; the page itself must still say nothing.
         visit.page.on(
             "console",
-            lambda line: visit.problems.append(line.text)
-            if line.type == "error" and not line.text.startswith("Failed to load resource")
-            else None,
+            lambda line: (
+                visit.problems.append(line.text)
+                if line.type == "error" and not line.text.startswith("Failed to load resource")
+                else None
+            ),
         )
         visit.page.on("pageerror", lambda error: visit.problems.append(str(error)))
         visit.page.on("request", lambda request: visit.requested.append(request.url))

@@ -1,5 +1,6 @@
 """Nothing that was entered is lost, and no answer counts twice, whatever the connection or the clock does."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -110,7 +111,9 @@ async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campai
     good = await token.input_value()
     await token.evaluate("field => { field.value = 'forged'; }")
     await page.locator(SUBMIT).click()
-    await expect(page.locator(".status")).to_contain_text("This page's link is damaged. Answers you submitted are safe.")
+    await expect(page.locator(".status")).to_contain_text(
+        "This page's link is damaged. Answers you submitted are safe."
+    )
     assert await scores(page) == [71, 93, 17, 4, 41]
     await token.evaluate("(field, token) => { field.value = token; }", good)
     await submit(page)
@@ -123,6 +126,7 @@ async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, c
     async with page.expect_response(lambda response: response.request.method == "PUT") as saved:
         await page.clock.fast_forward(600)
     assert (await saved.value).status == 204
+    draft = await campaign.draft()
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
     await sliders(page).first.wait_for()
@@ -134,7 +138,7 @@ async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, c
     await submit(page)
     response, *_ = await campaign.responses()
     assert response.changes == [2, 1, 1, 1, 1]
-    assert response.first_touch_ms[0] < 600  # from before the reload
+    assert response.first_touch_ms[0] == draft[str(response.items[0])]["first_touch_ms"]
 
 
 async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) -> None:
@@ -158,14 +162,14 @@ async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
 async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit: Any) -> None:
     address = page.url
     await score_all(page, [71, 93])
-    async with page.context.expect_event("requestfinished", lambda request: request.method == "PUT"):
-        await page.goto("about:blank")
+    await page.goto("about:blank")
+    async with asyncio.timeout(10):
+        while not (draft := await campaign.draft()):  # sent in the background by a page that is gone
+            await asyncio.sleep(0.02)
+    assert {entry["input_kind"] for entry in draft.values()} == {"mouse"}
     elsewhere = (await visit()).page
     await elsewhere.goto(address)
     assert await scores(elsewhere) == [71, 93, None, None, None]
-    draft = await campaign.draft()
-    assert sorted(entry["score"] for entry in draft.values()) == [71, 93]
-    assert {entry["input_kind"] for entry in draft.values()} == {"mouse"}
 
 
 async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
@@ -177,9 +181,7 @@ async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
     assert page.url.split("?")[0] == before.split("?")[0]
 
 
-async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(
-    page: Page, task: Any, visit: Any
-) -> None:
+async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page, task: Any, visit: Any) -> None:
     campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
     late, quick = page, (await visit()).page
     await open_hit(late, campaign.link)

@@ -293,13 +293,20 @@ async def phone(task: Any, visit: Any) -> Page:
 async def test_scrolling_by_touch_changes_no_value(phone: Page) -> None:
     await phone.locator(".row .rail").first.tap(position={"x": 100, "y": 22}, force=True)
     before = await scores(phone)
-    x, y = await middle_of(phone, ".row:nth-child(2) .track")
-    session = await phone.context.new_cdp_session(phone)
-    swipe = {"x": x, "y": y, "yDistance": -120, "xDistance": -8, "gestureSourceType": "touch", "speed": 1200}
-    await session.send("Input.synthesizeScrollGesture", swipe)
-    assert await phone.evaluate("scrollY") > 60
     assert before[0] is not None
-    assert await scores(phone) == before
+    for selector in (".row:nth-child(2) .track", ".row:first-child .thumb"):
+        await phone.evaluate("scrollTo(0, 0)")
+        x, y = await middle_of(phone, selector)
+        await drag_finger(phone, *((x - step, y - 10 * step) for step in range(10)))
+        assert await phone.evaluate("scrollY") > 60
+        assert await scores(phone) == before
+
+
+async def test_a_finger_that_cannot_scroll_further_changes_no_value(phone: Page) -> None:
+    await phone.set_viewport_size({"width": 390, "height": 1200})
+    x, y = await middle_of(phone, ".row:nth-child(2) .track")
+    await drag_finger(phone, *((x - step, y - 10 * step) for step in range(10)))
+    assert await scores(phone) == [None] * 5
 
 
 async def test_touch_places_by_a_tap_and_by_a_drag_sideways(phone: Page) -> None:

@@ -1,0 +1,138 @@
+"""What holds for every annotator's page: accessible, light, still, self-contained, and silent about estimates."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Response, expect
+
+from tests.browser.acts import SUBMIT, grab, open_hit, point_on_strip, score_all, submit, violations
+
+LIGHTEST_BYTES = 100_000
+LONG = ["A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12, "short"]
+SHIFTS = """
+    window.shifts = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) window.shifts.push(entry.value);
+    }).observe({type: 'layout-shift', buffered: true});
+"""
+
+
+def looks(width: int, scheme: str) -> dict[str, Any]:
+    height = 900 if width > 500 else 844
+    return {"viewport": {"width": width, "height": height}, "color_scheme": scheme, "reduced_motion": "reduce"}
+
+
+@pytest.fixture(
+    params=[(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")], ids=lambda it: f"{it[0]}-{it[1]}"
+)
+async def page(request: pytest.FixtureRequest, visit: Any) -> AsyncIterator[Page]:
+    page: Page = (await visit(**looks(*request.param))).page
+    yield page
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_scoring_is_accessible(page: Page, task: Any) -> None:
+    campaign = await task(middle_label="now and then")
+    await page.goto(campaign.link)
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Start").click()
+    assert await violations(page) == ""
+    await score_all(page, [71, 93, 17])
+    await page.keyboard.press("?")
+    assert await violations(page) == ""
+    await score_all(page, [50] * 5)
+    await page.locator(SUBMIT).click()
+    assert await violations(page) == ""
+    await page.route("**/link/**", lambda route: route.abort())
+    await page.locator(SUBMIT).click()
+    await expect(page.get_by_role("button", name="Try now")).to_be_visible()
+    assert await violations(page) == ""
+
+
+async def test_long_texts_are_accessible(page: Page, task: Any) -> None:
+    await open_hit(page, (await task(texts=LONG, items_per_hit=2, show_numbers=False)).link)
+    await score_all(page, [71, 71])
+    assert await violations(page) == ""
+
+
+async def test_pages_without_a_hit_are_accessible(page: Page, task: Any, crowd: Any) -> None:
+    campaign = await task(texts=["abide", "run"], items_per_hit=2, prolific_completion_code="C0DE")
+    await page.goto(campaign.mturk(crowd, "ASSIGNMENT_ID_NOT_AVAILABLE"))
+    assert await violations(page) == ""
+    await page.goto(campaign.prolific())
+    await score_all(page, [71, 93])
+    await submit(page)
+    assert await violations(page) == ""
+    await page.goto((await task(launched=False)).prolific())
+    assert await violations(page) == ""
+    await page.goto(f"{campaign.link}-unknown")
+    assert await violations(page) == ""
+
+
+async def test_nothing_jumps_while_a_hit_is_loaded_and_scored(page: Page, task: Any) -> None:
+    await page.add_init_script(SHIFTS)
+    await open_hit(page, (await task()).link)
+    await score_all(page, [71, 93, 17])
+    await grab(page, ".chip:nth-child(4)")
+    for score in range(5, 60, 5):
+        await page.mouse.move(*await point_on_strip(page, score))
+    await page.mouse.up()
+    await page.keyboard.press("5")
+    for key in ("Home", "End", "PageDown", "ArrowLeft"):
+        await page.keyboard.press(key)
+    await expect(page.locator(SUBMIT)).to_have_attribute("aria-disabled", "false")
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert sum(await page.evaluate("shifts")) < 0.01
+
+
+async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:
+    opened = await visit()
+    bodies: list[Response] = []
+    opened.page.on("response", lambda response: bodies.append(response))
+    await open_hit(opened.page, (await task(items_per_hit=10)).link)
+    await score_all(opened.page, range(10))
+    await submit(opened.page)
+    loaded = {response.url: response for response in bodies if response.status == 200}
+    page_bytes = sum([len(await response.body()) for response in loaded.values() if response.request.method == "GET"])
+    assert 10_000 < page_bytes < LIGHTEST_BYTES
+    assert [url for url in opened.requested if not url.startswith((origin, "data:"))] == []
+    policy = loaded[opened.page.url].headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) -> None:
+    campaign = await task(prior_a=123457.0, prior_b=234567.0)
+    page = (await visit()).page
+    sources: list[str] = []
+    await open_hit(page, campaign.link)
+    sources.append(await page.content())
+    await score_all(page, [1, 2, 3, 4, 5])
+    async with page.expect_response(lambda response: response.request.method == "POST") as reply:
+        await page.locator(SUBMIT).click()
+    sources.append(await (await reply.value).text())
+    for posterior in await campaign.rows("SELECT a, b, score, variance FROM posteriors WHERE campaign_id = :campaign"):
+        for value in posterior:
+            assert all(f"{value:.6g}" not in source for source in sources)
+
+
+async def test_colours_are_left_to_the_reader_who_forces_them(task: Any, visit: Any) -> None:
+    page = (await visit(forced_colors="active")).page
+    await open_hit(page, (await task()).link)
+    await score_all(page, [71, 93])
+    assert await violations(page) == ""
+    thumb, rail = page.locator(".thumb").first, page.locator(".row .rail").first
+    assert await thumb.evaluate("thumb => getComputedStyle(thumb).backgroundColor") != await rail.evaluate(
+        "rail => getComputedStyle(rail, '::before').backgroundColor"
+    )
+
+
+async def test_rows_slide_to_their_new_place_unless_motion_is_unwanted(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task()).link)
+    await score_all(page, [1, 2, 3, 4, 5])
+    moving = await page.evaluate(
+        "() => { document.querySelector('.sort').click(); return document.getAnimations().length; }"
+    )
+    assert moving >= 4
