@@ -8,7 +8,7 @@ worker id: annotators appear under their pseudonyms.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,7 +54,7 @@ class Export:
 
     filename: str
     media_type: str
-    chunks: AsyncIterator[str]
+    chunks: AsyncGenerator[str, None]
 
 
 async def export(
@@ -92,7 +92,7 @@ def check_beta(campaign: Row[Any]) -> None:
 
 async def streamed(
     engine: AsyncEngine, campaign: Row[Any], table_of: "TableOf", format_: Format, *, spreadsheet: bool
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     """A table as text. It has a snapshot of its own, since a request's transaction ends before its reply is sent."""
     async with snapshot(engine) as connection:
         table = await table_of(connection, campaign)
@@ -199,7 +199,7 @@ def scored_items(row: Row[Any]) -> Iterable[Cells]:
         )
 
 
-async def one_piece(text_: str) -> AsyncIterator[str]:
+async def one_piece(text_: str) -> AsyncGenerator[str, None]:
     yield text_
 
 

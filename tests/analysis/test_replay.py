@@ -38,7 +38,7 @@ async def change(engine, statement: str) -> None:
 def next_float(number: float) -> float:
     """The same number with its last bit changed."""
     (bits,) = struct.unpack("<q", struct.pack("<d", number))
-    return struct.unpack("<d", struct.pack("<q", bits ^ 1))[0]
+    return float(struct.unpack("<d", struct.pack("<q", bits ^ 1))[0])
 
 
 @pytest.mark.parametrize("law", ["easl", "ra", "trueskill"])

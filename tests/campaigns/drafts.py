@@ -15,7 +15,8 @@ VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
 async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
-    chosen = CampaignSettings(**{"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3} | settings)
+    values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3} | settings
+    chosen = CampaignSettings(**values)
     async with engine.begin() as connection:
         return await lifecycle.create(connection, chosen, now=NOW)
 
