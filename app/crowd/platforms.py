@@ -131,6 +131,7 @@ PLATFORMS = {
         Platform("link", "Link", read_link, complete_link),
         Platform("prolific", "Prolific", read_prolific, complete_prolific),
         Platform("api", "API", read_link, complete_link, has_page=False),
+        Platform("simulation", "Simulation", read_link, complete_link, has_page=False),
         Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, hits_per_assignment=1, framed=True),
     )
 }

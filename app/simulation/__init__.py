@@ -1,0 +1,1 @@
+"""Made-up annotators, who take the same path as real ones."""

@@ -1,0 +1,132 @@
+"""A made-up crowd that answers a campaign through the real serving path, to rehearse it or to see the dashboard live.
+
+Each annotator reports an item's true value with a bias and a noise of their own. Their answers are marked by the
+platform `simulation`, here and in every export, and never mix with people's answers by accident.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.crowd.annotators import arrive
+from app.crowd.platforms import Arrival
+from app.designs.slider import POINTS, Answer, Touch
+from app.errors import Conflict, Invalid
+from app.serving import leases, submission
+from app.serving.newest import Newest
+
+PLATFORM = "simulation"
+
+PEOPLE = text("""
+    SELECT EXISTS (SELECT 1 FROM responses r JOIN annotators a ON a.id = r.annotator_id
+                   WHERE r.campaign_id = :campaign AND a.platform <> :simulation)
+""")
+
+TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
+
+
+@dataclass(frozen=True)
+class MadeUpAnnotator:
+    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`."""
+
+    assignment_id: int
+    bias: float
+    noise: float
+
+    def score(self, truth: float, rng: np.random.Generator) -> float:
+        """A whole number of points, 0 to 100."""
+        return float(np.clip(round(POINTS * (truth + self.bias + self.noise * rng.standard_normal())), 0, POINTS))
+
+
+async def truth_of(
+    connection: AsyncConnection, campaign_id: int, column: str | None, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """What the crowd believes, (N,) in 0..1: a column of the items scaled to its range, or uniform random values.
+
+    Raises `Invalid` (`truth_not_numeric`) when the column is not a number for every item.
+    """
+    values = list(await connection.scalars(TRUTH, {"campaign": campaign_id, "column": column or ""}))
+    if column is None:
+        return rng.random(len(values))
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except ValueError:
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
+        raise Invalid(f"The column “{column}” does not hold a number for every item.", code="truth_not_numeric")
+    low, high = numbers.min(), numbers.max()
+    return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
+
+
+async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
+    if (await connection.execute(PEOPLE, {"campaign": campaign.id, "simulation": PLATFORM})).scalar_one():
+        raise Conflict(
+            f"People have answered “{campaign.name}”. Made-up answers would spoil theirs: simulate elsewhere.",
+            code="people_have_answered",
+        )
+
+
+async def made_up_annotators(
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    number: int,
+    *,
+    noise: float,
+    rng: np.random.Generator,
+    now: datetime,
+) -> list[MadeUpAnnotator]:
+    """`number` annotators whose biases have a standard deviation of half the noise."""
+    return [
+        MadeUpAnnotator(
+            await arrive(connection, campaign.id, PLATFORM, Arrival(f"simulated {k}", "simulation"), now=now),
+            bias=noise / 2 * rng.standard_normal(),
+            noise=noise,
+        )
+        for k in range(number)
+    ]
+
+
+async def simulate(
+    database: AsyncEngine,
+    campaign: Row[Any],
+    *,
+    hits: int,
+    annotators: int,
+    noise: float,
+    truth_column: str | None,
+    rng: np.random.Generator,
+    clock: Callable[[], datetime],
+    answered: Callable[[], Any] = lambda: None,
+) -> int:
+    """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left.
+
+    `clock` gives the time of each step; `answered` is called after every HIT and may wait (it is awaited if it can be).
+    """
+    newest = Newest()
+    async with database.begin() as connection:
+        await refuse_to_mix(connection, campaign)
+        truth = await truth_of(connection, campaign.id, truth_column, rng)
+        crowd = await made_up_annotators(connection, campaign, annotators, noise=noise, rng=rng, now=clock())
+    for done in range(hits):
+        someone = crowd[rng.integers(len(crowd))]
+        work = await leases.next_hit(database, newest, someone.assignment_id, now=clock())
+        if work.hit is None:
+            return done
+        scores = {item: someone.score(truth[item], rng) for item in work.hit.items}
+        touches = {
+            item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
+            for k, item in enumerate(work.hit.items)
+        }
+        async with database.begin() as connection:
+            answer = Answer(scores, touches, source=PLATFORM)
+            await submission.submit(connection, someone.assignment_id, work.hit.id, answer, now=clock())
+        if (waiting := answered()) is not None:
+            await waiting
+    return hits

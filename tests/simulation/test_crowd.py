@@ -1,0 +1,72 @@
+from datetime import timedelta
+from itertools import count
+
+import numpy as np
+import pytest
+from scipy import stats
+from sqlalchemy import text
+
+from app.analysis.replay import verify
+from app.campaigns.lifecycle import transition
+from app.errors import Conflict, Invalid
+from app.simulation.crowd import simulate
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+
+
+def clock():
+    """A minute passes with every look at it."""
+    minutes = count()
+    return lambda: NOW + timedelta(minutes=next(minutes))
+
+
+async def rehearse(engine, campaign, *, seed=1, **chosen):
+    defaults = {"hits": 40, "annotators": 5, "noise": 0.1, "truth_column": None}
+    rng = np.random.default_rng(seed)
+    return await simulate(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
+
+
+async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
+    campaign = await running(engine, items=40, launched=False, judgments_per_item=8, hits_per_annotator=1000)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number * 2.5)"))
+        campaign = await transition(connection, campaign.slug, "launch", now=NOW)
+    await rehearse(engine, campaign, hits=1000, truth_column="oracle")
+    scores = [score for (score,) in await values(engine, "SELECT score FROM posteriors ORDER BY number")]
+    assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    async with engine.begin() as connection:
+        assert (await verify(connection, campaign)).mismatches == []
+
+
+async def test_the_same_seed_gives_the_same_answers(engine):
+    answers = []
+    for _ in range(2):
+        campaign = await running(engine)
+        await rehearse(engine, campaign, hits=5)
+        answers.append(
+            await values(
+                engine, "SELECT items, scores FROM responses WHERE campaign_id = :c ORDER BY seq", c=campaign.id
+            )
+        )
+    assert answers[0] == answers[1]
+
+
+async def test_made_up_answers_never_mix_with_those_of_people(engine):
+    campaign = await running(engine)
+    await submit(engine, me := await annotator(engine, campaign), await hit_of(engine, me))
+    with pytest.raises(Conflict) as refusal:
+        await rehearse(engine, campaign)
+    assert refusal.value.code == "people_have_answered"
+
+
+async def test_made_up_answers_are_marked(engine):
+    await rehearse(engine, await running(engine), hits=2)
+    assert set(
+        await values(engine, "SELECT source, platform FROM responses JOIN annotators a ON a.id = annotator_id")
+    ) == {("simulation", "simulation")}
+
+
+async def test_a_truth_that_is_not_a_number_is_refused(engine):
+    with pytest.raises(Invalid) as refusal:
+        await rehearse(engine, await running(engine), truth_column="nothing")
+    assert refusal.value.code == "truth_not_numeric"
