@@ -1,7 +1,6 @@
 """A real server in a process of its own, a real Chromium, and a small page that stands for MTurk on another origin."""
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
@@ -70,7 +69,7 @@ def crowd_server() -> Iterator[Crowd]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            crowd.posted.append(dict(parse_qsl(body)) | {"path": self.path})
+            taken.posted.append(dict(parse_qsl(body)) | {"path": self.path})
             self.reply("<p>Taken by the crowd platform.</p>")
 
         def reply(self, body: str) -> None:
@@ -84,10 +83,10 @@ def crowd_server() -> Iterator[Crowd]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     # Another host name, so that to a browser it is another site, as MTurk is.
-    crowd = Crowd(f"http://localhost:{server.server_port}")
+    taken = Crowd(f"http://localhost:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield crowd
+    yield taken
     server.shutdown()
     thread.join()
     server.server_close()
@@ -100,8 +99,22 @@ def crowd(crowd_server: Crowd) -> Crowd:
 
 
 @pytest_asyncio.fixture(scope="session")
-async def origin(served_database_url: str, crowd_server: Crowd) -> AsyncIterator[str]:
+async def origin(server: tuple[subprocess.Popen[bytes], str]) -> str:
     """The address of a running Easel."""
+    process, address = server
+    async with httpx.AsyncClient() as client, asyncio.timeout(30):
+        while True:
+            assert process.poll() is None, "the server ended"
+            try:
+                (await client.get(f"{address}/health")).raise_for_status()
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+            else:
+                return address
+
+
+@pytest.fixture(scope="session")
+def server(served_database_url: str, crowd_server: Crowd) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
     environment |= {
@@ -111,21 +124,8 @@ async def origin(served_database_url: str, crowd_server: Crowd) -> AsyncIterator
     }
     command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
     with subprocess.Popen([*command, "--log-level", "warning"], cwd=ROOT, env=environment) as process:
-        address = f"http://127.0.0.1:{port}"
-        await started(process, address)
-        yield address
+        yield process, f"http://127.0.0.1:{port}"
         process.terminate()
-
-
-async def started(process: subprocess.Popen[bytes], address: str) -> None:
-    async with httpx.AsyncClient() as client, asyncio.timeout(30):
-        while True:
-            assert process.poll() is None, "the server ended"
-            try:
-                if (await client.get(f"{address}/health")).is_success:
-                    return
-            except httpx.TransportError:
-                await asyncio.sleep(0.05)
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -224,8 +224,15 @@ class Task:
 
     async def draft(self) -> dict[str, Any] | None:
         (row,) = await self.rows("SELECT draft FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL")
-        draft = row.draft
-        return json.loads(draft) if isinstance(draft, str) else draft
+        draft: dict[str, Any] | None = row.draft
+        return draft
+
+    async def draft_saved(self) -> dict[str, Any]:
+        """The draft, as soon as there is one: a page that is left sends it when nobody can wait for the reply."""
+        async with asyncio.timeout(10):
+            while (draft := await self.draft()) is None:  # noqa: ASYNC110  (another process changes it)
+                await asyncio.sleep(0.02)
+        return draft
 
     async def set(self, assignments: str) -> None:
         """Change the campaign behind everyone's back."""
@@ -233,7 +240,8 @@ class Task:
 
     async def expire_leases(self) -> None:
         await self.execute(
-            "UPDATE hits SET expires_at = now() - interval '1 second' WHERE campaign_id = :campaign AND closed_at IS NULL"
+            "UPDATE hits SET expires_at = now() - interval '1 second' "
+            "WHERE campaign_id = :campaign AND closed_at IS NULL"
         )
 
     async def someone_else_holds_a_hit(self) -> None:
@@ -251,7 +259,7 @@ async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
 
     async def make(texts: list[str] = VERBS, *, launched: bool = True, **settings: Any) -> Task:
         now = datetime.now(UTC)
-        defaults = {
+        defaults: dict[str, Any] = {
             "name": "Lexical frequency", "question": "How often is this verb used?", "low_label": "very rare",
             "high_label": "very frequent", "judgments_per_item": 1,
             "instructions": "Think of *all* texts you read.\n\n- books\n- messages",

@@ -77,13 +77,16 @@ async def test_an_mturk_preview_leases_and_stores_nothing(task: Any, visit: Any,
     assert count == (0,)
 
 
-async def test_another_site_cannot_frame_the_page(task: Any, visit: Any, crowd: Any) -> None:
+async def test_another_site_cannot_frame_the_page(task: Any, crowd: Any) -> None:
     campaign = await task()
-    headers = httpx.get(campaign.mturk(crowd)).headers
-    assert f"frame-ancestors https://www.mturk.com https://worker.mturk.com" in headers["content-security-policy"]
-    assert crowd.origin in headers["content-security-policy"]
-    for other in (campaign.link, campaign.prolific()):
-        headers = httpx.get(other).headers
+    async with httpx.AsyncClient() as client:
+        mturk, *others = [
+            (await client.get(url)).headers for url in (campaign.mturk(crowd), campaign.link, campaign.prolific())
+        ]
+    policy = mturk["content-security-policy"]
+    assert "frame-ancestors https://www.mturk.com https://worker.mturk.com" in policy
+    assert crowd.origin in policy
+    for headers in others:
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-frame-options"] == "DENY"
 

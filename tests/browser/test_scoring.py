@@ -1,6 +1,7 @@
 """Scoring one HIT after another by mouse, keyboard, strip, buttons and touch."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -184,7 +185,7 @@ async def test_marks_that_would_cover_each_other_stand_side_by_side(page: Page) 
     await score_all(page, [50, 50, 51, 99, 100])
     boxes = [await mark.bounding_box() for mark in await page.locator(".mark").all()]
     places = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box)
-    assert all(left[1] <= right[0] for left, right in zip(places, places[1:], strict=False))
+    assert all(left[1] <= right[0] for left, right in pairwise(places))
 
 
 async def test_buttons_place_and_step(page: Page) -> None:
