@@ -1,22 +1,363 @@
+import html
+import json
 import re
 
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import form, lifecycle
-from app.campaigns.settings import CampaignSettings
+from app.campaigns import form
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import browser_of
 
 FORM = {"name": "Verbs & more", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
+CSV = "id,verb,gloss\n1,abide,stay\n2,run,move\n3,hum,sing\n4,eat,feed\n5,go,leave\n6,make,build\n"
 
 
-async def create(researcher, **fields):
+async def create(researcher, **fields: str) -> str:
+    """A draft by the form; its address."""
     page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | fields)
     assert page.status_code == 303, page.text
-    return page.headers["location"].split("/")[3]
+    return str(page.headers["location"].removesuffix("/items?done=created"))
 
 
-async def test_the_first_page_is_the_list(researcher):
+async def upload(researcher, address: str, content: str | bytes = CSV, name: str = "verbs.csv", **fields: str):
+    data = {"shown": "verb"} | fields
+    return await researcher.post(f"{address}/items", data=data, files={"file": (name, content)})
+
+
+async def launched(researcher, **fields: str) -> str:
+    address = await create(researcher, **fields)
+    await upload(researcher, address)
+    assert (await researcher.post(f"{address}/launch")).headers["location"] == f"{address}/share?done=launched"
+    return address
+
+
+def item_count(page) -> str | None:
+    found = re.search(r"([\d,]+) items</h2>", page.text)
+    return found and found[1]
+
+
+def told(page) -> str:
+    """The words of the error that a page shows."""
+    found = re.search(r'class="notice error" role="alert">(.*?)</(p|div)>', page.text, re.DOTALL)
+    assert found, page.text
+    return html.unescape(found[1])
+
+
+async def test_the_first_page_is_the_list_and_teaches_when_it_is_empty(researcher):
     assert (await researcher.get("/")).headers["location"] == "/admin"
+    assert (await researcher.get("/admin/campaigns")).headers["location"] == "/admin"
     page = await researcher.get("/admin")
     assert page.status_code == 200
     assert "Create the first campaign" in page.text
+
+
+async def test_a_campaign_from_form_to_finish(researcher):
+    address = await create(researcher)
+    assert "Draft created" in (await researcher.get(f"{address}/items?done=created")).text
+    assert (await upload(researcher, address)).headers["location"] == f"{address}/items?done=imported"
+    page = (await researcher.get(f"{address}/items")).text
+    assert "6 items" in page
+    assert "abide" in page
+    listed = (await researcher.get("/admin")).text
+    assert "Verbs &amp; more" in listed
+    assert "0 of 60" in listed
+    assert (await researcher.post(f"{address}/launch")).headers["location"] == f"{address}/share?done=launched"
+    for action, word in (("pause", "paused"), ("resume", "resumed"), ("finish", "finished")):
+        assert (await researcher.post(f"{address}/{action}")).headers["location"] == f"{address}?done={word}"
+    assert "finished" in (await researcher.get("/admin")).text
+
+
+def test_every_setting_is_asked_once():
+    asked = [name for group in form.GROUPS for name in (*group.plain, *group.advanced)]
+    assert sorted(asked) == sorted(form.CampaignSettings.model_fields)
+
+
+async def test_the_form_explains_every_setting(researcher):
+    page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
+    for name, info in form.CampaignSettings.model_fields.items():
+        assert f'name="{name}"' in page
+        assert info.title
+        assert info.title in page
+        assert info.description
+        assert info.description in page
+
+
+async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kept(researcher):
+    wrong = {
+        "name": " ",
+        "question": "<How often?>",
+        "items_per_hit": "eleven",
+        "gamma": "0",
+        "seed": "9" * 30,
+        "lease_minutes": "1.5",
+        "prior_a": "-1",
+        "prolific_completion_code": "a b",
+        "epsilon": "nan",
+        "hits_per_annotator": "0",
+    }
+    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | wrong)
+    assert page.status_code == 422
+    found = re.findall(r'<p class="problem" id="([a-z_]+)-error">([^<]+)</p>', page.text)
+    assert {name: html.unescape(words) for name, words in found} == {
+        "name": "Please fill this in.",
+        "items_per_hit": "Enter a whole number.",
+        "gamma": "This should be greater than 0.",
+        "seed": "This should be less than 9223372036854775808.",
+        "lease_minutes": "Enter a whole number.",
+        "prolific_completion_code": "Only letters, digits, _ and - can be in this code, 64 at most.",
+        "epsilon": "Enter a number.",
+        "hits_per_annotator": "This should be greater than or equal to 1.",
+    }
+    assert "&lt;How often?&gt;</textarea>" in page.text
+    assert 'value="eleven"' in page.text
+    assert "<details open>" in page.text
+    assert "No campaigns yet" in (await researcher.get("/admin")).text
+
+
+async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher):
+    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"prior_a": "-1"})
+    assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
+        ("prior_a", "This prior is not possible with the update law easl.")
+    ]
+
+
+async def test_another_update_law_brings_its_own_prior(researcher, app):
+    address = await create(researcher)
+    page = (await researcher.get(f"{address}/edit")).text
+    assert re.search(r'id="prior_a"[^>]* value=""', page)
+    values = form.blank() | FORM | {"update_law": "trueskill"}
+    assert (await researcher.post(f"{address}/edit", data=values)).headers["location"] == f"{address}/edit?done=saved"
+    async with app.state.database.connect() as connection:
+        row = (await connection.execute(text("SELECT prior_a, prior_b, show_numbers FROM campaigns"))).one()
+    assert row == (0.5, 1 / 12, True)
+
+
+async def test_a_switch_that_is_off_and_a_prior_of_ones_own_are_kept(researcher):
+    values = {name: value for name, value in (form.blank() | FORM).items() if name != "show_numbers"}
+    location = (await researcher.post("/admin/campaigns/new", data=values | {"prior_a": "3", "prior_b": "2"})).headers
+    page = (await researcher.get(location["location"].replace("/items", "/edit"))).text
+    assert re.search(r'name="show_numbers" aria-describedby="show_numbers-hint">', page)
+    assert re.search(r'name="repeat_items" aria-describedby="repeat_items-hint" checked>', page)
+    assert re.search(r'id="prior_a"[^>]* value="3.0"', page)
+
+
+async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):
+    address = await create(researcher)
+    page = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"name": "Nouns", "gamma": "x"})
+    assert page.status_code == 422
+    assert 'value="Nouns"' in page.text
+    assert "Verbs &amp; more" in (await researcher.get("/admin")).text
+
+
+async def test_settings_of_a_launched_campaign_can_be_read_and_not_changed(researcher):
+    address = await launched(researcher)
+    page = (await researcher.get(f"{address}/edit")).text
+    assert "can be read but no longer changed" in page
+    assert "<input" not in page.partition("<main")[2].partition("</nav>")[2]
+    response = await researcher.post(f"{address}/edit", data=form.blank() | FORM)
+    assert response.status_code == 409
+    assert "not_a_draft" in response.text
+
+
+async def test_a_campaign_called_new_does_not_hide_the_form(researcher):
+    assert await create(researcher, name="New") == "/admin/campaigns/new-2"
+    assert await create(researcher, name="New") == "/admin/campaigns/new-3"
+
+
+async def test_an_unknown_campaign_is_not_found(researcher):
+    for part in ("edit", "items", "share", "export", "finish/confirm"):
+        assert (await researcher.get(f"/admin/campaigns/x/{part}")).status_code == 404
+    assert (await researcher.post("/admin/campaigns/x/launch")).status_code == 404
+    assert (await researcher.get("/admin/campaigns/%00/items")).status_code == 422
+
+
+async def test_a_launch_without_items_says_what_to_do_and_changes_nothing(researcher):
+    address = await create(researcher)
+    page = await researcher.post(f"{address}/launch")
+    assert page.status_code == 409
+    assert "Upload them, then launch" in told(page)
+    assert "state-draft" in (await researcher.get("/admin")).text
+
+
+async def test_finishing_and_deleting_are_asked_about_first(researcher):
+    address = await launched(researcher)
+    page = (await researcher.get(f"{address}/finish/confirm")).text
+    assert f'action="{address}/finish"' in page
+    assert (await researcher.get(f"{address}/pause/confirm")).status_code == 404
+    draft = await create(researcher)
+    assert f'action="{draft}/delete"' in (await researcher.get(f"{draft}/delete/confirm")).text
+    assert (await researcher.post(f"{draft}/delete")).headers["location"] == "/admin?done=deleted"
+    assert (await researcher.get(f"{draft}/items")).status_code == 404
+
+
+async def test_a_launched_campaign_is_not_deleted(researcher):
+    address = await launched(researcher)
+    page = await researcher.post(f"{address}/delete")
+    assert page.status_code == 409
+    assert "only a draft can be deleted" in told(page)
+
+
+async def test_an_unknown_action_is_not_found(researcher):
+    address = await create(researcher)
+    assert (await researcher.post(f"{address}/explode")).status_code == 404
+
+
+async def test_links_of_all_three_platforms_are_shown_and_work(researcher, client):
+    address = await launched(researcher)
+    page = html.unescape((await researcher.get(f"{address}/share")).text)
+    links = re.findall(r'value="(http://easel.test/[^"]+)"', page)
+    assert [re.sub(r"/[\w-]{12}", "/KEY", link) for link in links] == [
+        "http://easel.test/link/KEY",
+        "http://easel.test/prolific/KEY"
+        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+        "http://easel.test/mturk/KEY",
+    ]
+    for link in links:
+        assert (await client.get(link)).status_code == 200
+    assert "Amazon closed Mechanical Turk on 2026-09-30" in page
+    assert "No completion code is set" in page
+
+
+async def test_the_share_page_says_where_the_campaign_stands(researcher):
+    address = await create(researcher, prolific_completion_code="C123")
+    page = (await researcher.get(f"{address}/share")).text
+    assert "This campaign is a draft" in page
+    assert "<code>C123</code>" in page
+
+
+async def test_a_file_with_a_mistake_imports_nothing_and_names_the_line(researcher):
+    address = await create(researcher)
+    page = await upload(researcher, address, "id,verb\n1,abide\n1,run\n")
+    assert page.status_code == 422
+    assert "Line 3" in told(page)
+    assert item_count(page) is None
+
+
+async def test_no_file_at_all_is_said_kindly(researcher):
+    address = await create(researcher)
+    assert told(await researcher.post(f"{address}/items", data={})) == "Choose a file first. Nothing was imported."
+    page = await researcher.post(f"{address}/items/preview", headers={"accept": "application/json"})
+    assert page.json()["error"]["code"] == "file_missing"
+
+
+async def test_what_annotators_see_can_be_a_template(researcher):
+    address = await create(researcher)
+    await upload(researcher, address, show_by="template", template="{verb} ({gloss})")
+    assert "abide (stay)" in (await researcher.get(f"{address}/items")).text
+
+
+async def test_more_items_are_added_or_put_in_their_place(researcher):
+    address = await create(researcher)
+    await upload(researcher, address)
+    more = "id,verb\n7,hop\n"
+    await upload(researcher, address, more)
+    assert "7 items" in (await researcher.get(f"{address}/items")).text
+    await upload(researcher, address, more, replace="on")
+    assert "1 items" in (await researcher.get(f"{address}/items")).text
+
+
+async def test_items_are_shown_a_page_at_a_time(researcher):
+    address = await create(researcher)
+    await upload(researcher, address, "id,verb\n" + "".join(f"{k},verb number {k}.\n" for k in range(1, 121)))
+    first = (await researcher.get(f"{address}/items")).text
+    assert "verb number 50." in first
+    assert "verb number 51." not in first
+    assert 'href="?start=51"' in first
+    last = (await researcher.get(f"{address}/items?start=101")).text
+    assert "verb number 120." in last
+    assert "101 to 120" in last
+    assert 'rel="next"' not in last
+    assert 'href="?start=51"' in last
+
+
+async def test_a_preview_shows_columns_rows_and_a_guess_and_stores_nothing(researcher):
+    address = await create(researcher)
+    content = "id,sent,note\n" + "".join(f"{k},<b>{k}</b>,\n" for k in range(8))
+    page = await researcher.post(f"{address}/items/preview", files={"file": ("a.csv", content)})
+    assert "<b>8 rows</b>, CSV" in page.text
+    assert "&lt;b&gt;0&lt;/b&gt;" in page.text
+    assert "<option selected>sent</option>" in page.text
+    assert item_count(await researcher.get(f"{address}/items")) is None
+
+
+async def test_our_script_is_told_of_the_progress_line_by_line(researcher):
+    address = await create(researcher)
+    content = "id,verb\n" + "".join(f"{k},verb {k}\n" for k in range(12_000))
+    reply = await researcher.post(
+        f"{address}/items", files={"file": ("a.csv", content)}, data={"shown": "verb"}, headers={"x-easel": "fetch"}
+    )
+    lines = [json.loads(line) for line in reply.text.splitlines()]
+    assert [line["rows"] for line in lines[:-1]] == [5000, 10000, 12000, 12000]
+    assert lines[-1] == {"done": f"{address}/items?done=imported"}
+
+
+async def test_our_script_is_told_of_a_mistake_and_nothing_is_imported(researcher):
+    address = await create(researcher)
+    content = "id,verb\n" + "".join(f"{k},verb {k}\n" for k in range(6_000)) + "0,again\n"
+    reply = await researcher.post(
+        f"{address}/items", files={"file": ("a.csv", content)}, data={"shown": "verb"}, headers={"x-easel": "fetch"}
+    )
+    last = json.loads(reply.text.splitlines()[-1])
+    assert last["error"]["code"] == "id_twice"
+    assert "6002" in last["error"]["message"]
+    assert item_count(await researcher.get(f"{address}/items")) is None
+
+
+async def test_a_body_that_is_too_large_is_refused_with_413(app, researcher):
+    address = await create(researcher)
+    for name in ("content-length", "transfer-encoding"):
+        content = b"x" * 1_100_000
+
+        async def pieces(whole=content):
+            for start in range(0, len(whole), 100_000):
+                yield whole[start : start + 100_000]
+
+        body = content if name == "content-length" else pieces()
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        response = await researcher.post(f"{address}/edit", content=body, headers=kind)
+        assert response.status_code == 413
+        assert "Nothing was stored" in response.text
+
+
+async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(researcher, database_url):
+    address = await create(researcher)
+    content = "id,verb\n" + "".join(f"{k},{'long ' * 400}\n" for k in range(1000))
+    assert (await upload(researcher, address, content)).status_code == 303
+    strict = create_app(Settings(database_url=database_url, max_upload_mb=1))
+    async with strict.router.lifespan_context(strict), browser_of(strict) as client:
+        client.cookies, client.headers = researcher.cookies, researcher.headers
+        response = await upload(client, address, content)
+    assert response.status_code == 413
+    assert "more than the 1 MB allowed here" in response.text
+
+
+async def test_results_of_mechanical_turk_become_responses(researcher):
+    address = await launched(researcher, items_per_hit="2")
+    results = (
+        "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
+        "A1,W1,1,2,10,90\nA2,W2,2,3,70,20\n"
+    )
+    reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
+    assert reply.headers["location"] == f"{address}/items?done=responses", reply.text
+    assert "4 of 60" in (await researcher.get("/admin")).text
+    again = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
+    assert again.status_code == 409
+    assert "A1" in told(again)
+    assert "4 of 60" in (await researcher.get("/admin")).text
+
+
+@pytest.mark.parametrize("status", ["draft", "running"])
+async def test_downloads_are_offered_and_arrive(researcher, status):
+    address = await (create if status == "draft" else launched)(researcher)
+    page = (await researcher.get(f"{address}/export")).text
+    links = re.findall(r'href="([^"]+)" download', page)
+    assert len(links) == (4 if status == "draft" else 8)
+    for link in links:
+        response = await researcher.get(link)
+        assert response.status_code == 200
+        assert response.headers["content-disposition"].startswith('attachment; filename="verbs-more-')
+        assert response.text or link.endswith("responses.jsonl")  # nobody has answered yet
+    for missing in ("items.json", "settings.csv", "items", "items.exe"):
+        assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
