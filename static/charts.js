@@ -1,7 +1,7 @@
 // The page's charts on uPlot: bars over a number or a time, and the density of a posterior. Colours come from the style
 // sheet, so both themes are its business.
 
-const HEIGHT = 180;
+const HEIGHT = 160;
 const FONT = "12px system-ui, sans-serif";
 const drawn = new Map(); // element: { plot, observer, chart }, where `chart` is what is shown now
 
@@ -77,7 +77,7 @@ export function bars(element, chart, describe) {
       width: 0, points: { show: false }, stroke: () => colour("--accent"), fill: () => colour("--accent"),
       paths: uPlot.paths.bars({ size: [0.88, Infinity], align: 1, disp: { fill: { unit: 3, values: () => fills(now()) } } }),
     }],
-    axes: [lying(chart.xLabel, chart.time ? { space: 64, values: clock } : {}), upright(chart.yLabel, { incrs: WHOLE })],
+    axes: [lying(chart.xLabel, chart.time ? { space: 64, values: clock, incrs: MINUTES } : {}), upright(chart.yLabel, { incrs: WHOLE })],
     scales: {
       x: { time: Boolean(chart.time), range: () => [now().begin, now().begin + now().heights.length * now().width] },
       y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.05)] },
@@ -86,10 +86,11 @@ export function bars(element, chart, describe) {
 }
 
 const WHOLE = [1, 2, 5].flatMap((digit) => [0, 1, 2, 3, 4, 5].map((power) => digit * 10 ** power)).sort((a, b) => a - b);
+const MINUTES = [1, 5, 15, 60, 120, 180, 240, 360].map((minutes) => minutes * 60);
 const fills = ({ heights, filling }) =>
   heights.map((_, i) => (filling && i === heights.length - 1 ? faint("--accent") : colour("--accent")));
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clock = (_plot, splits) => splits.map((seconds) => hour.format(seconds * 1000));
 
 /** A posterior's curve. `chart`: `x` and `density` in points, `low` and `high` of the interval, `score`. */

@@ -21,13 +21,11 @@ function write(element, words) {
   if (element.textContent !== words) element.textContent = words;
 }
 
-function readout(name) {
+/** The line under a chart: says what the pointer is over, and else what it said when the page was loaded. */
+function readout(name, usual) {
   const element = document.querySelector(`[data-readout="${name}"]`);
-  const usual = element.innerHTML;
-  return (words) => {
-    if (words === null) element.innerHTML = usual;
-    else element.textContent = words;
-  };
+  element.dataset.usual ??= element.textContent;
+  return (words) => write(element, words ?? usual?.() ?? element.dataset.usual);
 }
 
 function rows(name, lines) {
@@ -44,7 +42,7 @@ function rows(name, lines) {
 
 // Words and bars
 
-const tellPace = readout("pace");
+const tellPace = readout("pace", () => state.words.pace_note);
 const tellHistogram = readout("histogram");
 
 const paceBegin = (bar) => new Date((state.pace.start + bar * state.pace.minutes * 60) * 1000);
@@ -72,6 +70,7 @@ function drawPace() {
     },
     (bar) => tellPace(bar === null ? null : `From ${moment.format(paceBegin(bar))}: ${number.format(state.pace.bars[bar])} HITs per hour`),
   );
+  tellPace(null);
   rows("pace", heights.map((hits, bar) => [moment.format(paceBegin(bar)), number.format(hits)]));
 }
 
@@ -101,7 +100,8 @@ const tellCell = explore(canvas, $("heatmap-cross"), (row, column) => {
 function drawHeatmap() {
   const size = state.heatmap.labels.length;
   cells = decoded(state.heatmap.cells);
-  paint(canvas, cells, size, size);
+  paint(canvas, cells, size, size, state.heatmap.top * 255);
+  write($("heatmap-top"), String(state.heatmap.top));
   tellCell();
 }
 

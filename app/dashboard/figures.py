@@ -65,7 +65,9 @@ def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heigh
     """Bars of equal width side by side over the whole x axis."""
     y = Scale(0, max(heights, default=0) or 1, BOTTOM, TOP)
     width = (RIGHT - LEFT) / max(1, len(heights))
-    bars = [(round(LEFT + i * width, 2), y(h), round(width - 1, 2), round(BOTTOM - y(h), 2)) for i, h in enumerate(heights)]
+    bars = [
+        (round(LEFT + i * width, 2), y(h), round(width - 1, 2), round(BOTTOM - y(h), 2)) for i, h in enumerate(heights)
+    ]
     return Figure(title, x_title, x_ticks, y_title, y.ticks(), bars)
 
 

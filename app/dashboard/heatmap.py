@@ -1,7 +1,7 @@
 """Figure 8 of Sakaguchi & Van Durme 2018: the match quality of all pairs, items ordered by their score.
 
-Up to `CELLS` items have a row each. More are gathered into groups of neighbours in that order; a cell then shows the match
-quality of the two groups' mean score and mean variance, which is an approximation and is called one on the page.
+Up to `CELLS` items have a row each. More are gathered into groups of neighbours in that order; a cell then shows the
+match quality of the two groups' mean score and mean variance, an approximation that is called one on the page.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,11 @@ class Heatmap:
     cells: Cells
 
     @property
+    def top(self) -> float:
+        """The end of the colour scale: in quarters, so that it moves rarely and pictures can be compared."""
+        return int(np.ceil(int(self.cells.max()) / LEVELS * 4)) / 4
+
+    @property
     def grouped(self) -> bool:
         """Whether a row stands for several items."""
         return len(self.order) > len(self.starts)
@@ -64,7 +69,7 @@ def group_means(values: Array, starts: Numbers) -> Array:
 
 
 def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
-    """What each row is called: its item's name (`names` by item number), or the ranks of its group, counted from below."""
+    """What each row is called: its item's name (`names` by number), or the ranks of its group from below."""
     if not picture.grouped:
         return [names[number] for number in picture.order]
     ends = np.append(picture.starts[1:], len(picture.order))
@@ -75,4 +80,5 @@ def closest(picture: Heatmap) -> Numbers:
     """For each row the other row of highest match quality, (k,); with a single row, itself."""
     others = picture.cells.astype(np.int64)
     np.fill_diagonal(others, -1)
-    return np.argmax(others, axis=1)
+    best: Numbers = np.argmax(others, axis=1)
+    return best

@@ -1,13 +1,13 @@
 """One computation per campaign and second, for however many viewers; none without viewers.
 
-The first viewer of a campaign starts a task that watches it, the last one ends it. Every viewer gets the newest state at
-once, then each that differs: a state is whole, so whatever a lost connection swallowed is in the next one.
+The first viewer of a campaign starts a task that watches it, the last one ends it. Every viewer gets the newest state
+at once, then each that differs: a state is whole, so whatever a lost connection swallowed is in the next one.
 """
 
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -70,7 +70,7 @@ class Live:
         async with self.database.connect() as connection:
             return await newest_state(connection, self.newest, campaign, now=now)
 
-    async def states(self, slug: str, *, seen: str = "") -> AsyncIterator[State | None]:
+    async def states(self, slug: str, *, seen: str = "") -> AsyncGenerator[State | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
         broadcast = self.join(slug)
         try:

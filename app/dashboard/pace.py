@@ -12,7 +12,7 @@ FEWEST_HITS = 3  # and a forecast from fewer is a guess
 
 @dataclass(frozen=True)
 class Pace:
-    """HITs per hour in bars of `bar_minutes`; the first begins `start_minute` minutes after 1970, the last still fills."""
+    """HITs per hour in bars; the first begins `start_minute` minutes after 1970, the last still fills."""
 
     start_minute: int
     bar_minutes: int

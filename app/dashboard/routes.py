@@ -15,13 +15,11 @@ from app.dashboard import figures, item, table
 from app.dashboard.heatmap import LEVELS, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import POINTS, State
-from app.errors import Conflict, NotFound
+from app.errors import Conflict
 from app.inference.online import ONLINE
 from app.web import Database, Now, base_url, get_now, page, templates
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False
-)
+router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
 RECONNECT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
 HEARTBEAT = b": still here\n\n"
@@ -112,7 +110,9 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
         (labels[row], score * POINTS, labels[other], picture.cells[row, other] / LEVELS)
         for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
     ]
-    return page(request, "admin/_dashboard_match_quality.html", {"campaign": campaign, "rows": rows, "picture": picture})
+    return page(
+        request, "admin/_dashboard_match_quality.html", {"campaign": campaign, "rows": rows, "picture": picture}
+    )
 
 
 @router.get("/match-quality.csv")
@@ -128,33 +128,37 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
     return Response(out.getvalue(), media_type="text/csv", headers=download(f"{campaign.slug}-match-quality.csv"))
 
 
-@router.get("/figures/{name}.svg")
-async def figure(
-    request: Request, database: Database, campaign: Launched, name: str, view: View, now: Now
-) -> Response:
-    """A chart as SVG: `scores` (the rows of the view), `distribution`, `pace`, or `item` (the view's)."""
-    drawn = await drawing(request, database, campaign, name, view, now)
-    svg = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
-    return Response(svg, media_type="image/svg+xml", headers=download(f"{campaign.slug}-{name}.svg"))
-
-
-async def drawing(
-    request: Request, database: Database, campaign: Any, name: str, view: table.View, now: Any
-) -> figures.Figure:
-    law = ONLINE[campaign.update_law]
+@router.get("/figures/item.svg")
+async def item_figure(database: Database, campaign: Launched, view: View) -> Response:
+    """The posterior of the view's item."""
     async with database.connect() as connection:
-        if name == "item":
-            return figures.density(await item.item_of(connection, campaign, view.item), law.title, law.score_name)
+        chosen = await item.item_of(connection, campaign, view.item)
+    law = ONLINE[campaign.update_law]
+    return svg(campaign, "item", figures.density(chosen, law.title, law.score_name))
+
+
+@router.get("/figures/scores.svg")
+async def scores_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
+    """The rows of the view with their intervals."""
+    async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view)
-    state = (await live_of(request).state(campaign, now=now)).figures
-    if name == "scores":
-        domain = (state["histogram"]["low"], state["histogram"]["high"])
-        return figures.forest(shown, domain, law.score_name)
-    if name == "distribution":
-        return figures.distribution(state, law.score_name)
+    histogram = (await live_of(request).state(campaign, now=now)).figures["histogram"]
+    domain = (histogram["low"], histogram["high"])
+    return svg(campaign, "scores", figures.forest(shown, domain, ONLINE[campaign.update_law].score_name))
+
+
+@router.get("/figures/{name}.svg")
+async def figure(request: Request, campaign: Launched, name: Literal["distribution", "pace"], now: Now) -> Response:
+    """What the histogram and the bars show, with times in UTC."""
+    state = await live_of(request).state(campaign, now=now)
     if name == "pace":
-        return figures.hits_per_hour(state)
-    raise NotFound("There is no such figure.", code="figure_not_found")
+        return svg(campaign, name, figures.hits_per_hour(state.figures))
+    return svg(campaign, name, figures.distribution(state.figures, ONLINE[campaign.update_law].score_name))
+
+
+def svg(campaign: Any, name: str, drawn: figures.Figure) -> Response:
+    content = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
+    return Response(content, media_type="image/svg+xml", headers=download(f"{campaign.slug}-{name}.svg"))
 
 
 def download(filename: str) -> dict[str, str]:

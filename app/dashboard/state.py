@@ -1,4 +1,4 @@
-"""What a campaign's page shows to everyone who watches it: a few counts from SQL, the rest from the posteriors in memory."""
+"""What a campaign's page shows to everyone who watches it: counts from SQL, the rest from the posteriors in memory."""
 
 import asyncio
 import base64
@@ -74,16 +74,45 @@ async def marker(connection: AsyncConnection, campaign_id: int, *, now: datetime
     return tuple((await connection.execute(MARKER, {"campaign": campaign_id, "now": now})).one())
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What was read of a campaign as of one moment: arrays (N,), HITs by minute, names if the items are few."""
+
+    campaign: Row[Any]
+    until: datetime
+    counts: Row[Any]
+    minutes: dict[int, int]
+    names: list[str]
+    score: Array
+    variance: Array
+    judgments: Counts
+
+    @property
+    def left(self) -> int:
+        """Judgments still wanted."""
+        return int(np.maximum(self.campaign.judgments_per_item - self.judgments, 0).sum())
+
+    @property
+    def wanted(self) -> int:
+        return len(self.score) * int(self.campaign.judgments_per_item)
+
+    @property
+    def first_and_now(self) -> tuple[int, int]:
+        """The minute of the first answer, and this one."""
+        now = minute_of(self.until)
+        return minute_of(self.counts.first_at) if self.counts.first_at else now, now
+
+
 async def newest_state(connection: AsyncConnection, newest: Newest, campaign: Row[Any], *, now: datetime) -> State:
-    """The state as of now; `campaign` has been launched."""
+    """The state as of now of a campaign that was launched. Drawing takes 5 to 30 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
     index = (await newest.posteriors(connection, campaign)).index
     # Copies: the originals change under other requests while a thread draws.
-    score, variance, judgments = index.score.copy(), index.variance.copy(), index.judgments.copy()
-    names = await names_of(connection, campaign.id) if len(score) <= CELLS else []
-    return await asyncio.to_thread(assemble, campaign, score, variance, judgments, counts, minutes, names, until)
+    arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
+    names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
+    return await asyncio.to_thread(draw, Facts(campaign, until, counts, minutes, names, *arrays))
 
 
 async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
@@ -108,59 +137,67 @@ def shortened(words: str) -> str:
     return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
 
 
-def assemble(
-    campaign: Row[Any],
-    score: Array,
-    variance: Array,
-    judgments: Counts,
-    counts: Row[Any],
-    minutes: dict[int, int],
-    names: list[str],
-    until: datetime,
-) -> State:
-    """Draw everything. Takes 5 ms with 150 items and 25 ms with 100,000, so it runs in a thread."""
-    picture = heatmap(score, variance, campaign.gamma)
-    low, high = domain(ONLINE[campaign.update_law], score, variance)
-    histogram, _ = np.histogram(np.clip(score, low, high), bins=BINS, range=(low, high))
-    now_minute = minute_of(until)
-    first_minute = minute_of(counts.first_at) if counts.first_at else now_minute
-    bars = pace.pace(minutes, first_minute, now_minute)
-    taken, wanted = int(judgments.sum()), len(score) * campaign.judgments_per_item
-    left = int(np.maximum(campaign.judgments_per_item - judgments, 0).sum())
+def draw(facts: Facts) -> State:
+    """Everything that is shown, made of what was read."""
+    picture = heatmap(facts.score, facts.variance, facts.campaign.gamma)
     figures = {
-        "status": campaign.status,
-        "answered": counts.hits > 0,
-        "done": wanted - left,
-        "wanted": wanted,
-        "words": {
-            "judgments": f"{taken:,} of {wanted:,} judgments",
-            "hits": plural(counts.hits, "HIT"),
-            "open": f"{counts.open_hits:,} open now",
-            "annotators": plural(counts.annotators, "annotator"),
-            **pace_words(campaign, left, pace.recent_rate(minutes, first_minute, now_minute)),
-            "precision": f"± {precision(variance):.1f} points",
-        },
-        "pace": {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour},
-        "histogram": {"low": low * POINTS, "high": high * POINTS, "counts": histogram.tolist()},
+        "status": facts.campaign.status,
+        "answered": facts.counts.hits > 0,
+        "done": facts.wanted - facts.left,
+        "wanted": facts.wanted,
+        "words": summary(facts) | pace_words(facts),
+        "pace": pace_figures(facts),
+        "histogram": histogram_figures(facts),
         "heatmap": {
-            "labels": row_labels(picture, names),
+            "labels": row_labels(picture, facts.names),
             "grouped": picture.grouped,
+            "top": picture.top,
             "cells": base64.b64encode(picture.cells.tobytes()).decode(),
         },
     }
     return State(figures, picture)
 
 
+def summary(facts: Facts) -> dict[str, str]:
+    """Is it going well, and how sure are we: the line at the top of the page."""
+    open_hits = facts.counts.open_hits
+    return {
+        "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,} judgments",
+        "hits": plural(facts.counts.hits, "HIT"),
+        "open": f"{open_hits:,} open now" if open_hits else "",
+        "annotators": plural(facts.counts.annotators, "annotator"),
+        "precision": f"± {precision(facts.variance):.1f} points",
+    }
+
+
 def plural(count: int, word: str) -> str:
     return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
-def pace_words(campaign: Row[Any], left: int, recent: tuple[int, float]) -> dict[str, str]:
-    """The rate, and how long it will take; a campaign that takes no answers has neither."""
-    if campaign.status != "running":
-        return {"rate": "", "left": ""}
-    words = pace.forecast(left, campaign.items_per_hit, recent)
-    return {"rate": f"{recent[1]:,.0f} HITs/h", "left": f"about {words} left" if words else ""}
+def pace_words(facts: Facts) -> dict[str, str]:
+    """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
+    if facts.counts.first_at is None:
+        return {"rate": "", "left": "", "pace_note": "Bars appear with the first answer."}
+    if facts.campaign.status != "running":
+        return {"rate": "", "left": "", "pace_note": ""}
+    recent = pace.recent_rate(facts.minutes, *facts.first_and_now)
+    forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent)
+    return {
+        "rate": f"{recent[1]:,.0f} HITs/h",
+        "left": f"about {forecast} left" if forecast else "",
+        "pace_note": "The last bar, drawn pale, is still filling.",
+    }
+
+
+def pace_figures(facts: Facts) -> dict[str, Any]:
+    bars = pace.pace(facts.minutes, *facts.first_and_now)
+    return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
+
+
+def histogram_figures(facts: Facts) -> dict[str, Any]:
+    low, high = domain(ONLINE[facts.campaign.update_law], facts.score, facts.variance)
+    counts, _ = np.histogram(np.clip(facts.score, low, high), bins=BINS, range=(low, high))
+    return {"low": low * POINTS, "high": high * POINTS, "counts": counts.tolist()}
 
 
 def precision(variance: Array) -> float:

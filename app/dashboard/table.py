@@ -34,7 +34,7 @@ class View:
 
     def query(self, **changes: Any) -> str:
         """The address of this view with some parts changed; what is as usual is left out."""
-        parts = {"sort": self.sort, "order": "up" if self.ascending else "down"}
+        parts: dict[str, Any] = {"sort": self.sort, "order": "up" if self.ascending else "down"}
         parts |= {"search": self.search, "page": self.page, "item": self.item} | changes
         usual = {"sort": "score", "order": "down", "search": "", "page": 1, "item": ""}
         return "?" + urlencode({name: value for name, value in parts.items() if value != usual[name]})
@@ -81,7 +81,9 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View) -
         .order_by(order, posteriors.c.number)
     )
     rows = (await connection.execute(statement)).all()
-    low, high = ONLINE[campaign.update_law].interval(np.array([row.a for row in rows]), np.array([row.b for row in rows]))
+    low, high = ONLINE[campaign.update_law].interval(
+        np.array([row.a for row in rows]), np.array([row.b for row in rows])
+    )
     lines = [
         Line(place, *line) for place, line in enumerate(zip(rows, low.tolist(), high.tolist(), strict=True), offset + 1)
     ]
