@@ -40,6 +40,7 @@ async def scores(page: Page | Frame) -> list[int | None]:
 async def click_at(page: Page | Frame, row: int, score: float) -> None:
     """Click on a row's rail at `score`."""
     rail = page.locator(".row .rail").nth(row)
+    await rail.evaluate("rail => rail.scrollIntoView({block: 'center'})")  # the strip may cover it
     box = await rail.bounding_box()
     assert box
     await rail.click(position={"x": box["width"] * score / 100, "y": box["height"] / 2}, force=True)

@@ -263,6 +263,41 @@ async def test_a_long_text_is_collapsed_until_asked_for(task: Any, visit: Any) -
     assert await arabic.evaluate("text => getComputedStyle(text).direction") == "rtl"
 
 
+async def test_an_item_that_looks_like_markup_is_shown_as_it_is(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(texts=["<b>bold</b>", "{{ 7 * 7 }} & more"], items_per_hit=2)).link)
+    assert sorted(await texts(page)) == ["<b>bold</b>", "{{ 7 * 7 }} & more"]
+
+
+async def test_ten_items_fit_on_the_narrowest_screen(task: Any, visit: Any) -> None:
+    page = (await visit(viewport={"width": 320, "height": 640})).page
+    await open_hit(page, (await task(items_per_hit=10)).link)
+    assert await page.locator(".chip:visible").count() == 10
+    await page.keyboard.press("0")
+    await expect(sliders(page).nth(9)).to_be_focused()
+    await score_all(page, [50] * 10)
+    boxes = [await mark.bounding_box() for mark in await page.locator(".mark").all()]
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 320 for box in boxes)
+    assert await page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (1280, 500)])
+async def test_the_strip_never_covers_the_slider_in_use(task: Any, visit: Any, width: int, height: int) -> None:
+    page = (await visit(viewport={"width": width, "height": height})).page
+    await open_hit(page, (await task(items_per_hit=10)).link)
+    on_top = """input => {
+      const box = input.getBoundingClientRect();
+      const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+      return input.closest('.row').contains(top);
+    }"""
+    for key in "0123456789":
+        await page.keyboard.press(key)
+        assert await page.locator("input:focus").evaluate(on_top), key
+    for _ in range(8):
+        await page.keyboard.press("Shift+Tab")
+        assert await page.locator("input:focus").evaluate(on_top)
+
+
 async def test_assistive_technology_may_set_a_slider(page: Page) -> None:
     await sliders(page).first.fill("64")
     assert (await scores(page))[0] == 64
