@@ -88,6 +88,7 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
 
 @router.get("/{slug}", responses=refusals(NO_CAMPAIGN))
 async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
+    """One campaign with its settings and how far it is."""
     return await shown(request, connection, slug)
 
 

@@ -336,8 +336,7 @@ async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(r
 async def test_results_of_mechanical_turk_become_responses(researcher):
     address = await launched(researcher, items_per_hit="2")
     results = (
-        "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
-        "A1,W1,1,2,10,90\nA2,W2,2,3,70,20\n"
+        "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,1,2,10,90\nA2,W2,2,3,70,20\n"
     )
     reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
     assert reply.headers["location"] == f"{address}/items?done=responses", reply.text

@@ -1,0 +1,350 @@
+"""A campaign led by a program, from its first token to the verified result."""
+
+import asyncio
+import csv
+import io
+import json
+import re
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from app.auth import passwords, users
+from app.auth.guards import COOKIE
+from app.auth.secret import digest
+from app.auth.throttle import ATTEMPTS_PER_NAME
+from app.campaigns.settings import CampaignSettings
+from tests.conftest import browser_of
+
+API = "/api/v1"
+PASSWORD = "ten small verbs"
+SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
+CSV = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+
+
+@pytest_asyncio.fixture
+async def program(app, researcher):
+    """A client with an API token."""
+    async with app.state.database.begin() as connection:
+        (admin,) = await users.listed_users(connection)
+        session = digest(researcher.cookies[COOKIE])
+        await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=session)
+    async with browser_of(app) as client:
+        client.headers = httpx.Headers({"accept": "*/*"})
+        made = await client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
+        assert made.status_code == 201
+        client.headers["authorization"] = f"Bearer {made.json()['token']}"
+        yield client
+
+
+def refused(response, status: int, code: str) -> dict:
+    """The details of a refusal."""
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    assert response.json()["error"]["message"]
+    return dict(response.json()["error"]["details"])
+
+
+async def draft(program, **settings) -> str:
+    made = await program.post(f"{API}/campaigns", json=SETTINGS | settings)
+    assert made.status_code == 201, made.text
+    address = f"{API}/campaigns/{made.json()['slug']}"
+    kind = {"content-type": "text/csv"}
+    sent = await program.post(f"{address}/items", params={"shown": "verb"}, content=CSV, headers=kind)
+    assert sent.json() == {"imported": 6}
+    return address
+
+
+async def launched(program, **settings) -> str:
+    address = await draft(program, **settings)
+    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).json()["status"] == "running"
+    return address
+
+
+async def hit_for(program, address: str, annotator: str = "ann") -> dict:
+    work = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()
+    assert work["hit"], work
+    return dict(work["hit"])
+
+
+async def answer(program, hit: dict, annotator: str = "ann", scores=(10, 50, 90), **more):
+    body = {"annotator": annotator, "scores": scores if isinstance(scores, dict) else list(scores)}
+    return await program.post(f"{API}/hits/{hit['id']}/response", json=body | more)
+
+
+async def test_a_whole_campaign_over_the_api(program):
+    address = await launched(program)
+    for turn in range(4):
+        hit = await hit_for(program, address, f"ann {turn}")
+        assert [item["text"] for item in hit["items"]] == [f"verb {item['id'][1:]}" for item in hit["items"]]
+        receipt = (await answer(program, hit, f"ann {turn}")).json()
+        assert receipt["hit"] == hit["id"]
+        assert not receipt["repeated"]
+    campaign = (await program.get(address)).json()
+    assert (campaign["status"], campaign["judgments_taken"], campaign["judgments_wanted"]) == ("finished", 12, 12)
+    done = (await program.post(f"{address}/hits", json={"annotator": "ann 1"})).json()
+    assert done == {"hit": None, "reason": "all_done"}
+    verified = (await program.get(f"{address}/verify")).json()
+    assert verified == {"clean": True, "responses": 4, "items": 6, "mismatch_count": 0, "mismatches": []}
+
+
+async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothing(program):
+    address = await launched(program)
+    hit = await hit_for(program, address)
+    assert await hit_for(program, address) == hit
+    first = (await answer(program, hit)).json()
+    again = (await answer(program, hit, scores=(90, 50, 10))).json()
+    assert again == first | {"repeated": True}
+    assert (await program.get(address)).json()["judgments_taken"] == 3
+
+
+async def test_scores_are_taken_by_id_or_in_order_with_telemetry(program):
+    address = await launched(program)
+    hit = await hit_for(program, address)
+    ids = [item["id"] for item in hit["items"]]
+    touch = {"first_touch_ms": 1200, "changes": 2, "input_kind": "keyboard"}
+    by_id = dict(zip(reversed(ids), (1, 2.5, 3), strict=True))
+    reply = await answer(program, hit, scores=by_id, telemetry={ids[1]: touch}, viewport="800x600")
+    assert reply.status_code == 200
+    export = (await program.get(f"{address}/export/responses")).text
+    rows = list(csv.DictReader(io.StringIO(export)))
+    assert {row["item"]: float(row["score"]) for row in rows} == by_id
+    assert [row["input_kind"] for row in rows if row["item"] == ids[1]] == ["keyboard"]
+
+
+async def test_answers_that_do_not_fit_their_hit_are_refused_and_change_nothing(program):
+    address = await launched(program)
+    hit = await hit_for(program, address)
+    ids = [item["id"] for item in hit["items"]]
+    assert refused(await answer(program, hit, scores=(1, 2)), 422, "scores_unknown") == {}
+    refused(await answer(program, hit, scores={ids[0]: 1, "other": 2, ids[1]: 3}), 422, "scores_unknown")
+    assert refused(await answer(program, hit, scores={ids[0]: 1, ids[2]: 3}), 422, "scores_missing") == {"missing": [2]}
+    refused(await answer(program, hit, scores=(1, 2, 101)), 422, "invalid")
+    refused(await answer(program, hit, telemetry={"other": {}}), 422, "scores_unknown")
+    refused(await answer(program, hit, "bob"), 404, "hit_not_found")
+    refused(await answer(program, {"id": 2**62}), 404, "hit_not_found")
+    refused(await answer(program, {"id": 2**64}), 422, "invalid")
+    assert (await program.get(address)).json()["judgments_taken"] == 0
+    assert (await answer(program, hit)).status_code == 200
+
+
+async def test_not_a_number_is_not_a_score(program):
+    address = await launched(program)
+    hit = await hit_for(program, address)
+    body = '{"annotator": "ann", "scores": [NaN, 1, 2]}'
+    kind = {"content-type": "application/json"}
+    refused(await program.post(f"{API}/hits/{hit['id']}/response", content=body, headers=kind), 422, "invalid")
+
+
+@pytest.mark.parametrize("annotator", ["", "  ", "a\u0000b", "x" * 201])
+async def test_an_annotator_needs_a_usable_id(program, annotator):
+    address = await launched(program)
+    refused(await program.post(f"{address}/hits", json={"annotator": annotator}), 422, "invalid")
+
+
+async def test_an_annotator_of_a_page_cannot_be_answered_for(program, client):
+    address = await launched(program)
+    link = (await program.get(address)).json()["links"]["prolific"]
+    await client.get(link, params={"PROLIFIC_PID": "p1", "STUDY_ID": "s", "SESSION_ID": "t"})
+    hit = await hit_for(program, address, "p1")
+    refused(await answer(program, {"id": hit["id"] - 1}, "p1"), 404, "hit_not_found")
+
+
+async def test_there_is_no_page_for_annotators_of_the_api(program, client):
+    address = await launched(program)
+    links = (await program.get(address)).json()["links"]
+    assert sorted(links) == ["link", "mturk", "prolific"]
+    assert (await client.get(links["link"].replace("/link/", "/api/"))).status_code == 404
+
+
+async def test_reasons_for_no_hit(program):
+    address = await draft(program, hits_per_annotator=1)
+    ask = {"annotator": "ann"}
+    assert (await program.post(f"{address}/hits", json=ask)).json() == {"hit": None, "reason": "not_open"}
+    await program.post(f"{address}/transitions", json={"action": "launch"})
+    await answer(program, await hit_for(program, address))
+    assert (await program.post(f"{address}/hits", json=ask)).json()["reason"] == "limit"
+    await program.post(f"{address}/transitions", json={"action": "pause"})
+    assert (await program.post(f"{address}/hits", json={"annotator": "b"})).json()["reason"] == "paused"
+
+
+async def test_many_annotators_at_once_give_every_item_its_judgments_and_no_more(program):
+    address = await launched(program, judgments_per_item=4)
+
+    async def work(annotator):
+        while (reply := (await program.post(f"{address}/hits", json={"annotator": annotator})).json())["hit"]:
+            scores = range(len(reply["hit"]["items"]))  # the last HITs may be shorter
+            assert (await answer(program, reply["hit"], annotator, scores)).status_code == 200
+        return reply["reason"]
+
+    reasons = await asyncio.gather(*(work(f"ann {k}") for k in range(6)))
+    assert set(reasons) <= {"all_done", "wait"}
+    campaign = (await program.get(address)).json()
+    assert campaign["judgments_taken"] == 24
+    assert (await program.get(f"{address}/verify")).json()["clean"]
+
+
+async def test_settings_can_be_changed_while_a_draft(program):
+    address = await draft(program)
+    assert (await program.get(address)).json()["settings"]["prior_a"] == 1.0
+    changed = await program.patch(address, json={"update_law": "trueskill", "judgments_per_item": 7})
+    settings = changed.json()["settings"]
+    assert (settings["prior_a"], settings["judgments_per_item"], settings["name"]) == (0.5, 7, "Verbs")
+    fields = refused(await program.patch(address, json={"gamma": -1, "colour": "red"}), 422, "invalid")["fields"]
+    assert sorted(problem["field"] for problem in fields) == ["colour", "gamma"]
+    assert (await program.get(address)).json()["settings"] == settings
+    await program.post(f"{address}/transitions", json={"action": "launch"})
+    assert refused(await program.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
+
+
+async def test_transitions_that_are_not_possible_are_refused(program):
+    address = await launched(program)
+    refused(await program.post(f"{address}/transitions", json={"action": "launch"}), 409, "wrong_status")
+    refused(await program.post(f"{address}/transitions", json={"action": "explode"}), 422, "invalid")
+    refused(await program.delete(address), 409, "not_a_draft")
+
+
+async def test_a_draft_can_be_deleted(program):
+    address = await draft(program)
+    assert (await program.delete(address)).status_code == 204
+    refused(await program.get(address), 404, "campaign_not_found")
+    assert (await program.get(f"{API}/campaigns")).json() == {"campaigns": []}
+
+
+async def test_campaigns_are_listed_newest_first(program):
+    await draft(program)
+    await draft(program, name="Nouns")
+    listed = (await program.get(f"{API}/campaigns")).json()["campaigns"]
+    assert [campaign["slug"] for campaign in listed] == ["nouns", "verbs"]
+    assert listed[0]["items"] == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("text/csv", "id,verb\n1,run\n"),
+        ("text/tab-separated-values; charset=utf-8", "id\tverb\n1\trun\n"),
+        ("application/x-ndjson", '{"id": 1, "verb": "run"}\n'),
+        ("application/octet-stream", "id,verb\n1,run\n"),
+    ],
+)
+async def test_items_come_as_a_body_of_any_format(program, kind, content):
+    address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=SETTINGS)).json()['slug']}"
+    sent = await program.post(f"{address}/items", content=content, headers={"content-type": kind})
+    assert sent.status_code == 201, sent.text
+    found = (await program.get(f"{address}/items")).json()
+    assert found["total"] == 1
+    assert found["items"][0]["id"] == "1"
+    assert found["items"][0]["text"] == "run"
+
+
+async def test_items_come_as_a_form_too_with_a_template(program):
+    address = await draft(program)
+    sent = await program.post(
+        f"{address}/items",
+        params={"template": "to {verb}", "replace": "true"},
+        files={"file": ("a.csv", "id,verb\n1,run\n2,hum\n")},
+    )
+    assert sent.json() == {"imported": 2}
+    page = (await program.get(f"{address}/items", params={"offset": 1, "limit": 1})).json()
+    assert page == {
+        "total": 2,
+        "items": [{"number": 1, "id": "2", "text": "to hum", "fields": {"id": "2", "verb": "hum"}}],
+    }
+
+
+async def test_a_form_without_a_file_is_refused(program):
+    address = await draft(program)
+    refused(await program.post(f"{address}/items", files={"other": ("a.csv", "x")}), 422, "file_missing")
+
+
+async def test_a_file_with_a_mistake_names_its_line(program):
+    address = await draft(program)
+    kind = {"content-type": "text/csv"}
+    response = await program.post(f"{address}/items", content="id,verb\n8,a\n8,b\n", headers=kind)
+    assert refused(response, 422, "id_twice")["line"] == 3
+    assert (await program.get(f"{address}/items")).json()["total"] == 6
+
+
+async def test_posteriors_come_in_pages_with_intervals(program):
+    address = await launched(program)
+    hit = await hit_for(program, address)
+    await answer(program, hit)
+    found = (await program.get(f"{address}/posteriors", params={"order": "-score", "limit": 2, "level": 0.5})).json()
+    assert found["total"] == 6
+    best, second = found["posteriors"]
+    assert best["id"] == hit["items"][2]["id"]
+    assert (best["a"], best["b"]) == (1.9, 1.1)
+    assert best["judgments"] == 1
+    assert best["score"] >= second["score"]
+    assert 0 < best["low"] < best["high"] < 1
+    wide = (await program.get(f"{address}/posteriors", params={"order": "-score", "limit": 1})).json()["posteriors"][0]
+    assert wide["low"] < best["low"] < best["high"] < wide["high"]
+
+
+async def test_a_draft_has_no_posteriors(program):
+    address = await draft(program)
+    assert (await program.get(f"{address}/posteriors")).json() == {"total": 0, "posteriors": []}
+    refused(await program.get(f"{address}/verify"), 409, "not_launched")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=10001", "offset=-1", "order=color", "level=1", "offset=9e99"])
+async def test_an_impossible_page_is_refused(program, query):
+    address = await launched(program)
+    refused(await program.get(f"{address}/posteriors?{query}"), 422, "invalid")
+
+
+async def test_exports_are_downloads(program):
+    address = await launched(program)
+    await answer(program, await hit_for(program, address))
+    lines = (await program.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [f"v{k}" for k in range(6)]
+    settings = await program.get(f"{address}/export/settings")
+    assert settings.headers["content-type"] == "application/json"
+    easl = await program.get(f"{address}/export/easl")
+    assert easl.headers["content-disposition"] == 'attachment; filename="verbs-easl.csv"'
+    refused(await program.get(f"{address}/export/secrets"), 404, "export_not_found")
+
+
+async def test_a_token_is_not_given_for_a_wrong_password_and_tries_are_counted(program):
+    for _ in range(ATTEMPTS_PER_NAME):
+        wrong = await program.post(f"{API}/tokens", json={"name": "admin", "password": "wrong"})
+        refused(wrong, 401, "wrong_password")
+    right = await program.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
+    assert refused(right, 429, "too_many_attempts")["retry_after_seconds"] > 0
+
+
+async def test_a_session_of_a_browser_is_no_token(researcher):
+    refused(await researcher.get(f"{API}/campaigns"), 401, "token_missing")
+
+
+async def test_a_nul_character_is_refused_not_a_crash(program):
+    refused(await program.post(f"{API}/campaigns", json=SETTINGS | {"name": "a\u0000b"}), 422, "nul_byte")
+
+
+async def test_a_body_that_is_too_large_is_refused(program):
+    response = await program.post(f"{API}/campaigns", json=SETTINGS | {"instructions": "x" * 1_100_000})
+    refused(response, 413, "too_large")
+
+
+async def test_every_refusal_in_the_description_has_the_shape_of_our_refusals(program):
+    api = (await program.get(f"{API}/openapi.json")).json()
+    assert all(path.startswith(f"{API}/") for path in api["paths"])
+    for path, calls in api["paths"].items():
+        for method, call in calls.items():
+            assert call["description"], (method, path)
+            for status, reply in call["responses"].items():
+                if status >= "400":
+                    assert reply["content"]["application/json"]["schema"]["$ref"].endswith("/Problem"), (path, status)
+                    assert re.search(r"`[a-z_]+`", reply["description"]), (path, status)
+    assert "HTTPValidationError" not in api["components"]["schemas"]
+
+
+async def test_the_reference_shows_every_call_and_setting(program, researcher):
+    page = (await researcher.get("/admin/api")).text
+    api = (await program.get(f"{API}/openapi.json")).json()
+    for calls in api["paths"].values():
+        for call in calls.values():
+            assert f'id="{call["operationId"]}"' in page
+    for name in CampaignSettings.model_fields:
+        assert f"<code>{name}</code>" in page
