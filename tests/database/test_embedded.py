@@ -18,7 +18,8 @@ from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database import embedded
-from app.database.embedded import StartupProblem, attach_or_start, running_url, start
+from app.database.embedded import attach_or_start, running_url, start
+from app.errors import StartupProblem
 
 FAST = {"fsync": "off", "autovacuum": "off"}
 ROOT = os.geteuid() == 0
