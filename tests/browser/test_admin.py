@@ -1,0 +1,197 @@
+"""Researchers' pages in a real browser: by mouse, by keyboard, without JavaScript; axe-core on every page."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.auth import login
+from tests.browser.acts import violations
+
+CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
+FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
+PAGES = ("items", "edit", "share", "export", "finish/confirm")
+
+Enter = Callable[..., Any]
+
+
+@pytest_asyncio.fixture
+async def enter(served: AsyncEngine, origin: str, visit: Callable[..., Any]) -> Enter:
+    """Opens a browser in which a researcher has logged in by a one-time link."""
+
+    async def open_page(**options: Any) -> Page:
+        async with served.begin() as connection:
+            token = await login.create_one_time_login(connection, now=datetime.now(UTC))
+        page: Page = (await visit(**options)).page
+        await page.goto(origin + login.one_time_login_path(token))
+        await page.get_by_role("button", name="Log in with this link").click()
+        await page.wait_for_url("**/admin")
+        return page
+
+    return open_page
+
+
+async def create(page: Page, name: str) -> None:
+    """A draft by the form; ends on its items page."""
+    await page.goto("/".join(page.url.split("/")[:3]) + "/admin/campaigns/new")
+    await page.get_by_label("Name", exact=True).fill(name)
+    await page.get_by_label("Question", exact=True).fill("How often is this verb used?")
+    await page.get_by_role("button", name="Create draft").click()
+    await page.wait_for_url("**/items?done=created")
+
+
+async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Verbs by mouse")
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_text("120 rows").wait_for()
+    assert await page.locator("[data-preview] thead th").all_inner_texts() == ["id", "verb", "gloss"]
+    await page.get_by_label("Template over columns").fill("{verb}: {gloss}")
+    assert await page.get_by_label("the template").is_checked()
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+    assert await page.get_by_text("verb 1: what it means", exact=True).count() == 1
+    await page.get_by_role("link", name="Next").click()
+    await page.get_by_text("51 to 100").wait_for()
+    await page.get_by_role("button", name="Launch").click()
+    await page.wait_for_url("**/share?done=launched")
+    link = await page.get_by_label("Annotator link").input_value()
+    await page.goto(link)
+    await page.get_by_role("button", name="Start").wait_for()
+
+
+async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Verbs with a mistake")
+    wrong = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
+    await page.get_by_label("File", exact=True).set_input_files(wrong)
+    await page.get_by_text("121 rows").wait_for()
+    await page.get_by_label("Column that annotators see").select_option("verb")
+    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("alert").get_by_text("Line 122").wait_for()
+    unreadable = FILE | {"buffer": b"id,verb\n1,\xff\n"}
+    await page.get_by_label("File", exact=True).set_input_files(unreadable)
+    await page.get_by_role("alert").get_by_text("not UTF-8").wait_for()
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_text("120 rows").wait_for()
+    assert not await page.get_by_role("alert").is_visible()
+    await page.get_by_label("Column that annotators see").select_option("verb")
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+
+
+async def test_a_lost_connection_while_importing_is_said(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Verbs lost")
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_text("120 rows").wait_for()
+    await page.context.set_offline(True)
+    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("alert").get_by_text("The connection was lost").wait_for()
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_role("alert").get_by_text("could not be sent").wait_for()
+    await page.context.set_offline(False)
+    assert await page.get_by_role("button", name="Import items").is_enabled()
+
+
+async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
+    page = await enter()
+    await page.keyboard.press("Tab")
+    assert await page.evaluate("document.activeElement.textContent") == "Skip to content"
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    assert await page.evaluate("document.activeElement.textContent") == "New campaign"
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/new")
+    await page.get_by_label("Name", exact=True).focus()
+    await page.keyboard.type("Verbs by keyboard")
+    await page.keyboard.press("Tab")
+    await page.keyboard.type("How often?")
+    await page.get_by_label("Label at 0").focus()
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/items?done=created")
+
+
+async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
+    page = await enter(java_script_enabled=False)
+    await create(page, "Verbs without scripts")
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_label("Column that annotators see").fill("gloss")
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+    await page.get_by_role("button", name="Launch").click()
+    await page.wait_for_url("**/share?done=launched")
+    await page.get_by_role("link", name="Finish …").click()
+    await page.get_by_role("button", name="Finish campaign").click()
+    await page.wait_for_url("**?done=finished")
+
+
+async def test_a_mistake_in_the_settings_is_shown_and_led_to(enter: Enter) -> None:
+    page = await enter()
+    await page.goto(page.url + "/campaigns/new")
+    await page.get_by_label("Name", exact=True).fill("Mistaken")
+    await page.get_by_label("Question", exact=True).fill("How often?")
+    await page.get_by_text("More settings: prior").click()
+    await page.get_by_label("Prior, first parameter").fill("-1")
+    await page.get_by_role("button", name="Create draft").click()
+    await page.get_by_role("alert").get_by_role("link", name="Prior, first parameter").click()
+    assert await page.get_by_label("Prior, first parameter").input_value() == "-1"
+    assert await page.get_by_label("Name", exact=True).input_value() == "Mistaken"
+    assert await violations(page) == ""
+
+
+async def test_a_password_of_ones_own_logs_in(enter: Enter, origin: str) -> None:
+    page = await enter()
+    await page.goto(f"{origin}/admin/account")
+    await page.get_by_label("Login name of a new researcher").fill("grace")
+    await page.get_by_role("button", name="Add researcher").click()
+    link = await page.locator("#new-link").inner_text()
+    await page.get_by_role("button", name="Log out").click()
+    await page.goto(link)
+    await page.get_by_role("button", name="Log in with this link").click()
+    await page.goto(f"{origin}/admin/account")
+    await page.get_by_label("New password").fill("ten small verbs")
+    await page.get_by_role("button", name="Set password").click()
+    await page.get_by_text("Password changed").wait_for()
+    await page.get_by_role("button", name="Log out").click()
+    await page.goto(f"{origin}/admin/account")
+    await page.get_by_label("Name").fill("grace")
+    await page.get_by_label("Password").fill("ten small verbs")
+    await page.get_by_role("button", name="Log in").click()
+    await page.wait_for_url("**/admin/account")
+
+
+async def test_copying_puts_the_link_on_the_clipboard(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter(permissions=["clipboard-read", "clipboard-write"])
+    running = await task()
+    await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/share")
+    await page.get_by_role("button", name="Copy Annotator link").click()
+    await page.get_by_role("button", name="Copied").wait_for()
+    assert await page.evaluate("navigator.clipboard.readText()") == running.link
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_no_page_has_a_violation_or_scrolls_sideways(
+    enter: Enter, task: Callable[..., Any], width: int, scheme: str
+) -> None:
+    page = await enter(color_scheme=scheme, viewport={"width": width, "height": 900})
+    running = await task([f"verb {k}" for k in range(60)])
+    draft = await task(launched=False)
+    home = f"{running.origin}/admin"
+    addresses = [home, f"{home}/account", f"{home}/api", f"{home}/campaigns/new"]
+    addresses += [f"{home}/campaigns/{one.row.slug}/{part}" for one in (running, draft) for part in PAGES]
+    addresses += [f"{home}/campaigns/{draft.row.slug}/delete/confirm", f"{running.origin}/admin/campaigns/none/items"]
+    for address in addresses:
+        await page.goto(address)
+        assert await violations(page) == "", address
+        sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(sideways) == 0, address
+    await page.context.clear_cookies()
+    for address in (home, f"{running.origin}{login.one_time_login_path('x')}"):
+        await page.goto(address)
+        assert await violations(page) == "", address
