@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
 import click
+import numpy as np
 from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -31,6 +32,7 @@ from app.database.migrate import upgrade
 from app.database.session import create_engine, transaction
 from app.errors import Invalid, Refusal, StartupProblem
 from app.settings import Settings, SettingsProblem, read_settings
+from app.simulation.crowd import simulate as simulate_crowd
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
@@ -360,6 +362,29 @@ def delete(slug: str, *, yes: bool) -> None:
         click.confirm(f"Delete the draft {slug} with its items?", abort=True)
     in_transaction(partial(lifecycle.remove, slug=slug))
     click.echo(f"Deleted {slug}.")
+
+
+# Rehearsal
+
+
+@main.command()
+@click.argument("slug")
+@click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
+@click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
+@click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option("--truth", "truth_column", metavar="COLUMN", help="What they believe; default: random values.")
+@click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
+@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
+def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
+    """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
+
+    async def work(engine: AsyncEngine) -> int:
+        async with transaction(engine) as connection:
+            found = await lifecycle.find(connection, slug)
+        rng = np.random.default_rng(seed)
+        return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
+
+    click.echo(f"Made-up annotators answered {on_engine(work):,} HITs of {slug}.")
 
 
 # What comes out

@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 def create_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
     """An engine on PostgreSQL through asyncpg.
 
-    Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would cost
-    more than running it.
+    Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would
+    cost more than running it.
     """
     return create_async_engine(
         url,

@@ -4,7 +4,7 @@ Each annotator reports an item's true value with a bias and a noise of their own
 platform `simulation`, here and in every export, and never mix with people's answers by accident.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -103,11 +103,11 @@ async def simulate(
     truth_column: str | None,
     rng: np.random.Generator,
     clock: Callable[[], datetime],
-    answered: Callable[[], Any] = lambda: None,
+    answered: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
     """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left.
 
-    `clock` gives the time of each step; `answered` is called after every HIT and may wait (it is awaited if it can be).
+    `clock` gives the time of each step; `answered` is awaited after every HIT.
     """
     newest = Newest()
     async with database.begin() as connection:
@@ -127,6 +127,6 @@ async def simulate(
         async with database.begin() as connection:
             answer = Answer(scores, touches, source=PLATFORM)
             await submission.submit(connection, someone.assignment_id, work.hit.id, answer, now=clock())
-        if (waiting := answered()) is not None:
-            await waiting
+        if answered is not None:
+            await answered()
     return hits
