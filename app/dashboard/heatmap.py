@@ -4,6 +4,7 @@ Up to `CELLS` items have a row each. More are gathered into groups of neighbours
 match quality of the two groups' mean score and mean variance, an approximation that is called one on the page.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,18 +28,23 @@ class Heatmap:
     order: item numbers by score, (N,); equal scores by number, so that nothing jumps.
     starts: where in `order` each row's items begin, (k,).
     score: each row's (mean) score, (k,).
-    cells: match quality in steps of 1/255, (k, k).
+    quality: match quality of each pair of rows, (k, k), in (0, 1].
     """
 
     order: Numbers
     starts: Numbers
     score: Array
-    cells: Cells
+    quality: Array
+
+    @property
+    def cells(self) -> Cells:
+        """The quality in steps of 1/255: what colours can show."""
+        return np.rint(self.quality * LEVELS).astype(np.uint8)
 
     @property
     def top(self) -> float:
         """The end of the colour scale: in quarters, so that it moves rarely and pictures can be compared."""
-        return int(np.ceil(int(self.cells.max()) / LEVELS * 4)) / 4
+        return math.ceil(self.quality.max() * 4) / 4
 
     @property
     def grouped(self) -> bool:
@@ -52,7 +58,7 @@ def heatmap(score: Array, variance: Array, gamma: float, *, cells: int = CELLS) 
     starts = group_starts(len(order), cells)
     row_score, row_variance = (group_means(values[order], starts) for values in (score, variance))
     quality = match_quality_matrix(row_score, row_variance, gamma)
-    return Heatmap(order, starts, row_score, np.rint(quality * LEVELS).astype(np.uint8))
+    return Heatmap(order, starts, row_score, quality)
 
 
 def group_starts(count: int, groups: int) -> Numbers:
@@ -78,7 +84,7 @@ def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
 
 def closest(picture: Heatmap) -> Numbers:
     """For each row the other row of highest match quality, (k,); with a single row, itself."""
-    others = picture.cells.astype(np.int64)
-    np.fill_diagonal(others, -1)
+    others = picture.quality.copy()
+    np.fill_diagonal(others, -1.0)
     best: Numbers = np.argmax(others, axis=1)
     return best

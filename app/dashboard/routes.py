@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from app.auth.guards import COOKIE, researcher
 from app.campaigns import lifecycle
 from app.dashboard import figures, item, table
-from app.dashboard.heatmap import LEVELS, closest
+from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import POINTS, State
 from app.errors import Conflict
@@ -107,7 +107,7 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
     state = await live_of(request).state(campaign, now=now)
     picture, labels = state.picture, state.figures["heatmap"]["labels"]
     rows = [
-        (labels[row], score * POINTS, labels[other], picture.cells[row, other] / LEVELS)
+        (labels[row], score * POINTS, labels[other], picture.quality[row, other])
         for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
     ]
     return page(
@@ -117,14 +117,14 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
 
 @router.get("/match-quality.csv")
 async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> Response:
-    """All cells of the heatmap, to two decimals as it is drawn."""
+    """All cells of the heatmap, to four decimals."""
     state = await live_of(request).state(campaign, now=now)
     labels = state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["", *labels])
-    for label, cells in zip(labels, (state.picture.cells / LEVELS).tolist(), strict=True):
-        writer.writerow([label, *(f"{quality:.2f}" for quality in cells)])
+    for label, cells in zip(labels, state.picture.quality.tolist(), strict=True):
+        writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
     return Response(out.getvalue(), media_type="text/csv", headers=download(f"{campaign.slug}-match-quality.csv"))
 
 

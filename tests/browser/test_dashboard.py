@@ -1,0 +1,176 @@
+"""The campaign page in a browser: it moves when an answer came in, reads by pointer and keys, and looks right."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from app.auth import login
+from app.auth.guards import COOKIE
+from app.auth.users import first_user
+from tests.browser.acts import open_hit, score_all, submit, violations
+from tests.browser.test_appearance import looks
+
+PICTURE = "document.getElementById('heatmap').toDataURL()"
+
+
+@pytest.fixture
+async def session(served: Any) -> str:
+    """The cookie of a researcher who is logged in."""
+    now = datetime.now(UTC)
+    async with served.begin() as connection:
+        return await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
+
+
+@pytest.fixture
+def watch(visit: Any, origin: str, session: str) -> Any:
+    """Opens a campaign's page for a researcher."""
+
+    async def open_page(campaign: Any, query: str = "", **options: Any) -> Page:
+        page: Page = (await visit(**options)).page
+        await page.context.add_cookies([{"name": COOKIE, "value": session, "url": origin}])
+        # A page with an open stream is never quiet, so what is waited for is the picture.
+        await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}{query}")
+        if options.get("java_script_enabled", True):
+            await page.wait_for_function("document.querySelector('#heatmap')?.width === 10")
+        return page
+
+    return open_page
+
+
+async def answer(visit: Any, campaign: Any) -> None:
+    annotator = (await visit()).page
+    await open_hit(annotator, campaign.link)
+    await score_all(annotator, [0, 20, 40, 80, 100])
+    await submit(annotator)
+
+
+async def test_an_answer_moves_the_page_without_a_reload(visit: Any, watch: Any, task: Any) -> None:
+    campaign = await task(judgments_per_item=3)
+    page = await watch(campaign)
+    await page.evaluate("window.loadedOnce = true")
+    await expect(page.locator("#unanswered")).to_be_visible()
+    before = await page.evaluate(PICTURE)
+    best = await page.locator(".scores .score").first.inner_text()
+    await answer(visit, campaign)
+    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments", timeout=3000)
+    await expect(page.locator(".scores .score").first).not_to_have_text(best)
+    await expect(page.locator("#unanswered")).to_be_hidden()
+    assert await page.evaluate(PICTURE) != before
+    assert await page.locator('[data-rows="histogram"] td.figure').all_inner_texts() != ["0"] * 10 + ["10"] + ["0"] * 9
+    assert await page.evaluate("window.loadedOnce")
+
+
+async def test_a_page_that_lost_its_connection_catches_up(visit: Any, watch: Any, task: Any) -> None:
+    campaign = await task(judgments_per_item=3)
+    page = await watch(campaign)
+    await page.evaluate("window.loadedOnce = true")
+    await page.context.set_offline(True)
+    await answer(visit, campaign)
+    await expect(page.locator("#connection")).to_contain_text("The connection was lost")
+    await page.context.set_offline(False)
+    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments")
+    assert await page.evaluate("window.loadedOnce")
+
+
+async def test_a_pause_shows_on_every_open_page(watch: Any, task: Any) -> None:
+    campaign = await task()
+    page, other = await watch(campaign), await watch(campaign)
+    await page.get_by_role("button", name="Pause").click()
+    await expect(other.locator(".state")).to_have_text("paused")
+    await expect(other.get_by_role("button", name="Resume")).to_be_visible()
+
+
+async def test_sorting_searching_and_choosing_keep_the_page_and_change_its_address(watch: Any, task: Any) -> None:
+    page = await watch(await task())
+    await page.evaluate("window.loadedOnce = true")
+    await page.locator(".scores thead").get_by_role("link", name="Item").click()
+    await expect(page.locator("[aria-sort=ascending]")).to_have_count(1)
+    await expect(page.locator(".scores tbody th").first).to_have_text("abide")
+    await page.get_by_role("searchbox").fill("RUN")
+    await page.get_by_role("searchbox").press("Enter")
+    await expect(page.locator(".scores tbody th")).to_have_text(["run"])
+    await page.locator(".scores tbody").get_by_role("link", name="run").click()
+    await expect(page.locator("#item-title")).to_contain_text("run")
+    await expect(page.locator("#item .uplot")).to_be_visible()
+    assert page.url.endswith("?sort=name&order=up&search=RUN&item=1#item")
+    await page.reload()
+    await expect(page.locator("#item-title")).to_contain_text("run")
+    await page.go_back()
+    await expect(page.locator("#item-title")).to_have_text("Posterior of one item")
+
+
+async def test_the_heatmap_names_the_pair_under_the_pointer_and_the_keys(watch: Any, task: Any) -> None:
+    page = await watch(await task())
+    words = page.locator("#heatmap-readout")
+    usual = await words.inner_text()
+    box = await page.locator("#heatmap").bounding_box()
+    await page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.05)
+    await expect(words).to_have_text("abide × accrue: q = 0.33")
+    await page.mouse.move(0, 0)
+    await expect(words).to_have_text(usual)
+    await page.locator("#heatmap-png").focus()
+    await page.keyboard.press("Tab")
+    await expect(words).to_have_text("abide × abide: q = 0.33")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowDown"):
+        await page.keyboard.press(key)
+    await expect(words).to_have_text("run × accrue: q = 0.33")
+    await page.keyboard.press("End")
+    await expect(words).to_have_text("run × eat: q = 0.33")
+    await page.keyboard.press("Escape")
+    await expect(words).to_have_text(usual)
+
+
+async def test_bars_are_read_by_pointing_at_them(watch: Any, task: Any) -> None:
+    page = await watch(await task())
+    box = await page.locator('[data-plot="histogram"] .u-over').bounding_box()
+    await page.mouse.move(box["x"] + box["width"] * 0.51, box["y"] + 20)
+    await expect(page.locator('[data-readout="histogram"]')).to_have_text("50 to 55 points: 10 items")
+
+
+async def test_without_javascript_counts_table_and_drawings_are_there(visit: Any, watch: Any, task: Any) -> None:
+    campaign = await task(judgments_per_item=3)
+    await answer(visit, campaign)
+    page = await watch(campaign, "?item=1", java_script_enabled=False)
+    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments")
+    assert await page.locator(".scores tbody tr").count() == 10
+    for image in await page.locator("noscript img").all():
+        assert await image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 640
+    await page.locator(".scores thead").get_by_role("link", name="Variance").click()
+    await expect(page.locator("[aria-sort=descending]")).to_contain_text("Variance")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+async def test_the_page_is_accessible_and_fits(visit: Any, watch: Any, task: Any, width: int, scheme: str) -> None:
+    campaign = await task(judgments_per_item=3)
+    empty = await watch(campaign, **looks(width, scheme))
+    assert await violations(empty) == ""
+    await answer(visit, campaign)
+    page = await watch(campaign, "?item=1", **looks(width, scheme))
+    for summary in await page.locator(".dashboard summary").all():
+        await summary.click()
+    assert await violations(page) == ""
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/match-quality")
+    assert await violations(page) == ""
+
+
+async def test_a_draft_is_accessible(watch: Any, task: Any) -> None:
+    page = await watch(await task(launched=False), java_script_enabled=False)
+    await expect(page.get_by_role("button", name="Launch Lexical frequency")).to_be_visible()
+
+
+async def test_charts_follow_the_theme(watch: Any, task: Any) -> None:
+    page = await watch(await task(), color_scheme="light")
+    ink = "document.querySelector('[data-plot=histogram] canvas').toDataURL()"
+    light = await page.evaluate(ink)
+    await page.emulate_media(color_scheme="dark")
+    await page.wait_for_function(f"light => {ink} !== light", arg=light)
+
+
+async def test_a_logged_out_page_goes_to_the_login(watch: Any, served: Any, session: str, task: Any) -> None:
+    page = await watch(await task())
+    async with served.begin() as connection:
+        await login.log_out(connection, session)
+    await page.wait_for_url("**/login?next=**")

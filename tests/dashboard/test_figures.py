@@ -1,0 +1,42 @@
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from app.dashboard.figures import BOTTOM, LEFT, RIGHT, TOP, Scale, bar_chart, distribution, hits_per_hour
+from app.web import templates
+
+
+def test_a_scale_maps_its_ends_to_the_ends_of_the_drawing():
+    x = Scale(20, 60, LEFT, RIGHT)
+    assert (x(20), x(60), x(40)) == (LEFT, RIGHT, (LEFT + RIGHT) / 2)
+    assert [words for _, words in x.ticks()] == ["20", "30", "40", "50", "60"]
+
+
+def test_a_scale_of_no_width_divides_by_nothing():
+    assert Scale(5, 5, LEFT, RIGHT)(5) == LEFT
+
+
+def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():
+    figure = bar_chart("t", "x", "y", [], [1, 4])
+    (_, low_y, width, low), (second_x, high_y, _, high) = figure.bars
+    assert (high_y, high) == (TOP, BOTTOM - TOP)
+    assert low == pytest.approx(high / 4)
+    assert low_y + low == BOTTOM
+    assert second_x == LEFT + (RIGHT - LEFT) / 2 == LEFT + width + 1
+
+
+def test_bars_of_nothing_lie_on_the_axis():
+    assert [height for *_, height in bar_chart("t", "x", "y", [], [0, 0]).bars] == [0, 0]
+
+
+def test_times_of_a_drawing_are_utc_and_say_so():
+    figure = hits_per_hour({"pace": {"start": 1767603600, "minutes": 60, "bars": [3, 1, 2, 1]}})
+    assert "UTC" in figure.x_title
+    assert figure.x_ticks[0][1] == "05 Jan 09:00"
+
+
+def test_drawings_are_xml_whatever_words_they_hold():
+    histogram = {"low": 0.0, "high": 100.0, "counts": [1, 2]}
+    figure = distribution({"histogram": histogram}, "mode <&>")
+    drawn = ET.fromstring(templates.get_template("admin/_dashboard_figure.xml").render(figure=figure))
+    assert any("mode <&>" in (element.text or "") for element in drawn.iter())

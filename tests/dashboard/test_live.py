@@ -1,0 +1,200 @@
+import asyncio
+import signal
+from collections import Counter
+from contextlib import aclosing
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from app.dashboard import live, state
+from app.dashboard.live import Live
+from app.serving.newest import Newest
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+
+
+async def clock():
+    return NOW
+
+
+@pytest.fixture
+async def watching(engine):
+    hub = Live(engine, Newest(), clock)
+    yield hub
+    await hub.stop()
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The moments at which a state was computed."""
+    moments = []
+    compute = state.newest_state
+
+    async def counted(*arguments, **named):
+        moments.append(asyncio.get_running_loop().time())
+        return await compute(*arguments, **named)
+
+    monkeypatch.setattr(live, "newest_state", counted)
+    return moments
+
+
+async def first(states):
+    async with asyncio.timeout(5):
+        return await anext(states)
+
+
+async def test_a_viewer_gets_the_state_at_once(engine, watching):
+    campaign = await running(engine)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        assert (await first(states)).figures["words"]["hits"] == "0 HITs"
+
+
+async def test_an_answer_reaches_viewers_within_a_second(engine, watching):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        await first(states)
+        hit = await hit_of(engine, me)
+        await submit(engine, me, hit)
+        async with asyncio.timeout(1.5):  # a second, and half of one for a busy machine
+            while (await anext(states)).figures["words"]["hits"] != "1 HIT":
+                pass
+
+
+async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching, monkeypatch):
+    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.3)
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        seen = (await first(states)).version
+    async with aclosing(watching.states(campaign.slug, seen=seen)) as states:
+        assert await first(states) is None  # nothing new: a heartbeat
+    await submit(engine, me, await hit_of(engine, me))
+    async with aclosing(watching.states(campaign.slug, seen=seen)) as states:
+        while (new := await first(states)) is None:
+            pass
+        assert new.figures["words"]["hits"] == "1 HIT"
+
+
+async def test_forty_viewers_share_one_computation_per_second(engine, watching, computed):
+    campaign = await running(engine, judgments_per_item=50)
+    me = await annotator(engine, campaign)
+    got: Counter[int] = Counter()
+
+    async def view(number):
+        async with aclosing(watching.states(campaign.slug)) as states:
+            async for new in states:
+                got[number] += new is not None
+
+    viewers = [asyncio.create_task(view(number)) for number in range(40)]
+    for _ in range(12):
+        await submit(engine, me, await hit_of(engine, me))
+        await asyncio.sleep(0.2)
+    for viewer in viewers:
+        viewer.cancel()
+    await asyncio.gather(*viewers, return_exceptions=True)
+    seconds = asyncio.get_running_loop().time() - computed[0]
+    assert 2 <= len(computed) <= 2 + seconds
+    assert len(got) == 40
+    assert set(got.values()) <= {len(computed) - 1, len(computed)}
+
+
+async def test_without_viewers_nothing_is_computed(engine, watching, computed):
+    campaign = await running(engine)
+    async with aclosing(watching.states(campaign.slug)) as one, aclosing(watching.states(campaign.slug)) as two:
+        await first(one)
+        await first(two)
+        task = watching.broadcasts[campaign.slug].task
+    assert watching.broadcasts == {}
+    await asyncio.sleep(0)
+    assert task.cancelled() or task.cancelling()
+    before = len(computed)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    await asyncio.sleep(0.5)
+    assert len(computed) == before == 1
+
+
+async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, monkeypatch):
+    monkeypatch.setattr(live, "STALE_SECONDS", 0.1)
+    monkeypatch.setattr(live, "PERIOD_SECONDS", 0.1)
+    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.8)
+    campaign = await running(engine)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        assert await first(states) is not None
+        assert await first(states) is None
+    assert len(computed) > 2
+
+
+async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
+    campaign = await running(engine)
+    look = watching.look
+    failures: list[int] = []
+
+    async def failing(*arguments):
+        if len(failures) < 2:
+            failures.append(1)
+            raise OperationalError("SELECT", {}, OSError("away"))
+        return await look(*arguments)
+
+    monkeypatch.setattr(watching, "look", failing)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        assert (await first(states)).figures["answered"] is False
+    assert len(failures) == 2
+
+
+async def test_a_campaign_that_is_gone_ends_its_streams(watching):
+    async with aclosing(watching.states("nowhere")) as states:
+        with pytest.raises(StopAsyncIteration):
+            await first(states)
+
+
+async def test_stopping_ends_streams_and_tasks(engine, watching):
+    campaign = await running(engine)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        await first(states)
+        task = watching.broadcasts[campaign.slug].task
+        waiting = asyncio.create_task(anext(states))
+        await asyncio.sleep(0)
+        await watching.stop()
+        with pytest.raises(StopAsyncIteration):
+            await waiting
+    assert task.done()
+
+
+async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
+    campaign = await running(engine)
+    alone = await watching.state(campaign, now=NOW)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        shared = await first(states)
+        assert await watching.state(campaign, now=NOW) is shared
+    assert shared.version == alone.version
+    assert len(computed) == 2
+
+
+async def test_a_signal_ends_the_streams_and_still_reaches_who_handled_it_before(watching):
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: heard.append(number))
+    try:
+        ours = signal.getsignal(signal.SIGTERM)
+        with watching.ended_by_signals():
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(0.01)
+            assert watching.stopping
+        assert heard == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) is ours
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+async def test_a_server_in_another_thread_leaves_signals_alone(watching):
+    def inside():
+        with watching.ended_by_signals():
+            return signal.getsignal(signal.SIGTERM)
+
+    assert await asyncio.to_thread(inside) is signal.getsignal(signal.SIGTERM)
+
+
+async def test_nobody_is_thrown_out_while_the_database_is_away():
+    away = create_async_engine("postgresql+asyncpg://nobody@127.0.0.1:1/nothing")  # nothing listens there
+    assert await live.still_logged_in(away, "cookie", now=NOW)

@@ -1,0 +1,238 @@
+"""The campaign page, its figures and its events, over HTTP."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from xml.etree import ElementTree as ET
+
+import pytest
+from sqlalchemy import insert
+
+from app.auth.guards import COOKIE
+from app.campaigns import lifecycle
+from app.database import tables
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+
+pytestmark = pytest.mark.usefixtures("app")
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine)
+
+
+def address(campaign, part=""):
+    return f"/admin/campaigns/{campaign.slug}{part}"
+
+
+async def answered(engine, campaign):
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    return hit
+
+
+PAGES = ["", "/events", "/match-quality", "/match-quality.csv", "/figures/scores.svg", "/figures/item.svg?item=v1"]
+
+
+@pytest.mark.parametrize("part", PAGES)
+async def test_strangers_are_sent_to_log_in(client, campaign, part):
+    reply = await client.get(address(campaign, part))
+    assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next=")
+
+
+async def test_the_page_shows_counts_and_table_without_javascript(engine, researcher, campaign):
+    hit = await answered(engine, campaign)
+    page = (await researcher.get(address(campaign))).text
+    assert "5 of 36 judgments" in page
+    assert page.count('<th scope="row">') == 12
+    assert page.index(f"verb {hit.items[4]}</a>") < page.index(f"verb {hit.items[0]}</a>")
+
+
+async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):
+    page = (await researcher.get(address(campaign))).text
+    link = f"http://easel.test/link/{campaign.link_key}"
+    assert f'No answers yet. Share this link: <a href="{link}">' in page
+
+
+async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
+    draft = await running(engine, launched=False, name="Draft")
+    page = (await researcher.get(address(draft))).text
+    assert "12 uploaded" in page
+    assert f'action="{address(draft, "/launch")}"' in page
+
+
+async def test_a_draft_without_items_asks_for_them_and_cannot_be_launched_from_here(engine, researcher):
+    draft = await running(engine, launched=False, items=1, name="Draft")
+    async with engine.begin() as connection:
+        await connection.execute(tables.items.delete())
+    page = (await researcher.get(address(draft))).text
+    assert "Upload items</a>" in page
+    assert "Launch Draft" not in page
+
+
+@pytest.mark.parametrize("part", ["/events", "/match-quality", "/figures/pace.svg"])
+async def test_figures_of_a_draft_are_refused(engine, researcher, part):
+    draft = await running(engine, launched=False, name="Draft")
+    reply = await researcher.get(address(draft, part), headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "not_launched")
+
+
+async def test_a_campaign_that_does_not_exist_is_not_found(researcher):
+    assert (await researcher.get("/admin/campaigns/nowhere")).status_code == 404
+
+
+async def test_the_address_holds_sort_search_page_and_item(engine, researcher, campaign):
+    await answered(engine, campaign)
+    page = (await researcher.get(address(campaign, "?sort=name&order=up&search=verb+1&item=v11"))).text
+    assert page.count('<th scope="row">') == 3  # verb 1, 10 and 11
+    assert 'aria-sort="ascending"' in page
+    assert "verb 11 <span" in page
+
+
+@pytest.mark.parametrize("query", ["sort=password", "order=sideways", "page=0", "page=x", f"search={'x' * 201}"])
+async def test_an_address_that_makes_no_sense_is_refused(researcher, campaign, query):
+    assert (await researcher.get(address(campaign, f"?{query}"))).status_code == 422
+
+
+async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, researcher, campaign):
+    hit = await answered(engine, campaign)
+    page = (await researcher.get(address(campaign, f"?item=v{hit.items[1]}"))).text
+    assert "Beta(1.25, 1.75)" in page
+    async with engine.connect() as connection:
+        (pseudonym,) = (await connection.execute(tables.annotators.select())).scalars("pseudonym")
+    assert f'<td>{pseudonym}</td><td class="figure">25</td>' in page
+    curve = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
+    assert sum(curve["density"]) / len(curve["density"]) == pytest.approx(1, abs=1e-3)
+    assert curve["low"] < curve["score"] < curve["high"]
+
+
+async def test_an_item_nobody_scored_says_so(researcher, campaign):
+    assert "Nobody has scored this item yet" in (await researcher.get(address(campaign, "?item=v3"))).text
+
+
+async def test_an_unbounded_law_draws_a_normal_curve_beyond_the_scale(engine, researcher):
+    campaign = await running(engine, update_law="trueskill", name="Order")
+    lowest = (await answered(engine, campaign)).items[0]
+    page = (await researcher.get(address(campaign, f"?item=v{lowest}"))).text
+    assert "Normal(" in page
+    assert min(json.loads(page.partition('id="density">')[2].partition("</script>")[0])["x"]) < 0
+
+
+async def test_an_unknown_item_is_not_found(researcher, campaign):
+    reply = await researcher.get(address(campaign, "?item=nothing"), headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "item_not_found")
+
+
+async def test_texts_of_items_are_text_everywhere(engine, researcher):
+    campaign = await running(engine, launched=False, items=5)
+    hostile = "</script><b>bold</b>"
+    async with engine.begin() as connection:
+        values = {"campaign_id": campaign.id, "number": 5, "external_id": hostile, "shown": hostile, "fields": {}}
+        await connection.execute(insert(tables.items).values(values))
+        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+    for part in ("", "/match-quality"):
+        page = (await researcher.get(address(campaign, part), params={"item": hostile})).text
+        assert "<b>bold" not in page
+        assert "&lt;b&gt;bold" in page
+    ET.fromstring((await researcher.get(address(campaign, "/figures/scores.svg"))).text)
+
+
+async def test_our_script_gets_only_the_parts_that_belong_to_the_address(researcher, campaign):
+    parts = (await researcher.get(address(campaign), headers={"X-Easel": "fetch"})).text
+    assert 'id="scores"' in parts
+    assert "<html" not in parts
+    assert "heatmap" not in parts
+
+
+async def test_the_heatmap_lies_behind_as_table_and_csv(engine, researcher, campaign):
+    await answered(engine, campaign)
+    assert "Best compared with" in (await researcher.get(address(campaign, "/match-quality"))).text
+    lines = (await researcher.get(address(campaign, "/match-quality.csv"))).text.splitlines()
+    cells = [line.split(",") for line in lines]
+    assert len(cells) == 13
+    assert cells[0][1:] == [line[0] for line in cells[1:]]
+    assert cells[1][2] == cells[2][1]
+
+
+@pytest.mark.parametrize("name", ["scores", "distribution", "pace", "item"])
+async def test_every_chart_is_offered_as_a_drawing(engine, researcher, campaign, name):
+    hit = await answered(engine, campaign)
+    reply = await researcher.get(address(campaign, f"/figures/{name}.svg?item=v{hit.items[0]}"))
+    assert reply.headers["content-type"] == "image/svg+xml"
+    assert ET.fromstring(reply.text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "style=" not in reply.text
+
+
+async def test_there_is_no_other_drawing(researcher, campaign):
+    assert (await researcher.get(address(campaign, "/figures/secrets.svg"))).status_code == 422
+
+
+@asynccontextmanager
+async def listening(app, researcher, url, **headers):
+    """The lines of a stream as they come; `httpx` would wait for the end of the body."""
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    gone = asyncio.Event()
+    names = {"cookie": f"{COOKIE}={researcher.cookies[COOKIE]}"} | headers
+    scope = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "GET",
+        "scheme": "http", "path": url, "raw_path": url.encode(), "query_string": b"", "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in names.items()],
+        "client": ("127.0.0.1", 1), "server": ("easel.test", 80),
+    }  # fmt: skip
+    asked = False
+
+    async def receive():
+        nonlocal asked
+        if not asked:
+            asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        if message["type"] == "http.response.body":
+            if not message.get("more_body"):
+                lines.put_nowait("END")
+            for line in message.get("body", b"").decode().splitlines():
+                lines.put_nowait(line)
+
+    async def next_line(beginning):
+        async with asyncio.timeout(8):
+            while not (line := await lines.get()).startswith(beginning):
+                pass
+        return line.removeprefix(beginning)
+
+    request = asyncio.create_task(app(scope, receive, send))
+    yield next_line
+    gone.set()
+    await request
+
+
+async def test_events_carry_the_whole_state_with_its_version(app, engine, researcher, campaign):
+    async with listening(app, researcher, address(campaign, "/events")) as line:
+        version = await line("id: ")
+        assert json.loads(await line("data: "))["words"]["judgments"] == "0 of 36 judgments"
+        await answered(engine, campaign)
+        while (state := json.loads(await line("data: ")))["words"]["judgments"] != "5 of 36 judgments":
+            pass
+        assert state["answered"] is True
+    assert app.state.live.broadcasts == {}
+    async with listening(app, researcher, address(campaign, "/events"), **{"last-event-id": version}) as line:
+        assert json.loads(await line("data: "))["words"]["hits"] == "1 HIT"  # what was missed comes at once
+
+
+async def test_the_page_and_its_stream_agree_on_the_version(app, researcher, campaign):
+    page = (await researcher.get(address(campaign))).text
+    async with listening(app, researcher, address(campaign, "/events")) as line:
+        assert f'data-version="{await line("id: ")}"' in page
+
+
+async def test_logging_out_ends_the_stream(app, researcher, campaign, monkeypatch):
+    monkeypatch.setattr("app.dashboard.live.HEARTBEAT_SECONDS", 0.2)
+    async with listening(app, researcher, address(campaign, "/events")) as line:
+        await line("data: ")
+        await line(": still here")
+        await researcher.post("/logout")
+        await line("event: logged-out")
+        await line("END")

@@ -1,0 +1,85 @@
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from app.campaigns import lifecycle
+from app.dashboard.state import domain, newest_state, precision, shortened
+from app.inference.online import ONLINE
+from app.serving.newest import Newest
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+
+
+async def state_of(engine, campaign, *, now=NOW):
+    async with engine.connect() as connection:
+        row = await lifecycle.find(connection, campaign.slug)
+        return await newest_state(connection, Newest(), row, now=now)
+
+
+async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
+    figures = (await state_of(engine, await running(engine))).figures
+    assert figures["answered"] is False
+    assert figures["words"]["judgments"] == "0 of 36 judgments"
+    assert figures["words"]["rate"] == figures["words"]["left"] == ""
+    assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
+    assert figures["words"]["precision"] == "± 56.6 points"  # 1.96 * sqrt(1/12)
+
+
+async def test_answers_move_counts_scores_and_the_heatmap(engine):
+    campaign = await running(engine)
+    before = await state_of(engine, campaign)
+    me, you = await annotator(engine, campaign, "me"), await annotator(engine, campaign, "you")
+    for person in (me, you, me):
+        await submit(engine, person, await hit_of(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    await hit_of(engine, you)
+    after = await state_of(engine, campaign, now=NOW + timedelta(minutes=9))
+    words = after.figures["words"]
+    assert words["judgments"] == "15 of 36 judgments"
+    assert words["hits"] == "3 HITs"
+    assert words["annotators"] == "2 annotators"
+    assert words["open"] == "1 open now"
+    assert words["rate"] == "18 HITs/h"  # 3 in ten minutes
+    assert words["left"] == "about 14 min left"  # 21 judgments are 4.2 HITs
+    assert after.figures["done"] == 15
+    assert after.figures["pace"] == {"start": NOW.timestamp(), "minutes": 1, "bars": [180] + [0] * 9}
+    assert sum(after.figures["histogram"]["counts"]) == 12
+    assert after.figures["heatmap"]["cells"] != before.figures["heatmap"]["cells"]
+    assert after.version != before.version
+
+
+async def test_the_same_facts_make_the_same_version(engine):
+    campaign = await running(engine)
+    first, second = await state_of(engine, campaign), await state_of(engine, campaign)
+    assert first.version == second.version
+
+
+async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
+    figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
+    assert figures["pace"]["bars"] == [60, 0, 0]
+    assert figures["words"]["rate"] == ""
+
+
+async def test_many_items_are_drawn_in_groups_without_their_names(engine):
+    figures = (await state_of(engine, await running(engine, items=201))).figures
+    assert figures["heatmap"]["grouped"] is True
+    assert figures["heatmap"]["labels"][-1] == "items 200 to 201"
+
+
+def test_names_are_one_short_line():
+    assert shortened("a\n b") == "a b"
+    assert shortened("x" * 61) == "x" * 59 + "…"
+
+
+def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():
+    score, variance = np.array([-0.2, 0.5]), np.array([0.01, 0.01])
+    assert domain(ONLINE["ra"], score, variance) == (0.0, 1.0)
+    assert domain(ONLINE["trueskill"], score, variance) == (-0.4, 1.0)
+
+
+def test_precision_is_half_the_median_interval_in_points():
+    assert precision(np.array([0.0001, 0.0025, 0.04])) == pytest.approx(9.8, abs=0.001)

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.dashboard.table import ROWS, View, page_of
+from tests.serving.campaigns import annotator, hit_of, running, submit
+
+
+@pytest.fixture
+async def campaign(engine):
+    """45 items with scores that fall with their number; `verb 7` and `verb 8` are equal."""
+    campaign = await running(engine, items=45)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE posteriors SET score = 1 - number / 100.0, variance = number + 1"))
+        await connection.execute(text("UPDATE posteriors SET score = 0.5, judgments = 2 WHERE number IN (7, 8)"))
+        await connection.execute(text("UPDATE items SET shown = '50% off_' WHERE number = 3"))
+    return campaign
+
+
+async def numbers(engine, campaign, **view):
+    async with engine.connect() as connection:
+        return [line.item.number for line in (await page_of(connection, campaign, View(**view))).lines]
+
+
+async def test_the_first_page_holds_the_highest_scores(engine, campaign):
+    assert await numbers(engine, campaign) == [0, 1, 2, 3, 4, 5, 6, *range(9, 22)]
+
+
+async def test_ascending_begins_with_the_lowest_and_equal_scores_stand_by_number(engine, campaign):
+    assert (await numbers(engine, campaign, ascending=True))[:3] == [7, 8, 44]
+
+
+async def test_other_columns_sort_too(engine, campaign):
+    assert (await numbers(engine, campaign, sort="variance"))[0] == 44
+    assert (await numbers(engine, campaign, sort="judgments"))[:3] == [7, 8, 0]
+    assert (await numbers(engine, campaign, sort="name", ascending=True))[:3] == [3, 0, 1]
+
+
+async def test_pages_together_show_every_item_once_with_its_place(engine, campaign):
+    async with engine.connect() as connection:
+        pages = [await page_of(connection, campaign, View(page=page)) for page in (1, 2, 3)]
+    lines = [line for page in pages for line in page.lines]
+    assert sorted(line.item.number for line in lines) == list(range(45))
+    assert [line.place for line in lines] == list(range(1, 46))
+    assert {page.pages for page in pages} == {3}
+
+
+async def test_a_page_beyond_the_last_is_the_last(engine, campaign):
+    async with engine.connect() as connection:
+        page = await page_of(connection, campaign, View(page=99))
+    assert (page.view.page, len(page.lines)) == (3, 45 - 2 * ROWS)
+
+
+async def test_a_search_finds_parts_of_texts_and_ids_whatever_their_case(engine, campaign):
+    assert await numbers(engine, campaign, search="VERB 12") == [12]
+    assert await numbers(engine, campaign, search="v3", ascending=True) == [*range(39, 29, -1), 3]
+
+
+async def test_wildcards_in_a_search_are_letters(engine, campaign):
+    assert await numbers(engine, campaign, search="0% off_") == [3]
+    assert await numbers(engine, campaign, search="%") == [3]
+
+
+async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
+    async with engine.connect() as connection:
+        page = await page_of(connection, campaign, View(search="nowhere"))
+    assert (page.lines, page.found, page.pages) == ([], 0, 1)
+
+
+async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me), scores=[100.0] * 5)
+    async with engine.connect() as connection:
+        page = await page_of(connection, campaign, View())
+    best, worst = page.lines[0], page.lines[-1]
+    # Beta(2, 1) has the distribution function x^2, Beta(1, 1) has x.
+    np.testing.assert_allclose([best.low, best.high], np.sqrt([0.025, 0.975]))
+    np.testing.assert_allclose([worst.low, worst.high], [0.025, 0.975])
+
+
+def test_the_address_of_a_view_leaves_out_what_is_as_usual():
+    assert View().query() == "?"
+    assert View(search="a b", page=3, item="v 1").query(page=4) == "?search=a+b&page=4&item=v+1"
+
+
+def test_a_column_sorts_down_first_and_turns_around_when_pressed_again_names_up():
+    assert View(page=3).sorted_by("variance") == "?sort=variance"
+    assert View().sorted_by("score") == "?order=up"
+    assert View(ascending=True).sorted_by("score") == "?"
+    assert View().sorted_by("name") == "?sort=name&order=up"
