@@ -1,0 +1,54 @@
+"""What the README says is what the program does."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from app.cli import main
+from app.settings import Settings, environment_name
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def documented_settings():
+    section = README.partition("## Settings")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE))
+
+
+def test_the_settings_table_is_the_settings():
+    expected = {environment_name(name): field.description for name, field in Settings.model_fields.items()}
+    assert documented_settings() == expected
+
+
+def command_lines():
+    """Every `easel ...` in the documentation, with continued lines joined."""
+    text = "\n".join(page.read_text() for page in PAGES).replace("\\\n", " ")
+    return sorted(set(re.findall(r"(?:^|[` /])easel ((?:campaign )?[a-z][a-z-]*[^`\n#|]*)", text)))
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_every_documented_command_exists_with_its_options(line):
+    words = line.split()
+    command: click.Command = main
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None, line
+        command = found
+    options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word for word in words if word.startswith("-")} <= options | {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_architecture_names_every_room():
+    section = README.partition("## Architecture on one page")[2].partition("## ")[0]
+    rooms = {path.name for path in (ROOT / "app").iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(re.findall(r"^  (\w+)/ ", section, re.MULTILINE))
