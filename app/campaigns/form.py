@@ -11,6 +11,7 @@ from app.campaigns.settings import CampaignSettings
 AREAS = ("question", "instructions")
 # Empty means the update law's own prior, so that a change of the law is not left with the other law's numbers.
 PRIORS = ("prior_a", "prior_b")
+LAWS_OWN = " Empty: the update law's own."
 CHOICES = {
     "easl": "EASL: scores add to a Beta posterior",
     "ra": "RA: only the order counts, bounded",
@@ -105,7 +106,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
     return Question(
         name=name,
         title=schema["title"],
-        description=schema["description"],
+        description=schema["description"] + LAWS_OWN * (name in PRIORS),
         kind=kind_of(name, rules),
         value=values.get(name, ""),
         required=not optional and name not in (*PRIORS, "instructions"),
@@ -134,6 +135,11 @@ def blank() -> dict[str, str]:
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
     return {name: shown(value) for name, value in settings.chosen().items()}
+
+
+def in_full(settings: CampaignSettings) -> dict[str, str]:
+    """All values, to be read only."""
+    return {name: shown(value) for name, value in settings.model_dump().items()}
 
 
 def shown(value: object) -> str:

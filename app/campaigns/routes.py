@@ -89,7 +89,9 @@ async def create(request: Request, connection: Transaction, now: Now) -> Respons
 async def edit_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """The form while the campaign is a draft; afterwards the same settings to read."""
     campaign = await lifecycle.find(connection, slug)
-    return settings_page(request, form.filled(lifecycle.settings_of(campaign)), campaign=campaign)
+    settings = lifecycle.settings_of(campaign)
+    values = form.filled(settings) if campaign.status == "draft" else form.in_full(settings)
+    return settings_page(request, values, campaign=campaign)
 
 
 @router.post(CAMPAIGN + "/edit")

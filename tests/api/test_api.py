@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+from typing import Any
 
 import httpx
 import pytest
@@ -38,7 +39,7 @@ async def program(app, researcher):
         yield client
 
 
-def refused(response, status: int, code: str) -> dict:
+def refused(response, status: int, code: str) -> dict[str, Any]:
     """The details of a refusal."""
     assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
     assert response.json()["error"]["message"]
@@ -61,13 +62,13 @@ async def launched(program, **settings) -> str:
     return address
 
 
-async def hit_for(program, address: str, annotator: str = "ann") -> dict:
+async def hit_for(program, address: str, annotator: str = "ann") -> dict[str, Any]:
     work = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()
     assert work["hit"], work
     return dict(work["hit"])
 
 
-async def answer(program, hit: dict, annotator: str = "ann", scores=(10, 50, 90), **more):
+async def answer(program, hit: dict[str, Any], annotator: str = "ann", scores=(10, 50, 90), **more):
     body = {"annotator": annotator, "scores": scores if isinstance(scores, dict) else list(scores)}
     return await program.post(f"{API}/hits/{hit['id']}/response", json=body | more)
 

@@ -1,6 +1,6 @@
 import re
 
-from app.auth import login
+from app.auth import users
 from app.auth.guards import COOKIE
 from app.auth.secret import csrf_token
 from tests.conftest import browser_of
@@ -106,7 +106,7 @@ async def test_a_name_that_is_taken_is_refused_on_the_page(researcher):
 
 async def test_nobody_removes_themselves(app, researcher):
     async with app.state.database.connect() as connection:
-        me = await login.find_user(connection, "admin")
+        me = await users.find_user(connection, "admin")
     assert me
     response = await researcher.post(f"{ACCOUNT}/users/{me.id}/remove")
     assert response.status_code == 409

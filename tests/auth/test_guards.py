@@ -22,7 +22,7 @@ def addresses(app: FastAPI) -> Iterator[tuple[str, str]]:
     """(method, path) of everything the application answers."""
     for route in iter_route_contexts(app.routes):
         for method in sorted(route.methods or {"GET"}):
-            yield method, route.path
+            yield method, str(route.path)
 
 
 async def test_every_address_but_the_public_ones_refuses_a_stranger(app, client):

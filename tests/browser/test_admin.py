@@ -1,6 +1,6 @@
 """Researchers' pages in a real browser: by mouse, by keyboard, without JavaScript; axe-core on every page."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 

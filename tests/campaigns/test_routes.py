@@ -6,10 +6,12 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns import form
+from app.campaigns.settings import CampaignSettings
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import browser_of
 
+PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 FORM = {"name": "Verbs & more", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
 CSV = "id,verb,gloss\n1,abide,stay\n2,run,move\n3,hum,sing\n4,eat,feed\n5,go,leave\n6,make,build\n"
 
@@ -71,12 +73,12 @@ async def test_a_campaign_from_form_to_finish(researcher):
 
 def test_every_setting_is_asked_once():
     asked = [name for group in form.GROUPS for name in (*group.plain, *group.advanced)]
-    assert sorted(asked) == sorted(form.CampaignSettings.model_fields)
+    assert sorted(asked) == sorted(CampaignSettings.model_fields)
 
 
 async def test_the_form_explains_every_setting(researcher):
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
-    for name, info in form.CampaignSettings.model_fields.items():
+    for name, info in CampaignSettings.model_fields.items():
         assert f'name="{name}"' in page
         assert info.title
         assert info.title in page
@@ -210,8 +212,7 @@ async def test_links_of_all_three_platforms_are_shown_and_work(researcher, clien
     links = re.findall(r'value="(http://easel.test/[^"]+)"', page)
     assert [re.sub(r"/[\w-]{12}", "/KEY", link) for link in links] == [
         "http://easel.test/link/KEY",
-        "http://easel.test/prolific/KEY"
-        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+        f"http://easel.test/prolific/KEY?{PROLIFIC}",
         "http://easel.test/mturk/KEY",
     ]
     for link in links:
