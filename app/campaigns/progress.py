@@ -1,14 +1,14 @@
 """Watching a long job from outside: what it reports comes out as it goes, its result or refusal at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from app.errors import Refusal
 
 Job = Callable[[Callable[[int], None]], Awaitable[int]]
 
 
-async def watched(job: Job) -> AsyncIterator[int | Refusal]:
+async def watched(job: Job) -> AsyncGenerator[int | Refusal, None]:
     """The numbers that `job` reports, then its result, or the refusal it raised. Who stops watching ends the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))

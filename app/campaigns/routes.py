@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -199,11 +200,12 @@ def text_in(form_data: FormData, name: str) -> str | None:
 
 async def progress_lines(job: Job, done: str) -> AsyncIterator[str]:
     """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
-    async for report in watched(job):
-        if isinstance(report, Refusal):
-            yield json.dumps({"error": {"code": report.code, "message": report.message}}) + "\n"
-            return
-        yield json.dumps({"rows": report}) + "\n"
+    async with aclosing(watched(job)) as reports:
+        async for report in reports:
+            if isinstance(report, Refusal):
+                yield json.dumps({"error": {"code": report.code, "message": report.message}}) + "\n"
+                return
+            yield json.dumps({"rows": report}) + "\n"
     yield json.dumps({"done": done}) + "\n"
 
 
