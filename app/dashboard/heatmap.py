@@ -44,7 +44,7 @@ class Heatmap:
     @property
     def top(self) -> float:
         """The end of the colour scale: in quarters, so that it moves rarely and pictures can be compared."""
-        return math.ceil(self.quality.max() * 4) / 4
+        return math.ceil(float(self.quality.max()) * 4) / 4
 
     @property
     def grouped(self) -> bool:

@@ -26,14 +26,17 @@ POINTS = 100  # scores are in [0, 1] inside, 0 to 100 on the screen
 LONGEST_NAME = 60
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 
+# BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner would
+# else walk along all campaigns' answers in the hope of meeting one of this campaign soon.
 COUNTS = text("""
     SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r WHERE r.annotator_id = a.id)) AS annotators,
            (SELECT count(*) FROM hits
             WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits,
-           (SELECT received_at FROM responses WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at
+           (SELECT received_at FROM responses
+            WHERE campaign_id BETWEEN :campaign AND :campaign AND source <> 'import'
+            ORDER BY campaign_id, seq LIMIT 1) AS first_at
 """)
 
 # Imported answers were not given here, so they say nothing about the pace.
@@ -45,7 +48,8 @@ PER_MINUTE = text("""
 # Answers commit out of order, so the newest number alone would miss one; more than these are never under way at once.
 MARKER = text("""
     SELECT c.status,
-           (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id = c.id ORDER BY seq DESC LIMIT 200) last),
+           (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
+                                  ORDER BY campaign_id DESC, seq DESC LIMIT 200) newest),
            (SELECT count(*) FROM hits WHERE campaign_id = c.id AND closed_at IS NULL AND expires_at > :now)
     FROM campaigns c WHERE c.id = :campaign
 """)
@@ -104,7 +108,7 @@ class Facts:
 
 
 async def newest_state(connection: AsyncConnection, newest: Newest, campaign: Row[Any], *, now: datetime) -> State:
-    """The state as of now of a campaign that was launched. Drawing takes 5 to 30 ms, so a thread does it."""
+    """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
