@@ -26,8 +26,8 @@ POINTS = 100  # scores are in [0, 1] inside, 0 to 100 on the screen
 LONGEST_NAME = 60
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 
-# BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner would
-# else walk along all campaigns' answers in the hope of meeting one of this campaign soon.
+# BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner
+# would else walk along all campaigns' answers in the hope of meeting one of this campaign soon.
 COUNTS = text("""
     SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
