@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -99,23 +99,18 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def user_of_token(connection: AsyncConnection, token: str, *, now: datetime) -> Row[int, str, int]:
+async def user_of_token(connection: AsyncConnection, token: str, *, now: datetime) -> Row[int, str, int, datetime | None]:
     """Whose program this is. Raises `Unauthenticated` (`token_invalid`)."""
     statement = (
-        select(users.c.id, users.c.name, api_tokens.c.id.label("token_id"))
+        select(users.c.id, users.c.name, api_tokens.c.id.label("token_id"), api_tokens.c.last_used_at)
         .join(api_tokens, api_tokens.c.user_id == users.c.id)
         .where(api_tokens.c.token_hash == digest(token))
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    unnoted = or_(
-        api_tokens.c.last_used_at.is_(None),
-        api_tokens.c.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES),
-    )
-    await connection.execute(
-        update(api_tokens).where(api_tokens.c.id == row.token_id, unnoted).values(last_used_at=now)
-    )
+    if row.last_used_at is None or row.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
+        await connection.execute(update(api_tokens).where(api_tokens.c.id == row.token_id).values(last_used_at=now))
     return row
 
 

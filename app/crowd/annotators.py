@@ -20,8 +20,15 @@ ARRIVE = text("""
     )
     INSERT INTO assignments (annotator_id, external_id, arrival, arrived_at)
     SELECT id, :assignment_id, CAST(:details AS jsonb), :now FROM annotator
-    ON CONFLICT (annotator_id, external_id) DO UPDATE SET arrival = excluded.arrival
+    ON CONFLICT (annotator_id, external_id) DO UPDATE SET external_id = excluded.external_id
     RETURNING id
+""")
+
+
+FIND = text("""
+    SELECT s.id FROM assignments s JOIN annotators a ON a.id = s.annotator_id
+    WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = :worker_id
+      AND s.external_id = :assignment_id
 """)
 
 
@@ -38,7 +45,8 @@ async def arrive(
         "details": json.dumps(arrival.details),
         "now": now,
     }
-    return int((await connection.execute(ARRIVE, parameters)).scalar_one())
+    known = (await connection.execute(FIND, parameters)).scalar_one_or_none()
+    return int(known or (await connection.execute(ARRIVE, parameters)).scalar_one())
 
 
 class WorkerTokens:

@@ -61,9 +61,8 @@ async def next_hit(request: Request, database: Database, now: Now, slug: str, wh
     work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
     if work.hit is None:
         return Work.model_validate({"hit": None, "reason": work.reason})
-    async with database.begin() as connection:
-        ids = await outside.ids_of(connection, campaign.id, work.hit.items)
-    items = [ItemShown(id=external_id, text=text) for external_id, text in zip(ids, work.hit.texts, strict=True)]
+    pairs = zip(work.hit.ids, work.hit.texts, strict=True)
+    items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
     return Work(hit=HitShown(id=work.hit.id, items=items, expires_at=work.hit.expires_at), reason=None)
 
 

@@ -25,10 +25,13 @@ PATIENCE = 25  # times a proposal may lose a race before the annotator is asked 
 
 @dataclass(frozen=True)
 class Hit:
-    """A HIT as an annotator sees it: item numbers and texts in presentation order, and what was entered before."""
+    """A HIT as an annotator sees it: items in presentation order, by number, by the researcher's id and as text, and
+    what was entered before.
+    """
 
     id: int
     items: list[int]
+    ids: list[str]
     texts: list[str]
     draft: dict[str, Any]
     expires_at: datetime
@@ -73,12 +76,11 @@ STANDING = text("""
     WHERE s.id = :assignment
 """)
 
-# The texts of :items of :campaign, in that order.
+# The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
-    ARRAY(SELECT i.shown FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
-          JOIN items i ON i.campaign_id = :campaign AND i.number = place.number ORDER BY place.place)"""
-
-TEXTS = text(f"SELECT {SHOWN}")
+    SELECT array_agg(i.external_id ORDER BY place.place) AS ids, array_agg(i.shown ORDER BY place.place) AS texts
+    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
+    JOIN items i ON i.campaign_id = :campaign AND i.number = place.number"""
 
 LOCK_POSTERIORS = text("""
     SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
@@ -115,7 +117,7 @@ LEASE = text(f"""
         ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
         RETURNING id
     )
-    SELECT id, {SHOWN} AS texts FROM leased
+    SELECT id, ids, texts FROM leased, ({SHOWN}) AS shown
 """)  # noqa: S608  (made of constants of this module)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
@@ -202,8 +204,8 @@ def lease_end(campaign: Row[Any], now: datetime) -> datetime:
 
 async def held(connection: AsyncConnection, here: Row[Any], expires_at: datetime) -> Work:
     """The HIT that this assignment has already, with what was entered so far."""
-    texts = (await connection.execute(TEXTS, {"campaign": here.id, "items": here.hit_items})).scalar_one()
-    return Work(here, Hit(here.hit_id, here.hit_items, texts, here.draft or {}, expires_at))
+    shown = (await connection.execute(text(SHOWN), {"campaign": here.id, "items": here.hit_items})).one()
+    return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
 async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
@@ -244,7 +246,7 @@ async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal
     row = (await connection.execute(LEASE, parameters)).one_or_none()
     if row is None:
         return None
-    return Work(here, Hit(row.id, proposal.items, row.texts, {}, expires_at))
+    return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))
 
 
 async def without_hit(connection: AsyncConnection, here: Row[Any], reason: str, *, now: datetime) -> Work:

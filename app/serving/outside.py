@@ -11,14 +11,11 @@ from app.errors import Invalid, NotFound
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-IDS = text("""
-    SELECT array_agg(i.external_id ORDER BY shown.place)
-    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
-    JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
-""")
-
 THEIRS = text("""
-    SELECT h.id, h.campaign_id, h.assignment_id, h.items FROM hits h JOIN annotators a ON a.id = h.annotator_id
+    SELECT h.assignment_id, h.items,
+           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
+    FROM hits h JOIN annotators a ON a.id = h.annotator_id
     WHERE h.id = :hit AND a.platform = 'api' AND a.worker_id = :annotator
 """)
 
@@ -32,12 +29,6 @@ class Theirs:
     ids: list[str]
 
 
-async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> list[str]:
-    """The researcher's ids of items by number, in the same order."""
-    result = await connection.execute(IDS, {"campaign": campaign_id, "items": list(items)})
-    return list(result.scalar_one())
-
-
 async def hit_of(connection: AsyncConnection, hit_id: int, annotator: str) -> Theirs:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
     hit: Row[Any] | None = (await connection.execute(THEIRS, {"hit": hit_id, "annotator": annotator})).one_or_none()
@@ -45,7 +36,7 @@ async def hit_of(connection: AsyncConnection, hit_id: int, annotator: str) -> Th
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"
         )
-    return Theirs(hit.assignment_id, hit.items, await ids_of(connection, hit.campaign_id, hit.items))
+    return Theirs(hit.assignment_id, hit.items, hit.ids)
 
 
 def scores_by_number(hit: Theirs, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:

@@ -29,6 +29,7 @@ def server(environment):
     try:
         said = ""
         while "Annotators" not in said:
+            assert process.stdout is not None
             line = process.stdout.readline()
             assert line, f"the server ended: {said}"
             said += line
