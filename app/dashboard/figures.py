@@ -1,5 +1,6 @@
 """The charts of a campaign's page as drawings for papers, black on white: where everything stands, in SVG units."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -57,18 +58,30 @@ class Scale:
         return round(self.first + (value - self.low) / width * (self.last - self.first), 2)
 
     def ticks(self, steps: int = 4) -> list[Tick]:
+        """Evenly from end to end."""
         values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
-        return [(self(value), f"{value:.3g}") for value in values]
+        return [(self(value), f"{value:.4g}") for value in values]
+
+
+def upright(highest: float) -> tuple[Scale, list[Tick]]:
+    """A y axis from 0 to at least `highest`, in two to five steps of 1, 2 or 5 times a power of ten."""
+    highest = highest or 1.0
+    power = 10.0 ** math.floor(math.log10(highest))
+    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if math.ceil(highest / (digit * power)) <= 5)
+    steps = math.ceil(highest / step)
+    y = Scale(0, steps * step, BOTTOM, TOP)
+    return y, y.ticks(steps)
 
 
 def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Figure:
     """Bars of equal width side by side over the whole x axis."""
-    y = Scale(0, max(heights, default=0) or 1, BOTTOM, TOP)
-    width = (RIGHT - LEFT) / max(1, len(heights))
+    y, y_ticks = upright(max(heights, default=0))
+    step = (RIGHT - LEFT) / max(1, len(heights))
     bars = [
-        (round(LEFT + i * width, 2), y(h), round(width - 1, 2), round(BOTTOM - y(h), 2)) for i, h in enumerate(heights)
+        (round(LEFT + i * step, 2), y(height), round(step - 1, 2), round(BOTTOM - y(height), 2))
+        for i, height in enumerate(heights)
     ]
-    return Figure(title, x_title, x_ticks, y_title, y.ticks(), bars)
+    return Figure(title, x_title, x_ticks, y_title, y_ticks, bars)
 
 
 def distribution(figures: dict[str, Any], score_name: str) -> Figure:
@@ -83,9 +96,10 @@ def hits_per_hour(figures: dict[str, Any]) -> Figure:
     seconds = bars["minutes"] * 60
     end = bars["start"] + len(bars["bars"]) * seconds
     x = Scale(bars["start"], end, LEFT, RIGHT)
-    moments = [bars["start"] + (end - bars["start"]) * step / 4 for step in range(5)]
-    ticks = [(x(moment), datetime.fromtimestamp(moment, UTC).strftime("%d %b %H:%M")) for moment in moments]
-    return bar_chart("Pace", f"time (UTC; a bar is {bars['minutes']} min)", "HITs per hour", ticks, bars["bars"])
+    moments = [datetime.fromtimestamp(bars["start"] + (end - bars["start"]) * step / 4, UTC) for step in range(5)]
+    ticks = [(x(moment.timestamp()), f"{moment:%H:%M}") for moment in moments]
+    x_title = f"time (UTC, from {moments[0]:%Y-%m-%d %H:%M}; a bar is {bars['minutes']} min)"
+    return bar_chart("Pace", x_title, "HITs per hour", ticks, bars["bars"])
 
 
 def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
@@ -96,16 +110,16 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
     return [(start + i * step, hits) for i, hits in enumerate(bars["bars"])]
 
 
-def density(item: Item, law_title: str, score_name: str) -> Figure:
-    """The posterior's curve; the mark under it is the score with its 95 % interval."""
+def density(item: Item, score_name: str) -> Figure:
+    """The posterior's curve; the mark in it is the score with its 95 % interval."""
     x = Scale(min(0.0, item.x[0]) * POINTS, max(1.0, item.x[-1]) * POINTS, LEFT, RIGHT)
     per_point = [value / POINTS for value in item.density]
-    y = Scale(0, max(per_point), BOTTOM, TOP)
+    y, y_ticks = upright(max(per_point))
     curve = [(x(at * POINTS), y(value)) for at, value in zip(item.x, per_point, strict=True)]
-    mark = Mark("", BOTTOM, x(item.low * POINTS), x(item.row.score * POINTS), x(item.high * POINTS))
-    title = f"{shortened(item.row.shown)}: posterior after {item.row.judgments} judgments ({law_title})"
+    mark = Mark("", BOTTOM - 6, x(item.low * POINTS), x(item.row.score * POINTS), x(item.high * POINTS))
+    title = f"{shortened(item.row.shown)}: posterior after {item.row.judgments} judgments"
     x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
-    return Figure(title, x_title, x.ticks(), "density per point", y.ticks(), curve=curve, marks=[mark])
+    return Figure(title, x_title, x.ticks(), "density per point", y_ticks, curve=curve, marks=[mark])
 
 
 def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:

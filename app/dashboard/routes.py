@@ -133,8 +133,7 @@ async def item_figure(database: Database, campaign: Launched, view: View) -> Res
     """The posterior of the view's item."""
     async with database.connect() as connection:
         chosen = await item.item_of(connection, campaign, view.item)
-    law = ONLINE[campaign.update_law]
-    return svg(campaign, "item", figures.density(chosen, law.title, law.score_name))
+    return svg(campaign, "item", figures.density(chosen, ONLINE[campaign.update_law].score_name))
 
 
 @router.get("/figures/scores.svg")

@@ -189,7 +189,7 @@ def pace_words(facts: Facts) -> dict[str, str]:
     return {
         "rate": f"{recent[1]:,.0f} HITs/h",
         "left": f"about {forecast} left" if forecast else "",
-        "pace_note": "The last bar, drawn pale, is still filling.",
+        "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
 
 

@@ -2,7 +2,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.dashboard.figures import BOTTOM, LEFT, RIGHT, TOP, Scale, bar_chart, distribution, hits_per_hour
+from app.dashboard.figures import BOTTOM, LEFT, RIGHT, TOP, Scale, bar_chart, distribution, hits_per_hour, upright
 from app.web import templates
 
 
@@ -17,12 +17,28 @@ def test_a_scale_of_no_width_divides_by_nothing():
 
 
 def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():
-    figure = bar_chart("t", "x", "y", [], [1, 4])
+    figure = bar_chart("t", "x", "y", [], [1.25, 5])
     (_, low_y, width, low), (second_x, high_y, _, high) = figure.bars
     assert (high_y, high) == (TOP, BOTTOM - TOP)
     assert low == pytest.approx(high / 4)
     assert low_y + low == BOTTOM
     assert second_x == LEFT + (RIGHT - LEFT) / 2 == LEFT + width + 1
+
+
+@pytest.mark.parametrize(
+    ("highest", "ticks"),
+    [
+        (47, ["0", "10", "20", "30", "40", "50"]),
+        (1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (0.0271, ["0", "0.01", "0.02", "0.03"]),
+        (9, ["0", "2", "4", "6", "8", "10"]),
+        (0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+    ],
+)
+def test_upright_axes_have_round_ticks(highest, ticks):
+    y, marks = upright(highest)
+    assert [words for _, words in marks] == ticks
+    assert y(highest) >= TOP
 
 
 def test_bars_of_nothing_lie_on_the_axis():
@@ -31,8 +47,8 @@ def test_bars_of_nothing_lie_on_the_axis():
 
 def test_times_of_a_drawing_are_utc_and_say_so():
     figure = hits_per_hour({"pace": {"start": 1767603600, "minutes": 60, "bars": [3, 1, 2, 1]}})
-    assert "UTC" in figure.x_title
-    assert figure.x_ticks[0][1] == "05 Jan 09:00"
+    assert "UTC, from 2026-01-05 09:00" in figure.x_title
+    assert figure.x_ticks[0][1] == "09:00"
 
 
 def test_drawings_are_xml_whatever_words_they_hold():
