@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -130,10 +130,9 @@ def server_option(name: str, kind: Any) -> Callable[[Any], Any]:
 def serve(*, with_demo: bool, **given: Any) -> None:
     """Start the server, and PostgreSQL with it unless DATABASE_URL is set."""
     chosen = {name: value for name, value in given.items() if value is not None}
-    try:
+    with suppress(KeyboardInterrupt):
         server.serve(read_settings().model_copy(update=chosen), with_demo=with_demo)
-    except KeyboardInterrupt:
-        click.echo("Stopped.")
+    click.echo("Stopped.")
 
 
 @main.command()

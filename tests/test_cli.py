@@ -1,0 +1,302 @@
+"""The `easel` command, on a database named by DATABASE_URL; starting the server is in test_server.py."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import make_url
+
+from app import cli, server
+from app.campaigns.settings import CampaignSettings
+from app.errors import StartupProblem
+from app.settings import Settings
+from tests.database.test_embedded import query
+
+ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\n"
+
+
+@pytest.fixture
+def easel(database_url, monkeypatch):
+    """Run a command; what it refuses must be one line on stderr and exit code 1."""
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    def run(*arguments: object, typed: str | None = None) -> Result:
+        result = CliRunner().invoke(cli.main, [str(argument) for argument in arguments], input=typed)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        if result.exit_code == 1:
+            assert result.stderr.startswith(("easel: ", "Aborted!"))
+            assert result.stderr.count("\n") == 1
+        return result
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "items.csv").write_text(ITEMS)
+    (tmp_path / "results.csv").write_text(RESULTS)
+    return tmp_path
+
+
+@pytest.fixture
+def running(easel, files):
+    """A launched campaign `verbs` with six items."""
+    assert easel("campaign", "create", "--name", "Verbs", "--question", "How often?").output == "verbs\n"
+    easel("campaign", "import", "verbs", files / "items.csv")
+    easel("campaign", "launch", "verbs")
+    return "verbs"
+
+
+def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
+    assert easel("campaign", "create", "--name", "Verbs", "--question", "How often?").output == "verbs\n"
+    assert easel("campaign", "import", "verbs", files / "items.csv").output == "Imported 6 items.\n"
+    launched = easel("campaign", "launch", "verbs").output
+    assert launched.startswith("verbs is running.\nAnnotators: http://127.0.0.1:8000/link/")
+    imported = easel("campaign", "import-responses", "verbs", files / "results.csv").output
+    assert imported == "Imported 1 responses on 2 items.\n"
+    assert easel("verify", "verbs").output == "Replayed 1 responses: the posteriors of 6 items are the same.\n"
+    table = list(csv.DictReader(io.StringIO(easel("export", "verbs", "items").output)))
+    assert [(row["id"], row["alpha"], row["judgments"]) for row in table[:3]] == [
+        ("v0", "1.7", "1"),
+        ("v1", "1.3", "1"),
+        ("v2", "1.0", "0"),
+    ]
+    for action, status in (("pause", "paused"), ("resume", "running"), ("finish", "finished")):
+        assert easel("campaign", action, "verbs").output == f"verbs is {status}.\n"
+
+
+def test_every_setting_is_an_option_with_its_description(easel):
+    text = " ".join(easel("campaign", "create", "--help").output.split())
+    for name, field in CampaignSettings.model_fields.items():
+        assert f"--{name.replace('_', '-')}" in text
+        assert " ".join((field.description or "").split()).replace("- ", "") in text.replace("- ", "")
+
+
+def test_options_become_settings(easel):
+    easel(
+        *("campaign", "create", "--name", "Other", "--question", "Q?", "--items-per-hit", "3"),
+        *("--no-show-numbers", "--update-law", "trueskill", "--gamma", "0.25", "--hits-per-annotator", "7"),
+    )
+    settings = json.loads(easel("campaign", "show", "other", "--json").output)["settings"]
+    assert (settings["items_per_hit"], settings["show_numbers"], settings["gamma"]) == (3, False, 0.25)
+    assert (settings["update_law"], settings["prior_a"], settings["hits_per_annotator"]) == ("trueskill", 0.5, 7)
+
+
+def test_edit_changes_what_is_named_and_an_empty_option_clears(easel):
+    easel("campaign", "create", "--name", "A", "--question", "Q?", "--middle-label", "so-so", "--seed", "5")
+    easel("campaign", "edit", "a", "--middle-label", "", "--update-law", "trueskill")
+    settings = json.loads(easel("campaign", "show", "a", "--json").output)["settings"]
+    assert (settings["middle_label"], settings["seed"], settings["prior_a"]) == (None, 5, 0.5)
+
+
+def test_settings_come_from_a_file_and_from_an_export_of_another_campaign(easel, running, tmp_path):
+    (tmp_path / "plain.json").write_text('{"name": "Plain", "question": "Q?", "gamma": 0.3}')
+    easel("campaign", "create", "--settings", tmp_path / "plain.json", "--gamma", "0.4")
+    assert json.loads(easel("campaign", "show", "plain", "--json").output)["settings"]["gamma"] == 0.4
+    easel("export", running, "settings", "-o", tmp_path / "export.json")
+    again = easel("campaign", "create", "--settings", tmp_path / "export.json").output.strip()
+    shown = [json.loads(easel("campaign", "show", slug, "--json").output) for slug in (running, again)]
+    assert again == "verbs-2"
+    assert shown[0]["settings"] == shown[1]["settings"]
+
+
+def test_campaigns_are_listed_newest_first(easel, running):
+    easel("campaign", "create", "--name", "Newer", "--question", "Q?")
+    assert easel("campaign", "list").output.splitlines() == [
+        "newer\tdraft\t0 items\t0/0 judgments",
+        "verbs\trunning\t6 items\t0/60 judgments",
+    ]
+    listed = json.loads(easel("campaign", "list", "--json").output)
+    assert [(one["slug"], one["judgments_wanted"]) for one in listed] == [("newer", 0), ("verbs", 60)]
+
+
+def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
+    monkeypatch.setenv("EASEL_PUBLIC_URL", "https://easel.example")
+    text = easel("campaign", "show", running).output
+    assert "status: running\n" in text
+    assert "middle label: \n" in text
+    assert "prolific link: https://easel.example/prolific/" in text
+
+
+def test_a_template_and_replace_are_passed_on(easel, files):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    easel("campaign", "import", "verbs", files / "items.csv")
+    easel("campaign", "import", "verbs", files / "items.csv", "--replace", "--template", "to {text}")
+    easel("campaign", "launch", "verbs")
+    assert "v0,to verb 0,verb 0," in easel("export", "verbs", "items").output
+
+
+def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stderr, drawn in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with (files / "items.csv").open("rb") as file, cli.progress_bar(file) as progress:
+            file.readline()
+            progress(1)
+            file.read()
+            progress(6)
+        assert ("Importing" in stderr.getvalue()) == drawn
+        assert ("100%" in stderr.getvalue()) == drawn
+
+
+def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, monkeypatch):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--judgments-per-item", "1")
+    (files / "two.csv").write_text("id,text\nv0,a\nv1,b\n")
+    easel("campaign", "import", "verbs", files / "two.csv")
+    easel("campaign", "launch", "verbs")
+    (files / "results.csv").write_text(RESULTS + "A2,W2,v0,v1,1,2\n")
+    output = easel("campaign", "import-responses", "verbs", files / "results.csv").output
+    assert "2 items now have more judgments than you wanted" in output
+    assert "the campaign is finished" in output
+
+
+def test_delete_asks_first(easel):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    assert easel("campaign", "delete", "verbs", typed="n\n").exit_code == 1
+    assert "verbs" in easel("campaign", "list").output
+    assert easel("campaign", "delete", "verbs", typed="y\n").output.endswith("Deleted verbs.\n")
+    assert easel("campaign", "list").output == ""
+
+
+def test_login_prints_a_link_that_works_once(easel, database_url):
+    link = easel("login", "--url", "https://easel.example/").output.strip()
+    assert link.startswith("https://easel.example/login?token=")
+    assert easel("login").output.startswith("http://127.0.0.1:8000/login?token=")
+    assert query(database_url, "SELECT count(*) FROM one_time_logins WHERE used_at IS NULL") == 2
+
+
+def test_verify_names_what_differs_and_fails(easel, running, files, database_url):
+    easel("campaign", "import-responses", running, files / "results.csv")
+    query(database_url, "UPDATE posteriors SET a = 1.75 WHERE number = 0")
+    result = easel("verify", running)
+    assert result.exit_code == 1
+    assert result.stdout == "item v0: a is 1.75, replayed 1.7\n"
+    assert result.stderr == "easel: 1 stored numbers differ from the replay. (verify_failed)\n"
+    document = json.loads(easel("verify", running, "--json").stdout)
+    assert (document["clean"], document["mismatches"][0]["stored"]) == (False, 1.75)
+
+
+def test_an_export_goes_to_a_file_whole_or_not_at_all(easel, running, tmp_path):
+    output = tmp_path / "items.jsonl"
+    easel("export", running, "items", "--format", "jsonl", "-o", output)
+    assert [json.loads(line)["id"] for line in output.read_text().splitlines()] == [f"v{k}" for k in range(6)]
+    result = easel("export", running, "items", "-o", tmp_path / "none" / "items.csv")
+    assert (result.exit_code, "(file_not_written)" in result.stderr) == (1, True)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("items.j")] == ["items.jsonl"]
+
+
+def test_the_bytes_printed_are_the_bytes_written(easel, running, tmp_path):
+    easel("export", running, "items", "--spreadsheet", "-o", tmp_path / "a.csv")
+    assert easel("export", running, "items", "--spreadsheet").stdout_bytes == (tmp_path / "a.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("campaign", "show", "none"), "campaign_not_found"),
+        (("campaign", "launch", "none"), "campaign_not_found"),
+        (("verify", "none"), "campaign_not_found"),
+        (("export", "none", "items"), "campaign_not_found"),
+        (("campaign", "create", "--question", "Q?"), "settings_invalid"),
+        (("campaign", "create", "--name", "A", "--question", "Q?", "--gamma", "much"), "settings_invalid"),
+        (("campaign", "create", "--name", "A", "--question", "Q?", "--items-per-hit", "11"), "settings_invalid"),
+        (("campaign", "create", "--settings", "pyproject.toml"), "settings_unreadable"),
+        (("campaign", "create", "--settings", "LIST"), "settings_unreadable"),
+    ],
+)
+def test_what_is_refused_is_one_line_with_its_code(easel, tmp_path, arguments, code):
+    (tmp_path / "list.json").write_text("[]")
+    result = easel(*(str(tmp_path / "list.json") if argument == "LIST" else argument for argument in arguments))
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"({code})\n")
+
+
+def test_a_wrong_setting_is_named_by_its_option(easel):
+    result = easel("campaign", "create", "--name", "A", "--question", "Q?", "--items-per-hit", "five")
+    assert "--items-per-hit: Enter a whole number." in result.stderr
+
+
+def test_a_wrong_line_of_a_file_is_named(easel, files):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    (files / "items.csv").write_text(ITEMS + "v0,again\n")
+    result = easel("campaign", "import", "verbs", files / "items.csv")
+    assert result.stderr == ("easel: Line 8: the id “v0” was already on line 2. Nothing was imported. (id_twice)\n")
+
+
+def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
+    def crash(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(server, "any_database", crash)
+    with pytest.raises(ZeroDivisionError):
+        easel("campaign", "list")
+
+
+def test_a_variable_that_is_wrong_is_one_line(easel, monkeypatch):
+    monkeypatch.setenv("EASEL_PORT", "many")
+    result = easel("campaign", "list")
+    assert result.exit_code == 1
+    assert "EASEL_PORT" in result.stderr
+
+
+def test_a_database_that_does_not_answer_is_one_line_without_the_password(easel, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://someone:hunter2@127.0.0.1:9/none")
+    result = easel("campaign", "list")
+    assert result.exit_code == 1
+    assert "127.0.0.1:9/none does not answer" in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeypatch):
+    absent = make_url(database_url).set(database="nowhere").render_as_string(hide_password=False)
+    monkeypatch.setenv("DATABASE_URL", absent)
+    assert "does not exist" in easel("campaign", "list").stderr
+
+
+def test_a_database_without_tables_asks_for_migrate(easel, database_url):
+    query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    assert "Run `easel migrate` first" in easel("campaign", "list").stderr
+    assert easel("migrate").output == "The database has the newest schema.\n"
+    assert easel("campaign", "list").output == ""
+
+
+def test_the_version_is_that_of_the_package(easel):
+    assert easel("--version").output == "0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url", "expected"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:80"),
+        ("0.0.0.0", None, "http://127.0.0.1:80"),
+        ("::", None, "http://[::1]:80"),
+        ("0.0.0.0", "https://easel.example", "https://easel.example"),
+    ],
+)
+def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
+    assert server.address(Settings(host=host, public_url=public_url), 80) == expected
+
+
+def test_a_host_that_is_not_ours_is_named():
+    with pytest.raises(StartupProblem, match="EASEL_HOST"):
+        server.listening_socket("192.0.2.1", 0)
+    with pytest.raises(StartupProblem, match="EASEL_HOST"):
+        server.listening_socket("no such host", 0)
+
+
+def test_a_port_that_needs_more_rights_is_said():
+    problem = server.cannot_listen("127.0.0.1", 80, PermissionError(13, "Permission denied"))
+    assert "from 1024 on" in str(problem)
+
+
+def test_the_command_lives_where_the_package_says():
+    assert 'easel = "app.cli:main"' in Path("pyproject.toml").read_text()

@@ -1,0 +1,209 @@
+"""`easel serve` as people start and end it: real processes, a PostgreSQL of its own, signals."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.database import embedded
+from app.server import end_with_parent
+from tests.database.test_embedded import postmaster_pid, runs, wait_until
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
+PATIENT = 60  # seconds: visitors wait while workers start, and a busy machine takes its time
+
+
+@pytest.fixture(scope="session")
+def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory in which the demo was started once."""
+    data = tmp_path_factory.mktemp("served")
+    with serving(data, "--demo") as server:
+        assert server.link
+    return data
+
+
+@pytest.fixture
+def data(demo_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(demo_once, tmp_path / "data"))
+
+
+class Server:
+    """A running `easel serve`, and the addresses it printed."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.data = data
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "serve", "--port", "0", *arguments],
+            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout
+        self.said = ""
+        while "Researchers" not in self.said:
+            line = self.process.stdout.readline()
+            assert line, self.said
+            self.said += line
+        self.login = self.found(r"http://127\.0\.0\.1:\d+/login\?token=\S+")
+        self.base = self.login.partition("/login")[0]
+        self.link = self.found(r"http://\S+/link/\S+", self.process.stdout.readline())
+
+    def found(self, pattern: str, text: str | None = None) -> str:
+        match = re.search(pattern, self.said if text is None else text)
+        return match[0] if match else ""
+
+    def end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+@contextmanager
+def serving(data: Path, *arguments: str) -> Iterator[Server]:
+    server = Server(data, *arguments)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.end(signal.SIGTERM)
+        assert server.process.stdout
+        server.process.stdout.close()
+
+
+def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments],
+        env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def workers_of(pid: int) -> list[int]:
+    """The server processes below the main one."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if "spawn_main" in embedded._command_line(int(child))]
+
+
+def get(url: str, **how: Any) -> httpx.Response:
+    return httpx.get(url, timeout=PATIENT, follow_redirects=True, **how)
+
+
+def answers(server: Server) -> bool:
+    try:
+        return get(f"{server.base}/health").text == '{"status":"ok"}'
+    except httpx.TransportError:
+        return False
+
+
+def test_the_demo_is_served_with_a_login_and_a_link_and_survives_a_restart(data):
+    with serving(data, "--demo") as first:
+        assert answers(first)
+        assert "How often is this verb used?" in get(first.link).text
+        assert get(first.login).status_code == 200
+        assert first.end(signal.SIGTERM) == 0
+    with serving(data, "--demo") as second:
+        assert second.link.rpartition("/")[2] == first.link.rpartition("/")[2]
+        assert easel(data, "campaign", "list").stdout.count("lexical-frequency") == 1
+
+
+def test_a_command_finds_the_database_of_the_running_server(data):
+    with serving(data) as server:
+        assert easel(data, "verify", "lexical-frequency").returncode == 0
+        link = easel(data, "login", "--url", server.base).stdout.strip()
+        assert get(link).status_code == 200
+    assert easel(data, "campaign", "list").stdout.startswith("lexical-frequency\trunning\t150 items")
+
+
+@pytest.mark.parametrize(("how", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "1"), (signal.SIGINT, "2")])
+def test_a_signal_ends_everything_cleanly(data, how, workers):
+    with serving(data, "--workers", workers) as server:
+        assert answers(server)
+        database = postmaster_pid(data)
+        assert server.end(how) == 0
+        assert not runs(database)
+        assert server.process.stdout
+        assert "Traceback" not in server.process.stdout.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_when_the_main_process_is_killed_workers_and_postgresql_end_too(data):
+    with serving(data, "--workers", "2") as server:
+        assert answers(server)
+        wait_until(lambda: len(workers_of(server.process.pid)) == 2)
+        others = [*workers_of(server.process.pid), postmaster_pid(data)]
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+        wait_until(lambda: not any(runs(pid) for pid in others))
+    with serving(data) as again:
+        assert answers(again)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_worker_that_is_killed_is_replaced(data):
+    with serving(data, "--workers", "2") as server:
+        wait_until(lambda: len(workers_of(server.process.pid)) == 2)
+        victim = workers_of(server.process.pid)[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in (now := workers_of(server.process.pid)) and len(now) == 2)
+        wait_until(lambda: answers(server))
+
+
+def test_worker_ids_are_not_logged(data):
+    with serving(data, "--demo") as server:
+        key = server.link.rpartition("/")[2]
+        ids = {"PROLIFIC_PID": "SECRETWORKER", "STUDY_ID": "s", "SESSION_ID": "t"}
+        assert get(f"{server.base}/prolific/{key}", params=ids).status_code == 200
+        get(f"{server.base}/nowhere", params=ids)
+        server.end(signal.SIGTERM)
+        assert server.process.stdout
+        assert "SECRETWORKER" not in server.process.stdout.read()
+
+
+def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        result = easel(tmp_path / "data", "serve", "--port", str(port))
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert f"Port {port} on 127.0.0.1 is in use" in result.stderr
+    assert "--port or EASEL_PORT" in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_second_server_on_the_same_data_is_refused_in_one_line(data):
+    with serving(data) as server:
+        result = easel(data, "serve", "--port", "0")
+        assert result.returncode == 1
+        assert re.fullmatch(r"easel: Another Easel is using .*\n", result.stderr)
+        assert answers(server)
+
+
+def test_it_serves_from_a_database_that_is_named(database_url, tmp_path):
+    environment = ENVIRONMENT | {"DATABASE_URL": database_url, "EASEL_DATA_DIR": str(tmp_path / "none")}
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--demo"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        base = process.stdout.readline().split()[4].rstrip(".")
+        assert get(f"{base}/health").status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_worker_without_a_parent_watches_nobody(monkeypatch):
+    started: list[object] = []
+    monkeypatch.setattr(threading, "Thread", started.append)
+    end_with_parent()
+    assert started == []
