@@ -9,8 +9,7 @@ from pathlib import Path
 NAMES = ("chromium", "google-chrome", "google-chrome-stable", "chromium-browser")
 PLAYWRIGHT = [sys.executable, "-m", "playwright"]
 ASK_PLAYWRIGHT = (
-    "from playwright.sync_api import sync_playwright\n"
-    "with sync_playwright() as it: print(it.chromium.executable_path)"
+    "from playwright.sync_api import sync_playwright\nwith sync_playwright() as it: print(it.chromium.executable_path)"
 )
 APT_GET = ["apt-get", "-q", "-y", "-o=Dpkg::Use-Pty=0"]
 
@@ -18,16 +17,12 @@ APT_GET = ["apt-get", "-q", "-y", "-o=Dpkg::Use-Pty=0"]
 def find() -> Path | None:
     """A Chromium that starts, the installed ones first."""
     installed = [Path(path) for name in NAMES if (path := shutil.which(name))]
-    return next((path for path in installed if _starts(path)), None) or next(
-        filter(_starts, _downloaded()), None
-    )
+    return next((path for path in installed if _starts(path)), None) or next(filter(_starts, _downloaded()), None)
 
 
 def _downloaded() -> list[Path]:
     # In a process of its own: Playwright's synchronous API cannot be used inside a running event loop.
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK_PLAYWRIGHT], check=False, capture_output=True, text=True
-    )
+    asked = subprocess.run([sys.executable, "-c", ASK_PLAYWRIGHT], check=False, capture_output=True, text=True)
     path = Path(asked.stdout.strip())
     return [path] if path.is_file() else []
 
@@ -62,9 +57,7 @@ def main() -> None:
     sys.stderr.write("No Chromium found; fetching one for the browser tests.\n")
     install()
     if not find():
-        sys.exit(
-            "The browser tests need Chromium. Install it (Debian: apt-get install chromium), then try again."
-        )
+        sys.exit("The browser tests need Chromium. Install it (Debian: apt-get install chromium), then try again.")
 
 
 if __name__ == "__main__":

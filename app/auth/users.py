@@ -99,7 +99,9 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def user_of_token(connection: AsyncConnection, token: str, *, now: datetime) -> Row[int, str, int, datetime | None]:
+async def user_of_token(
+    connection: AsyncConnection, token: str, *, now: datetime
+) -> Row[int, str, int, datetime | None]:
     """Whose program this is. Raises `Unauthenticated` (`token_invalid`)."""
     statement = (
         select(users.c.id, users.c.name, api_tokens.c.id.label("token_id"), api_tokens.c.last_used_at)
