@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, Select, delete, func, insert, select, text, update
+from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
@@ -84,6 +84,7 @@ def settings_of(campaign: Row[Any]) -> CampaignSettings:
 
 async def edit(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> Row[Any]:
     """Replace all settings of a draft; the slug stays, so links that were noted down keep working."""
+    await keep_items_priors(connection, slug, settings)
     statement = update(campaigns).where(campaigns.c.slug == slug, campaigns.c.status == "draft")
     row: Row[Any] | None = (
         await connection.execute(statement.values(settings.model_dump()).returning(campaigns))
@@ -96,6 +97,23 @@ async def edit(connection: AsyncConnection, slug: str, settings: CampaignSetting
             status=campaign.status,
         )
     return row
+
+
+async def keep_items_priors(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> None:
+    """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
+    statement = select(campaigns.c.id, campaigns.c.update_law).where(campaigns.c.slug == slug)
+    # Held until the transaction ends, so that no import brings priors after we have looked.
+    campaign = (await connection.execute(statement.with_for_update(key_share=True))).one_or_none()
+    if campaign is None:
+        return
+    before, after = (ONLINE[law].parameter_names for law in (campaign.update_law, settings.update_law))
+    mine = exists().where(items.c.campaign_id == campaign.id, items.c.prior_a.is_not(None))
+    if before != after and await connection.scalar(select(mine)):
+        raise Conflict(
+            f"The items were imported with {' and '.join(before)}, which the update law {settings.update_law} "
+            "cannot use. Nothing was changed. Import the items again without these columns, or keep the law.",
+            code="prior_of_another_law",
+        )
 
 
 async def remove(connection: AsyncConnection, slug: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from app.campaigns import items, lifecycle
 from app.campaigns.demo import demo
+from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from tests.campaigns.drafts import NOW, VERBS, draft, import_items, launched, lead, rows, value
 
@@ -202,6 +203,21 @@ async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(eng
     assert problem.value.code == "prior_of_another_law"
     await import_items(engine, campaign, '{"id": 1, "text": "a", "mu": -0.25, "sigma2": 0.5}', "a.jsonl")
     assert await rows(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
+
+
+async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n")
+    settings = lifecycle.settings_of(campaign).chosen()
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "ra"}))
+        with pytest.raises(Conflict) as problem:
+            await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "trueskill"}))
+    assert problem.value.code == "prior_of_another_law"
+    assert await value(engine, "SELECT update_law FROM campaigns") == "ra"
+    await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "trueskill"}))
 
 
 # The demo
