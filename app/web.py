@@ -144,18 +144,20 @@ def on_http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-# PostgreSQL's codes for text that it cannot hold
+# PostgreSQL's codes for text that it cannot hold, and for transactions it ended to resolve a deadlock
 NOT_TEXT = ("22021", "22P05")
+DEADLOCK = "40P01"
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection or a restart of PostgreSQL: nothing was stored, and trying again is safe everywhere."""
-    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
-    if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in NOT_TEXT:
+    sqlstate = getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
+    if sqlstate in NOT_TEXT:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
+    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
     unreachable = isinstance(error, OSError) and error.filename is None
     lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
-    if not (unreachable or lost):
+    if not (unreachable or lost or sqlstate == DEADLOCK):
         raise error
     log.warning("database unavailable: %s", error)
     response = refuse(
