@@ -28,19 +28,21 @@ class Proposal:
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
 
 
-# A place in the plan is free when no open lease and no answer has it; items that reached the wanted number through late
-# answers are dropped from it.
+# A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
+# answers are dropped from it, and a place without others is over. Places without an item that this annotator has scored
+# come first, places with such items only come last.
 FREE_PLACE = text("""
     SELECT p.ordinal, p.leader,
            ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
                  JOIN posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
-                 WHERE q.judgments < :wanted ORDER BY place) AS items,
-           ARRAY(SELECT i FROM unnest(p.items) AS i WHERE i = ANY(CAST(:seen AS int[]))) AS seen
+                 WHERE q.judgments < :wanted ORDER BY place) AS items
     FROM planned_hits p
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
         AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id)))
-    ORDER BY cardinality(ARRAY(SELECT i FROM unnest(p.items) AS i WHERE i = ANY(CAST(:seen AS int[])))), p.ordinal
+    AND EXISTS (SELECT 1 FROM posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
+                AND q.judgments < :wanted)
+    ORDER BY p.items && CAST(:seen AS int[]), p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
 """)
 
 OPEN_PLACES = text("""
@@ -102,7 +104,7 @@ async def place_in_plan(connection: AsyncConnection, here: Row[Any], copy: Copy,
 async def free_place(
     connection: AsyncConnection, here: Row[Any], iteration: int, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
-    """The free place with the fewest items this annotator has scored, and whether the iteration is answered in full."""
+    """The free place that suits this annotator best, and whether the iteration is answered in full."""
     parameters = {
         "campaign": here.id,
         "iteration": iteration,
@@ -110,13 +112,14 @@ async def free_place(
         "seen": here.seen,
         "now": now,
     }
-    places = [place for place in await connection.execute(FREE_PLACE, parameters) if place.items]
-    for place in places:
-        if here.repeat_items or not place.seen:
-            leader = place.leader if place.leader in place.items else place.items[0]
-            return Proposal(leader, place.items, iteration, place.ordinal, shared_leader=True), False
-    open_places = (await connection.execute(OPEN_PLACES, parameters)).scalar_one()
-    return None, not places and open_places == 0
+    place = (await connection.execute(FREE_PLACE, parameters)).one_or_none()
+    if place is None:
+        return None, (await connection.execute(OPEN_PLACES, parameters)).scalar_one() == 0
+    items = place.items if here.repeat_items else [item for item in place.items if item not in here.seen]
+    if not items:
+        return None, False
+    leader = place.leader if place.leader in items else items[0]
+    return Proposal(leader, items, iteration, place.ordinal, shared_leader=True), False
 
 
 async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteration: int) -> bool:

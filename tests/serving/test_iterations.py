@@ -93,6 +93,16 @@ async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scor
     assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
 
 
+async def test_without_repeats_a_place_is_answered_without_the_items_already_scored(engine):
+    campaign = await running(engine, items=10, selection="iterations", repeat_items=False, judgments_per_item=2)
+    newest = Newest()
+    (first,) = await answer_iteration(engine, campaign, newest, "ann", 1)
+    await answer_iteration(engine, campaign, newest, "bob", 1)
+    me = await annotator(engine, campaign, "ann")
+    hit = await hit_of(engine, me, newest=newest)
+    assert not set(hit.items) & set(first.items)
+
+
 async def test_the_same_seed_plans_the_same_hits(engine):
     plans = []
     for _ in range(2):
