@@ -19,7 +19,7 @@ from app.auth.guards import researcher
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
-from app.crowd.platforms import MTURK_ORIGINS, Destinations
+from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.session import create_engine
@@ -27,9 +27,6 @@ from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.newest import Newest
 from app.settings import Settings, read_settings
-
-MTURK_FRAMES = ("https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com")
-
 
 API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
@@ -97,6 +94,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         web.SecurityHeaders,
         form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),
         frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
+        framed_paths=tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.framed),
     )
     return app
 

@@ -235,10 +235,18 @@ class BodyLimits:
 
 
 class SecurityHeaders:
-    """Every response says what a page may load and who may frame it. Only the MTurk page may be framed at all."""
+    """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`."""
 
-    def __init__(self, app: ASGIApp, *, form_targets: tuple[str, ...], frame_ancestors: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        form_targets: tuple[str, ...],
+        frame_ancestors: tuple[str, ...],
+        framed_paths: tuple[str, ...],
+    ) -> None:
         self.app = app
+        self.framed_paths = framed_paths
         policy = (
             "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
             f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
@@ -250,7 +258,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        framed = scope["path"].startswith("/mturk/")
+        framed = scope["path"].startswith(self.framed_paths)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

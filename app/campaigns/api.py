@@ -14,7 +14,7 @@ from app.campaigns import items, lifecycle, listing
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload import MOST_ROWS
-from app.crowd.platforms import PLATFORMS
+from app.crowd.platforms import links
 from app.errors import Invalid
 from app.web import AppSettings, Now, Transaction, base_url, refusals
 
@@ -60,7 +60,7 @@ class Campaign(BaseModel):
             created_at=row.created_at,
             launched_at=row.launched_at,
             finished_at=row.finished_at,
-            links={name: f"{base}/{name}/{row.link_key}" for name, way in PLATFORMS.items() if way.has_page},
+            links=links(base, row.link_key),
         )
 
 

@@ -15,7 +15,7 @@ from app.auth.guards import researcher
 from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
 from app.campaigns.upload import MOST_ROWS
-from app.crowd.platforms import PLATFORMS
+from app.crowd.platforms import links
 from app.errors import Invalid, NotFound, Refusal
 from app.web import AppSettings, Database, Now, Transaction, base_url, page
 
@@ -31,7 +31,6 @@ AFTERWARDS = {
     "resume": ("resumed", ""),
     "finish": ("finished", ""),
 }
-PROLIFIC_PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
 def address(slug: str, part: str = "", *, done: str = "") -> str:
@@ -212,13 +211,8 @@ async def progress_lines(job: Job, done: str) -> AsyncIterator[str]:
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find(connection, slug)
-    links = {
-        name: f"{base_url(request)}/{name}/{campaign.link_key}"
-        for name, platform in PLATFORMS.items()
-        if platform.has_page
-    }
-    links["prolific"] += "?" + PROLIFIC_PARAMETERS
-    return page(request, "admin/share.html", {"campaign": campaign, "links": links})
+    context = {"campaign": campaign, "links": links(base_url(request), campaign.link_key)}
+    return page(request, "admin/share.html", context)
 
 
 @router.get(CAMPAIGN + "/{action}/confirm")

@@ -11,6 +11,7 @@ from app.errors import Invalid
 
 PREVIEW_ASSIGNMENT_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
 MTURK_ORIGINS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
+MTURK_FRAMES = (*MTURK_ORIGINS, "https://worker.mturk.com")
 LONGEST_ID = 200
 
 
@@ -38,7 +39,8 @@ class Platform:
 
     `read` turns the query parameters into an `Arrival`, None for a preview or a visitor who is not known yet, and
     raises `Invalid` when parameters are missing. `complete` takes the arrival's details and the campaign's completion
-    code. `framed`: the page may stand in a frame of the platform's own pages.
+    code. `framed`: the page may stand in a frame of the platform's own pages. `link_parameters`: what a researcher
+    appends to the link, for the platform to fill in.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Platform:
     hits_per_assignment: int | None = None
     has_page: bool = True  # without one, a researcher's program speaks for the annotators
     framed: bool = False
+    link_parameters: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,9 @@ def complete_link(_details: Mapping[str, str], _code: str | None) -> Completion:
     return Completion()
 
 
+PROLIFIC_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+
+
 def read_prolific(parameters: Mapping[str, str], _destinations: Destinations) -> Arrival | None:
     worker_id, study_id, session_id = required(parameters, "PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
@@ -129,9 +135,15 @@ PLATFORMS = {
     platform.name: platform
     for platform in (
         Platform("link", "Link", read_link, complete_link),
-        Platform("prolific", "Prolific", read_prolific, complete_prolific),
+        Platform("prolific", "Prolific", read_prolific, complete_prolific, link_parameters=PROLIFIC_PARAMETERS),
         Platform("api", "API", read_link, complete_link, has_page=False),
         Platform("simulation", "Simulation", read_link, complete_link, has_page=False),
         Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, hits_per_assignment=1, framed=True),
     )
 }
+
+
+def links(base: str, link_key: str) -> dict[str, str]:
+    """The addresses of a campaign for annotators, by platform; `base` is where people reach this server."""
+    pages = (platform for platform in PLATFORMS.values() if platform.has_page)
+    return {platform.name: f"{base}/{platform.name}/{link_key}{platform.link_parameters}" for platform in pages}
