@@ -66,7 +66,7 @@ class Server:
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        return self.process.wait(30)
+        return self.process.wait(PATIENT)
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def test_it_serves_from_a_database_that_is_named(database_url, tmp_path):
         base = process.stdout.readline().split()[4].rstrip(".")
         assert get(f"{base}/health").status_code == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENT) == 0
     assert not (tmp_path / "none").exists()
 
 
