@@ -7,15 +7,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
+from app.inference.online import ONLINE
 
 AREAS = ("question", "instructions")
 # Empty means the update law's own prior, so that a change of the law is not left with the other law's numbers.
 PRIORS = ("prior_a", "prior_b")
 LAWS_OWN = " Empty: the update law's own."
 CHOICES = {
-    "easl": "EASL: scores add to a Beta posterior",
-    "ra": "RA: only the order counts, bounded",
-    "trueskill": "TrueSkill: only the order counts, Gaussian",
+    **{name: law.title for name, law in ONLINE.items()},
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }

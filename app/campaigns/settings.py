@@ -1,6 +1,6 @@
 """What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -8,12 +8,14 @@ from app.inference.online import ONLINE
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-OptionalLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)] | None
 CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
-UpdateLaw = Literal["easl", "ra", "trueskill"]
+if TYPE_CHECKING:
+    UpdateLaw = str
+else:
+    UpdateLaw = Literal[tuple(ONLINE)]  # so that one line in `ONLINE` is all that a new law needs
 Selection = Literal["streaming", "iterations"]
 
 
@@ -31,7 +33,7 @@ class CampaignSettings(BaseModel):
         default="", title="Instructions", description="Markdown. Annotators can open them at any time."
     )
     low_label: Label = Field(default="low", title="Label at 0", description="The left end of the scale.")
-    middle_label: OptionalLabel = Field(
+    middle_label: Label | None = Field(
         default=None,
         title="Label at 50",
         description="Optional. Leave empty unless the middle has a meaning of its own.",
@@ -48,8 +50,7 @@ class CampaignSettings(BaseModel):
 
     update_law: UpdateLaw = Field(
         default="easl", title="Update law",
-        description="easl: scores add to a Beta posterior (the paper's proposal). ra: only the order counts, bounded. "
-        "trueskill: only the order counts, unbounded Gaussian.",
+        description=f"{'; '.join(law.title for law in ONLINE.values())}. The paper proposes easl.",
     )  # fmt: skip
     prior_a: Real = Field(
         default=1.0, title="Prior, first parameter",

@@ -65,7 +65,7 @@ def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, floa
 
 LAW = Law(
     name="ra",
-    title="Pairwise ranking, bounded (RA)",
+    title="RA: only the order counts, bounded",
     parameter_names=beta_posterior.PARAMETER_NAMES,
     score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,

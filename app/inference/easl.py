@@ -29,7 +29,7 @@ def update(
 
 LAW = Law(
     name="easl",
-    title="Scores added up (EASL)",
+    title="EASL: scores add to a Beta posterior",
     parameter_names=beta_posterior.PARAMETER_NAMES,
     score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,

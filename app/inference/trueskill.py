@@ -119,7 +119,7 @@ def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
 
 LAW = Law(
     name="trueskill",
-    title="Pairwise ranking, unbounded (TrueSkill)",
+    title="TrueSkill: only the order counts, Gaussian",
     parameter_names=("mu", "sigma2"),
     score_name="mean",
     default_prior=DEFAULT_PRIOR,
