@@ -159,6 +159,21 @@ def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, 
     assert "the campaign is finished" in output
 
 
+def test_made_up_annotators_rehearse_a_campaign(easel, running):
+    said = easel("simulate", running, "--hits", 3, "--annotators", 2, "--pace", 0).output
+    assert said == "Made-up annotators answered 3 HITs of verbs.\n"
+    rows = list(csv.DictReader(io.StringIO(easel("export", running, "responses").output)))
+    assert {row["source"] for row in rows} == {"simulation"}
+    assert easel("verify", running).exit_code == 0
+
+
+def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
+    easel("simulate", running, "--hits", 1000, "--pace", 0)
+    (campaign,) = json.loads(easel("campaign", "list", "--json").output)
+    assert campaign["status"] == "finished"
+    assert campaign["judgments_taken"] == campaign["judgments_wanted"]
+
+
 def test_delete_asks_first(easel):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
     assert easel("campaign", "delete", "verbs", typed="n\n").exit_code == 1
