@@ -3,14 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from app.errors import Invalid
 from app.inference.online import Parameters
 
 POINTS = 100.0
-INPUT_KINDS = ("mouse", "touch", "pen", "keyboard", "strip", "button", "number")
-LONGEST_TIME_MS = 2**31 - 1
+InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
+INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
+LARGEST_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def number(raw: str, position: int) -> float:
         ) from problem
 
 
-def whole_number(raw: str | None, *, most: int = LONGEST_TIME_MS) -> int | None:
+def whole_number(raw: str | None, *, most: int = LARGEST_COUNT) -> int | None:
     """A non-negative integer up to `most`, or None."""
     try:
         number = int(raw or "")

@@ -1,7 +1,7 @@
 """API: the next HIT for an annotator whom the program names, and the answer to it."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
@@ -24,7 +24,6 @@ router = APIRouter(
 Annotator = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
-PLATFORM = "api"
 
 
 class WhoAsks(BaseModel):
@@ -46,7 +45,7 @@ class Work(BaseModel):
     """A HIT, or the reason why there is none."""
 
     hit: HitShown | None
-    reason: Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait"] | None = Field(
+    reason: leases.Reason | None = Field(
         description="Why there is no HIT. After `wait` and `paused` ask again later; after the others do not."
     )
 
@@ -56,36 +55,38 @@ async def next_hit(request: Request, database: Database, now: Now, slug: str, wh
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
     async with database.begin() as connection:
         campaign = await campaign_by_slug(connection, slug)
-        arrival = Arrival(worker_id=who.annotator, assignment_id=PLATFORM)
-        assignment_id = await arrive(connection, campaign.id, PLATFORM, arrival, now=now)
+        arrival = Arrival(worker_id=who.annotator, assignment_id=outside.PLATFORM)
+        assignment_id = await arrive(connection, campaign.id, outside.PLATFORM, arrival, now=now)
     work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
     if work.hit is None:
-        return Work.model_validate({"hit": None, "reason": work.reason})
+        return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
     items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
     return Work(hit=HitShown(id=work.hit.id, items=items, expires_at=work.hit.expires_at), reason=None)
 
 
-Milliseconds = Annotated[int, Field(ge=0, le=slider.LONGEST_TIME_MS)]
+Count = Annotated[int, Field(ge=0, le=slider.LARGEST_COUNT)]
 
 
 class TouchSent(BaseModel):
     """How one score came about, as far as the program knows."""
 
-    first_touch_ms: Milliseconds | None = Field(default=None, description="After the HIT was shown.")
-    changes: Annotated[int, Field(ge=0, le=slider.LONGEST_TIME_MS)] | None = None
-    input_kind: Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"] | None = None
+    first_touch_ms: Count | None = Field(default=None, description="After the HIT was shown.")
+    changes: Count | None = None
+    input_kind: slider.InputKind | None = None
 
 
+# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
 Score = Annotated[float, Field(ge=0, le=slider.POINTS, allow_inf_nan=False)]
 
 
 class Response(BaseModel):
     annotator: Annotator
-    scores: dict[str, Score] | list[Score] = Field(
+    scores: dict[ItemId, Score] | list[Score] = Field(
         description="From 0 to 100 for every item: by item id, or in the HIT's order. Equal scores are ties."
     )
-    telemetry: dict[str, TouchSent] = Field(default_factory=dict, description="By item id.")
+    telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
 
 
@@ -113,6 +114,6 @@ async def submit(connection: Transaction, now: Now, hit_id: RowId, response: Res
         for number, touch in outside.by_number(hit, response.telemetry).items()
     }
     scores = outside.scores_by_number(hit, response.scores)
-    answer = slider.Answer(scores, touches, response.viewport, source=PLATFORM)
+    answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
     receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

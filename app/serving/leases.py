@@ -10,7 +10,7 @@ A HIT is a lease on its items. The races, and who decides them:
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -21,6 +21,8 @@ from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
+
+Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Work:
 
     assignment: Row[Any]
     hit: Hit | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
     @property
     def finished(self) -> bool:
@@ -56,7 +58,7 @@ class Work:
 
 
 STANDING = text("""
-    SELECT c.*, s.id AS assignment_id, s.arrival, s.completed_at, a.id AS annotator_id, a.platform, a.pseudonym,
+    SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            (SELECT count(*) FROM hits h JOIN responses r ON r.hit_id = h.id
             WHERE h.assignment_id = s.id) AS answered_here,
@@ -67,8 +69,8 @@ STANDING = text("""
                  WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS held,
            ARRAY(SELECT leader FROM hits o
                  WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS leading,
-           h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.leader AS hit_leader,
-           h.iteration AS hit_iteration, h.ordinal AS hit_ordinal
+           h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.iteration AS hit_iteration,
+           h.ordinal AS hit_ordinal
     FROM assignments s
     JOIN annotators a ON a.id = s.annotator_id
     JOIN campaigns c ON c.id = a.campaign_id
@@ -187,7 +189,7 @@ async def hold_or_lease(
     return await leased(connection, here, proposal, now=now)
 
 
-def closed_because(here: Row[Any]) -> str | None:
+def closed_because(here: Row[Any]) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
     per_assignment = PLATFORMS[here.platform].hits_per_assignment
     if per_assignment is not None and here.answered_here >= per_assignment:
@@ -195,7 +197,8 @@ def closed_because(here: Row[Any]) -> str | None:
     # Two visits of one person that ask at the same instant can both pass here: one HIT more for them, for no item.
     if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:
         return "limit"
-    return {"draft": "not_open", "paused": "paused", "finished": "all_done"}.get(here.status)
+    by_status: dict[str, Reason] = {"draft": "not_open", "paused": "paused", "finished": "all_done"}
+    return by_status.get(here.status)
 
 
 def lease_end(campaign: Row[Any], now: datetime) -> datetime:
@@ -249,14 +252,14 @@ async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))
 
 
-async def without_hit(connection: AsyncConnection, here: Row[Any], reason: str, *, now: datetime) -> Work:
+async def without_hit(connection: AsyncConnection, here: Row[Any], reason: Reason, *, now: datetime) -> Work:
     work = Work(here, reason=reason)
     if work.finished and here.answered_here:
         await connection.execute(COMPLETE, {"assignment": here.assignment_id, "now": now})
     return work
 
 
-async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> str:
+async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item}
     wanted = set(await connection.scalars(WANTED, parameters))

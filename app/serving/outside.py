@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import Invalid, NotFound
 
+PLATFORM = "api"
+
 T = TypeVar("T")  # Python 3.11 has no other way
 
 THEIRS = text("""
@@ -16,7 +18,7 @@ THEIRS = text("""
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM hits h JOIN annotators a ON a.id = h.annotator_id
-    WHERE h.id = :hit AND a.platform = 'api' AND a.worker_id = :annotator
+    WHERE h.id = :hit AND a.platform = :platform AND a.worker_id = :annotator
 """)
 
 
@@ -31,7 +33,8 @@ class Theirs:
 
 async def hit_of(connection: AsyncConnection, hit_id: int, annotator: str) -> Theirs:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
-    hit: Row[Any] | None = (await connection.execute(THEIRS, {"hit": hit_id, "annotator": annotator})).one_or_none()
+    key = {"hit": hit_id, "platform": PLATFORM, "annotator": annotator}
+    hit: Row[Any] | None = (await connection.execute(THEIRS, key)).one_or_none()
     if hit is None:
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs import slider
 from app.errors import Gone, NotFound
-from app.inference.online import ONLINE, Parameters
+from app.inference.online import ONLINE
 from app.serving.leases import FINISH, LOCK_POSTERIORS, STILL_WANTED
 
 
@@ -131,7 +131,7 @@ async def store(
         [before[item][0] for item in hit.items],
         [before[item][1] for item in hit.items],
         [score / slider.POINTS for score in scores],
-        Parameters(hit.gamma, hit.epsilon, hit.tie_margin_points / slider.POINTS),
+        slider.parameters(hit),
     )
     touches = [answer.touches.get(item, slider.Touch()) for item in hit.items]
     parameters = {
