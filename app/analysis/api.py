@@ -11,7 +11,7 @@ from app.analysis.export import export
 from app.analysis.routes import streamed
 from app.auth.guards import program
 from app.database.bulk import snapshot
-from app.database.lookup import campaign_by_slug
+from app.database.campaign import campaign_by_slug
 from app.web import Database, Transaction, refusals
 
 router = APIRouter(

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.formats import BYTE_ORDER_MARK, Cells, as_text, csv_lines, guarded, json_lines, spreadsheet_lines
 from app.database.bulk import snapshot
-from app.database.lookup import campaign_by_slug
+from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
 from app.designs import slider
 from app.errors import Conflict, NotFound

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.export import EASL_COLUMNS, Export, Format, export
 from app.auth.guards import researcher
-from app.database.lookup import campaign_by_slug
+from app.database.campaign import campaign_by_slug
 from app.errors import NotFound
 from app.inference.online import ONLINE
 from app.web import Database, Transaction, page

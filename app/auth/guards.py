@@ -1,7 +1,7 @@
 """Who may come in: a dependency for researchers' pages and one for programs.
 
 Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
-needs to know who it is takes `Researcher` or `Program`.
+needs to know who it is takes `Researcher`.
 """
 
 from collections.abc import AsyncIterator
@@ -90,4 +90,3 @@ async def program(
 
 
 Researcher = Annotated[Session, Depends(researcher)]
-Program = Annotated[Any, Depends(program)]

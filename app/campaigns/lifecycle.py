@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
-from app.database.lookup import campaign_by_slug as find
+from app.database.campaign import campaign_by_slug as find
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE

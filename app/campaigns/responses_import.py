@@ -18,6 +18,7 @@ from app.campaigns.mturk_results import Judged, read_results
 from app.campaigns.upload import refuse
 from app.database import tables
 from app.database.bulk import copy, reserve
+from app.database.campaign import finish_if_complete
 from app.designs import slider
 from app.errors import Conflict
 from app.inference.online import ONLINE, replay
@@ -88,13 +89,6 @@ UPDATE_POSTERIORS = text("""
     RETURNING p.judgments
 """)
 
-# The same condition as after a live answer; a finish by hand at this moment wins.
-FINISH = text("""
-    UPDATE campaigns SET status = 'finished', finished_at = :now
-    WHERE id = :campaign AND status IN ('running', 'paused')
-    AND NOT EXISTS (SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
-""")
-
 
 async def import_results(
     connection: AsyncConnection, slug: str, file: BinaryIO, name: str, *, now: datetime, max_mb: int
@@ -115,7 +109,7 @@ async def import_results(
         annotators = await annotators_of(connection, campaign, rows, now=now)
         judgments = await update_posteriors(connection, campaign, hits)
         await store(connection, campaign, hits, annotators, now=now)
-        finished = (await connection.execute(FINISH, {"campaign": campaign.id, "now": now})).rowcount == 1
+        finished = await finish_if_complete(connection, campaign.id, now=now)
     over = sum(count > campaign.judgments_per_item for count in judgments)
     return Imported(len(rows), len(judgments), over, finished)
 

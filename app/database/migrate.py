@@ -1,6 +1,5 @@
 """Bring a database to the newest schema."""
 
-import asyncio
 from pathlib import Path
 
 from alembic import command
@@ -20,8 +19,3 @@ def configuration(url: str) -> Config:
 def upgrade(url: str) -> None:
     """Run all migrations that the database at `url` has not seen; must not be called from a running event loop."""
     command.upgrade(configuration(url), "head")
-
-
-async def upgrade_async(url: str) -> None:
-    """The same from a running event loop."""
-    await asyncio.to_thread(upgrade, url)

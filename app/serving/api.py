@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.auth.guards import program
 from app.crowd.annotators import arrive
 from app.crowd.platforms import LONGEST_ID, Arrival
-from app.database.lookup import campaign_by_slug
+from app.database.campaign import campaign_by_slug
 from app.designs import slider
 from app.serving import leases, outside, submission
 from app.web import Database, Now, RowId, Transaction, refusals

@@ -16,6 +16,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.crowd.platforms import PLATFORMS
+from app.database.campaign import finish_if_complete
 from app.errors import NotFound
 from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
@@ -135,12 +136,6 @@ GIVE_UP = text("UPDATE hits SET closed_at = :now WHERE id = :hit AND closed_at I
 COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignment AND completed_at IS NULL")
 
 WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
-
-FINISH = text("""
-    UPDATE campaigns SET status = 'finished', finished_at = :now
-    WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
-        SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
-""")
 
 SAVE_DRAFT = text("""
     UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
@@ -264,7 +259,7 @@ async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item}
     wanted = set(await connection.scalars(WANTED, parameters))
     if not wanted:
-        await connection.execute(FINISH, {"campaign": here.id, "now": now})
+        await finish_if_complete(connection, here.id, now=now)
         return "all_done"
     return "seen_all" if not here.repeat_items and wanted <= set(here.seen) else "wait"
 

@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.campaign import finish_if_complete
 from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
-from app.serving.leases import FINISH, LOCK_POSTERIORS, STILL_WANTED
+from app.serving.leases import LOCK_POSTERIORS, STILL_WANTED
 
 
 def closing(condition: str) -> str:
@@ -154,5 +155,5 @@ async def store(
     }
     seq, all_reached = (await connection.execute(STORE, parameters)).one()
     if all_reached:
-        await connection.execute(FINISH, {"campaign": hit.campaign_id, "now": now})
+        await finish_if_complete(connection, hit.campaign_id, now=now)
     return Receipt(hit_id, seq)

@@ -1,0 +1,31 @@
+"""What every room may ask of a campaign's row: find it by the name in addresses, and finish it."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.tables import campaigns
+from app.errors import NotFound
+
+# Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
+# asks for a HIT next does.
+FINISH = text("""
+    UPDATE campaigns SET status = 'finished', finished_at = :now
+    WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
+        SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
+""")
+
+
+async def campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    row: Row[Any] | None = (await connection.execute(select(campaigns).where(campaigns.c.slug == slug))).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
+    return row
+
+
+async def finish_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
+    """Close a campaign whose items all have the judgments wanted; whether it did. A finish by hand at once wins."""
+    return (await connection.execute(FINISH, {"campaign": campaign_id, "now": now})).rowcount == 1
