@@ -1,19 +1,25 @@
 """API: a token for a name and password."""
 
-from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field
+from typing import Annotated
 
-from app.auth import login, users
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.auth import login, passwords, users
 from app.auth.routes import address_of
 from app.web import Database, Now, refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
 
+# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+Words = Annotated[str, StringConstraints(max_length=200)]
+
+
 class Credentials(BaseModel):
-    name: str = Field(description="Login name.")
-    password: str
-    token_name: str = Field(default="API", description="What the token is for; shown on the account page.")
+    name: Words = Field(description="Login name.")
+    password: Annotated[str, StringConstraints(max_length=passwords.LONGEST)]
+    token_name: Words = Field(default="API", description="What the token is for; shown on the account page.")
 
 
 class Token(BaseModel):

@@ -10,6 +10,8 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
+Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 if TYPE_CHECKING:
@@ -60,11 +62,11 @@ class CampaignSettings(BaseModel):
         default=1.0, title="Prior, second parameter",
         description="beta of the Beta prior (paper: 1), or sigma squared of the Gaussian (1/12).",
     )  # fmt: skip
-    gamma: Positive = Field(
+    gamma: Width = Field(
         default=0.1, title="Gamma",
         description="How quickly match quality falls with distance, and the noise of a comparison. Paper: 0.1.",
     )  # fmt: skip
-    epsilon: Positive = Field(
+    epsilon: Width = Field(
         default=0.1, title="Epsilon",
         description="How close two scores must be for a tie to be expected; used by ra and trueskill. Paper: 0.1.",
     )  # fmt: skip
@@ -123,7 +125,7 @@ class CampaignSettings(BaseModel):
     @classmethod
     def law_decides_the_default_prior(cls, values: object) -> object:
         """An update law with another scale brings its own prior unless one is given."""
-        if isinstance(values, dict) and (law := ONLINE.get(values.get("update_law", "easl"))):
+        if isinstance(values, dict) and (law := ONLINE.get(str(values.get("update_law", "easl")))):
             a, b = law.default_prior
             return {"prior_a": a, "prior_b": b} | values
         return values

@@ -18,6 +18,7 @@ from app.errors import Invalid, TooLarge
 LONGEST_CELL = 100_000  # characters; below the csv module's own limit
 MOST_COLUMNS = 500
 MOST_ROWS = 1_000_000
+MOST_LEVELS = 50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
 JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
 TAB_EXTENSIONS = (".tsv", ".tab")
 
@@ -185,6 +186,7 @@ def json_object(number: int, line: str) -> dict[str, Any]:
     """The object on one line. Twice the same name, NaN, and what PostgreSQL cannot keep as text are refused."""
     try:
         value = json.loads(line, object_pairs_hook=without_doubles, parse_constant=no_such_number)
+        check_levels(value)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as problem:
         reason = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
@@ -204,6 +206,14 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) != len(pairs):
         raise ValueError("a name stands there twice")
     return values
+
+
+def check_levels(value: Any, left: int = MOST_LEVELS) -> None:
+    if isinstance(value, dict | list):
+        if left == 0:
+            raise ValueError(f"more than {MOST_LEVELS} lists and objects within each other")
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_levels(inner, left - 1)
 
 
 def no_such_number(name: str) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, StringConstraints
 
 from app.crowd.annotators import WorkerTokens, arrive
 from app.crowd.platforms import PLATFORMS, Arrival, Platform
@@ -36,12 +36,16 @@ class Shown:
     form: Mapping[str, str] = field(default_factory=dict)
 
 
+# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+Short = Annotated[str, StringConstraints(max_length=1000)]
+
+
 class Draft(BaseModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
-    token: str
-    hit: int
-    entries: dict[str, dict[str, float | str | None]]
+    token: Short
+    hit: Annotated[int, Field(ge=0, lt=2**63)]
+    entries: dict[Short, dict[Short, Annotated[float, Field(allow_inf_nan=False)] | Short | None]]
 
 
 def whole_id(raw: str | None) -> int:

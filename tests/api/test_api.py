@@ -319,6 +319,35 @@ async def test_a_session_of_a_browser_is_no_token(researcher):
     refused(await researcher.get(f"{API}/campaigns"), 401, "token_missing")
 
 
+HALF = '"\\ud800"'  # half of a surrogate pair: JSON can say it, UTF-8 cannot
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("campaigns", f'{{"name": {HALF}, "question": "How often?"}}'),
+        ("campaigns/verbs/hits", f'{{"annotator": {HALF}}}'),
+        ("hits/1/response", f'{{"annotator": "ann", "scores": {{{HALF}: 1}}}}'),
+        ("hits/1/response", f'{{"annotator": "ann", "scores": {{}}, "telemetry": {{{HALF}: {{}}}}}}'),
+        ("tokens", f'{{"name": {HALF}, "password": "{PASSWORD}"}}'),
+        ("tokens", f'{{"name": "admin", "password": {HALF}}}'),
+        ("tokens", f'{{"name": "admin", "password": "{PASSWORD}", "token_name": {HALF}}}'),
+    ],
+)
+async def test_half_a_character_is_refused_not_a_crash(program, path, body):
+    await hit_for(program, await launched(program))
+    kind = {"content-type": "application/json"}
+    refused(await program.post(f"{API}/{path}", content=body, headers=kind), 422, "invalid")
+
+
+@pytest.mark.parametrize(
+    "setting", [{"update_law": []}, {"update_law": {}}, {"gamma": 1e200}, {"gamma": 1e-200}, {"epsilon": 1e300}]
+)
+async def test_settings_that_would_stop_a_campaign_are_refused(program, setting):
+    refused(await program.post(f"{API}/campaigns", json=SETTINGS | setting), 422, "invalid")
+    refused(await program.patch(await draft(program), json=setting), 422, "invalid")
+
+
 async def test_a_nul_character_is_refused_not_a_crash(program):
     refused(await program.post(f"{API}/campaigns", json=SETTINGS | {"name": "a\u0000b"}), 422, "nul_byte")
 

@@ -105,7 +105,7 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
     assert {name: html.unescape(words) for name, words in found} == {
         "name": "Please fill this in.",
         "items_per_hit": "Enter a whole number.",
-        "gamma": "This should be greater than 0.",
+        "gamma": "This should be greater than or equal to 0.0001.",
         "seed": "This should be less than 9223372036854775808.",
         "lease_minutes": "Enter a whole number.",
         "prolific_completion_code": "Only letters, digits, _ and - can be in this code, 64 at most.",

@@ -108,6 +108,7 @@ def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
         ('{"id": 1, "id": 2}', "json_unreadable", 1),
         ('{"id": "\\ud800"}', "json_unreadable", 1),
         ('{"id": ' + "[" * 100_000 + "]" * 100_000 + "}", "json_unreadable", 1),
+        ('{"id": 1, "deep": ' + "[" * 100 + "]" * 100 + "}", "json_unreadable", 1),
         ('{"id": {"a": ["\\u0000"]}}', "nul_byte", 1),
         ('{"id": "' + "x" * (LONGEST_CELL + 1) + '"}', "cell_too_long", 1),
         ('{"": 1}', "column_unnamed", 1),

@@ -1,5 +1,7 @@
 """The annotator's address over HTTP, without a browser."""
 
+import json
+import math
 import re
 from datetime import UTC, datetime
 from unittest.mock import patch
@@ -99,6 +101,27 @@ async def test_a_draft_without_end_is_refused(client, engine):
     draft = {"token": fields["token"], "hit": 1, "entries": {str(k): {"score": k} for k in range(2000)}}
     reply = await client.put(f"/link/{campaign.link_key}", json=draft, headers={"accept": "application/json"})
     assert reply.json()["error"]["code"] == "draft_too_large"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"hit": 2**63},
+        {"entries": {"1": {"score": math.nan}}},
+        {"entries": {"1": {"score": math.inf}}},
+        {"entries": {"1": {"input_kind": "\ud800"}}},
+        {"entries": {"1": {"\ud800": 1}}},
+        {"entries": {"\ud800": {"score": 1}}},
+    ],
+)
+async def test_a_draft_that_cannot_be_kept_is_refused_not_a_crash(client, engine, broken):
+    campaign = await running(engine)
+    fields = fields_of((await client.get(await started(client, campaign))).text)
+    draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {}} | broken
+    reply = await client.put(
+        f"/link/{campaign.link_key}", content=json.dumps(draft), headers={"content-type": "application/json"} | FETCH
+    )
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
 
 
 @pytest.mark.parametrize("hit", ["", "x", "-1", "99999999999999999999"])
