@@ -103,6 +103,11 @@ def wants_json(request: Request) -> bool:
     return request.url.path.startswith("/api/") or ("application/json" in accept and "text/html" not in accept)
 
 
+def fetched(request: Request) -> bool:
+    """Whether one of our scripts asks, which takes a part of a page; else a browser shows a whole one."""
+    return request.headers.get("x-easel") == "fetch"
+
+
 def refuse(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
@@ -175,7 +180,7 @@ def on_crash(request: Request, _error: Exception) -> Response:
         request,
         500,
         "internal_error",
-        "Something went wrong on our side. Nothing was stored; please try again.",
+        "Something went wrong on our side. What you did before is safe; please try again.",
     )
 
 

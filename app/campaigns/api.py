@@ -16,7 +16,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload import MOST_ROWS
 from app.crowd.platforms import links
 from app.errors import Invalid
-from app.web import AppSettings, Now, Transaction, base_url, refusals
+from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns",
@@ -56,7 +56,7 @@ class Campaign(BaseModel):
             settings=lifecycle.settings_of(row),
             items=row.item_count,
             judgments_taken=row.judgments_taken,
-            judgments_wanted=row.item_count * row.judgments_per_item,
+            judgments_wanted=row.judgments_wanted,
             created_at=row.created_at,
             launched_at=row.launched_at,
             finished_at=row.finished_at,
@@ -194,7 +194,7 @@ NOT_IMPORTED = NO_CAMPAIGN | {
 @router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
 async def import_items(
     request: Request,
-    connection: Transaction,
+    database: Database,
     settings: AppSettings,
     slug: str,
     *,
@@ -203,7 +203,8 @@ async def import_items(
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
 ) -> Imported:
     """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none."""
-    async with sent_file(request) as (file, name):
+    # The file first: while it comes in, however slowly, it must not keep a connection from others.
+    async with sent_file(request) as (file, name), database.begin() as connection:
         count = await items.import_items(
             connection,
             slug,

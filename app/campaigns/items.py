@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import find
+from app.campaigns.lifecycle import locked_draft
 from app.campaigns.template import Shown, check_known, guess, shown_by
 from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
 from app.database import tables
 from app.database.bulk import copy
-from app.errors import Conflict, Invalid, TooLarge
+from app.errors import Invalid, TooLarge
 from app.inference.online import ONLINE
 
 LONGEST_ID = 200
@@ -144,7 +144,7 @@ async def import_items(
     `upload.read`, `template.shown_by` and `items_in` raise; nothing is changed then.
     """
     async with connection.begin_nested():
-        campaign = await lock_draft(connection, slug)
+        campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
         if replace:
             await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
         taken, start = await already_there(connection, campaign.id)
@@ -167,20 +167,6 @@ async def copy_all(
     if number == start:
         raise Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
     return number - start
-
-
-async def lock_draft(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The draft, held until the transaction ends: a launch waits, and a second import into it too."""
-    statement = select(tables.campaigns).where(tables.campaigns.c.slug == slug).with_for_update(key_share=True)
-    campaign: Row[Any] | None = (await connection.execute(statement)).one_or_none()
-    campaign = campaign or await find(connection, slug)
-    if campaign.status != "draft":
-        raise Conflict(
-            f"“{campaign.name}” is {campaign.status}: items can be imported only while a campaign is a draft.",
-            code="not_a_draft",
-            status=campaign.status,
-        )
-    return campaign
 
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:

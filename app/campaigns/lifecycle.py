@@ -1,5 +1,6 @@
-"""Create, edit, launch, pause, resume, finish: each one statement that the database decides."""
+"""Create, edit, launch, pause, resume, finish: of two at once the database lets one through."""
 
+import asyncio
 import re
 import secrets
 import unicodedata
@@ -7,17 +8,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
-from app.database.campaign import campaign_by_slug as find
+from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
 
-__all__ = ["create", "edit", "find", "find_counted", "listed", "remove", "settings_of", "slug_of", "transition"]
+find = campaign_by_slug
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
@@ -53,7 +53,7 @@ async def free_slug(connection: AsyncConnection, wanted: str) -> str:
 
 
 async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:
-    """All campaigns, newest first, each with its number of items and of judgments taken."""
+    """All campaigns, newest first, each with its number of items and of judgments taken and wanted."""
     rows: Sequence[Row[Any]] = (await connection.execute(counted().order_by(campaigns.c.id.desc()))).all()
     return rows
 
@@ -66,7 +66,7 @@ async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 def counted() -> Select[Any]:
-    """Campaigns with `item_count` and `judgments_taken`."""
+    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`."""
     count = select(func.count()).where(items.c.campaign_id == campaigns.c.id).correlate(campaigns).scalar_subquery()
     taken = (
         select(func.coalesce(func.sum(posteriors.c.judgments), 0))
@@ -74,7 +74,10 @@ def counted() -> Select[Any]:
         .correlate(campaigns)
         .scalar_subquery()
     )
-    return select(campaigns, count.label("item_count"), taken.label("judgments_taken"))
+    wanted = count * campaigns.c.judgments_per_item
+    return select(
+        campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
+    )
 
 
 def settings_of(campaign: Row[Any]) -> CampaignSettings:
@@ -84,28 +87,27 @@ def settings_of(campaign: Row[Any]) -> CampaignSettings:
 
 async def edit(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> Row[Any]:
     """Replace all settings of a draft; the slug stays, so links that were noted down keep working."""
-    await keep_items_priors(connection, slug, settings)
-    statement = update(campaigns).where(campaigns.c.slug == slug, campaigns.c.status == "draft")
-    row: Row[Any] | None = (
-        await connection.execute(statement.values(settings.model_dump()).returning(campaigns))
-    ).one_or_none()
-    if row is None:
-        campaign = await find(connection, slug)
-        raise Conflict(
-            f"“{campaign.name}” is {campaign.status}: settings can be edited only while a campaign is a draft.",
-            code="not_a_draft",
-            status=campaign.status,
-        )
+    campaign = await locked_draft(connection, slug, "settings can be edited only while a campaign is a draft")
+    await keep_items_priors(connection, campaign, settings)
+    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
+    row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     return row
 
 
-async def keep_items_priors(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> None:
+async def locked_draft(connection: AsyncConnection, slug: str, rule: str) -> Row[Any]:
+    """The draft, held until the transaction ends: a launch waits, another edit and an import too.
+
+    Raises `NotFound` (`campaign_not_found`), and `Conflict` (`not_a_draft`) with the `rule` that forbids it then.
+    """
+    statement = select(campaigns).where(campaigns.c.slug == slug).with_for_update(key_share=True)
+    campaign: Row[Any] = (await connection.execute(statement)).one_or_none() or await find(connection, slug)
+    if campaign.status != "draft":
+        raise Conflict(f"“{campaign.name}” is {campaign.status}: {rule}.", code="not_a_draft", status=campaign.status)
+    return campaign
+
+
+async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    statement = select(campaigns.c.id, campaigns.c.update_law).where(campaigns.c.slug == slug)
-    # Held until the transaction ends, so that no import brings priors after we have looked.
-    campaign = (await connection.execute(statement.with_for_update(key_share=True))).one_or_none()
-    if campaign is None:
-        return
     before, after = (ONLINE[law].parameter_names for law in (campaign.update_law, settings.update_law))
     mine = exists().where(items.c.campaign_id == campaign.id, items.c.prior_a.is_not(None))
     if before != after and await connection.scalar(select(mine)):
@@ -118,14 +120,8 @@ async def keep_items_priors(connection: AsyncConnection, slug: str, settings: Ca
 
 async def remove(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    statement = delete(campaigns).where(campaigns.c.slug == slug, campaigns.c.status == "draft")
-    if (await connection.execute(statement)).rowcount == 0:
-        campaign = await find(connection, slug)
-        raise Conflict(
-            f"“{campaign.name}” is {campaign.status}: only a draft can be deleted.",
-            code="not_a_draft",
-            status=campaign.status,
-        )
+    campaign = await locked_draft(connection, slug, "only a draft can be deleted")
+    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign.id))
 
 
 async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
@@ -156,42 +152,40 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
 
 async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
-    law = ONLINE[campaign.update_law]
     prior_a = func.coalesce(items.c.prior_a, campaign.prior_a)
     prior_b = func.coalesce(items.c.prior_b, campaign.prior_b)
-    rows = (
-        await connection.execute(
-            select(items.c.number, prior_a, prior_b).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
-        )
-    ).all()
+    statement = select(items.c.number, prior_a, prior_b).where(items.c.campaign_id == campaign.id)
+    rows = (await connection.execute(statement.order_by(items.c.number))).all()
     if not rows:
         raise Conflict(
             f"“{campaign.name}” has no items yet. Upload them, then launch.",
             code="no_items",
             campaign=campaign.slug,
         )
-    impossible = [number for number, a, b in rows if not law.valid_prior(a, b)]
-    if impossible:
-        raise Conflict(
-            f"The prior of item number {impossible[0] + 1} is not possible with the update law {campaign.update_law}.",
-            code="impossible_prior",
-            items=impossible[:20],
-        )
-    numbers, a, b = (np.array(column) for column in zip(*rows, strict=True))
-    arrays = {
-        "numbers": numbers.tolist(),
-        "a": a.tolist(),
-        "b": b.tolist(),
-        "scores": law.score(a, b).tolist(),
-        "variances": law.variance(a, b).tolist(),
-    }
+    # A thread, because 100,000 items take a while and answers to other campaigns keep coming in.
+    values = await asyncio.to_thread(start_values, rows, campaign.update_law)
     await connection.execute(
         text(
             "INSERT INTO posteriors (campaign_id, number, a, b, score, variance) "
             "SELECT :campaign, * FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), "
             "CAST(:scores AS float8[]), CAST(:variances AS float8[]))"
         ),
-        {"campaign": campaign.id} | arrays,
+        {"campaign": campaign.id} | values,
     )
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
+
+
+def start_values(rows: Sequence[Row[int, float, float]], update_law: str) -> dict[str, list[Any]]:
+    """The columns of `posteriors` from (number, a, b) of each item. Raises `Conflict` (`impossible_prior`)."""
+    law = ONLINE[update_law]
+    impossible = [number for number, a, b in rows if not law.valid_prior(a, b)]
+    if impossible:
+        raise Conflict(
+            f"The prior of item number {impossible[0] + 1} is not possible with the update law {update_law}.",
+            code="impossible_prior",
+            items=impossible[:20],
+        )
+    numbers, a, b = (list(column) for column in zip(*rows, strict=True))
+    scores, variances = law.score(a, b).tolist(), law.variance(a, b).tolist()
+    return {"numbers": numbers, "a": a, "b": b, "scores": scores, "variances": variances}

@@ -17,7 +17,7 @@ from app.campaigns.progress import Job, watched
 from app.campaigns.upload import MOST_ROWS
 from app.crowd.platforms import links
 from app.errors import Invalid, NotFound, Refusal
-from app.web import AppSettings, Database, Now, Transaction, base_url, page
+from app.web import AppSettings, Database, Now, Transaction, base_url, fetched, page
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -133,9 +133,8 @@ def uploaded(form_data: FormData) -> UploadFile:
 
 
 @router.post(CAMPAIGN + "/items/preview")
-async def preview(request: Request, connection: Transaction, settings: AppSettings, slug: str) -> HTMLResponse:
+async def preview(request: Request, settings: AppSettings) -> HTMLResponse:
     """Part of a page: what is in the file, so that one can choose what annotators see. Nothing is stored."""
-    await lifecycle.find(connection, slug)
     file = uploaded(await request.form())
     described = await asyncio.to_thread(items.describe, file.file, file.filename or "", max_mb=settings.max_upload_mb)
     return page(request, "admin/_preview.html", {"described": described})
@@ -162,7 +161,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
             )
 
     done = address(slug, "/items", done="imported")
-    if request.headers.get("x-easel") == "fetch":
+    if fetched(request):
         return StreamingResponse(progress_lines(job, done), media_type="application/x-ndjson")
     try:
         await job(lambda _rows: None)
