@@ -6,6 +6,7 @@ all transactions below a snapshot's xmin are finished, so reading from the last 
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,15 +47,20 @@ class Copy:
     watermark: int
     settled: int
 
+    def take(self, rows: Iterable[tuple[int, float, float, int]]) -> None:
+        """Newer rows of (number, score, variance, judgments). Judgments only grow, so those with fewer are older."""
+        newer = [row for row in rows if row[3] > self.index.judgments.item(row[0])]
+        if newer:
+            self.index.update(*zip(*newer, strict=True))
+
 
 @dataclass
 class Newest:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)
-    proposals: dict[int, tuple[int, int, list[int]]] = field(
-        default_factory=dict
-    )  # assignment: campaign, leader, items
+    # assignment: campaign, leader, items
+    proposals: dict[int, tuple[int, int, list[int]]] = field(default_factory=dict)
     loading: dict[int, asyncio.Lock] = field(default_factory=dict)
 
     async def posteriors(self, connection: AsyncConnection, campaign: Row[Any]) -> Copy:
@@ -69,11 +75,11 @@ class Newest:
                 CHANGES, {"campaign": campaign.id, "watermark": str(copy.watermark), "settled": copy.settled}
             )
         ).one()
-        watermark, numbers, scores, variances, judgments = row
+        watermark, numbers, *values = row
         if numbers:
-            copy.index.update(numbers, scores, variances, judgments)
-        # Two requests may cross here. The one with the older snapshot then also sets the older watermark, so what it
-        # overwrote is read again next time.
+            copy.take(zip(numbers, *values, strict=True))
+        # Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark,
+        # so a little is read again next time.
         copy.watermark = watermark
         return copy
 

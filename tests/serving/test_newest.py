@@ -55,3 +55,38 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     copy = Newest()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
+
+
+class Delayed:
+    """A connection whose answers are handed over only when `arrive` is set."""
+
+    def __init__(self, connection):
+        self.connection, self.read, self.arrive = connection, asyncio.Event(), asyncio.Event()
+
+    async def execute(self, *arguments):
+        result = await self.connection.execute(*arguments)
+        self.read.set()
+        await self.arrive.wait()
+        return result
+
+
+async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
+    """An older one that arrives between the start and the end of a newer one: what it overwrote is not read again."""
+    campaign = await running(engine, items=5)
+    copy, me = Newest(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    first = await hit_of(engine, me)
+    await submit(engine, me, first)
+    async with engine.connect() as one, engine.connect() as two:
+        old, new = Delayed(one), Delayed(two)
+        looks = [asyncio.create_task(copy.posteriors(old, campaign))]
+        await old.read.wait()
+        second = await hit_of(engine, me)
+        await submit(engine, me, second)
+        stored = await judged(engine, campaign, copy)
+        looks.append(asyncio.create_task(copy.posteriors(new, campaign)))
+        await new.read.wait()
+        for look in (old, new):
+            look.arrive.set()
+            await looks.pop(0)
+    assert (await judged(engine, campaign, copy)) == stored
