@@ -76,18 +76,19 @@ async def export(
     if what != "responses" and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "easl":
-        check_beta(campaign)
+        if not has_beta(campaign):
+            raise Conflict(
+                f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
+                code="no_beta_posterior",
+            )
         format_ = "csv"
     chunks = streamed(engine, campaign, EXPORTS[what], format_, spreadsheet=spreadsheet)
     return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], chunks)
 
 
-def check_beta(campaign: Row[Any]) -> None:
-    if ONLINE[campaign.update_law].parameter_names != EASL_COLUMNS[:2]:
-        raise Conflict(
-            f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
-            code="no_beta_posterior",
-        )
+def has_beta(campaign: Row[Any]) -> bool:
+    """Whether the posteriors are such as the released EASL program could read."""
+    return ONLINE[campaign.update_law].parameter_names == EASL_COLUMNS[:2]
 
 
 async def streamed(
@@ -190,9 +191,7 @@ def scored_items(row: Row[Any]) -> Iterable[Cells]:
         strict=True,
     )
     for position, (number, item, score, rank, *touch) in enumerate(per_item, start=1):
-        leader = (
-            number == row.leader if row.leader >= 0 else None
-        )  # below 0: an imported HIT, whose leader is not known
+        leader = number == row.leader if row.leader >= 0 else None  # below 0: imported, so the leader is not known
         yield (
             *(row.seq, row.pseudonym, row.source, row.hit_id, row.iteration, position, item, leader, score, rank),
             *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport)),

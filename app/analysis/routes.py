@@ -6,11 +6,10 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.export import EASL_COLUMNS, Export, Format, export
+from app.analysis.export import Export, Format, export, has_beta
 from app.auth.guards import researcher
 from app.database.campaign import campaign_by_slug
 from app.errors import NotFound
-from app.inference.online import ONLINE
 from app.web import Database, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -26,7 +25,7 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
     words = "One row for each item of each answer: annotator, score, rank, HIT, position, times, kind of input."
     yield "Responses", words, [(f"responses.{end}", title) for end, title in TABLES]
     yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
-    if campaign.status != "draft" and ONLINE[campaign.update_law].parameter_names == EASL_COLUMNS[:2]:
+    if campaign.status != "draft" and has_beta(campaign):
         yield (
             "EASL file",
             "The item file of the released EASL program: id, sent, alpha, beta, mode, var.",

@@ -7,6 +7,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 
 from fastapi import APIRouter, Body, Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import program
@@ -15,7 +16,6 @@ from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload import MOST_ROWS
 from app.crowd.platforms import links
-from app.errors import Invalid
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
 router = APIRouter(
@@ -110,11 +110,7 @@ def changed(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignS
     try:
         return CampaignSettings.model_validate({**settings.chosen(), **changes})
     except ValidationError as error:
-        fields = [
-            {"field": ".".join(map(str, problem["loc"])), "message": problem["msg"]} for problem in error.errors()
-        ]
-        message = "; ".join(f"{field['field']}: {field['message']}" for field in fields)
-        raise Invalid(f"{message}. Nothing was changed.", fields=fields) from error
+        raise RequestValidationError(error.errors()) from error
 
 
 @router.delete("/{slug}", status_code=204, responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))

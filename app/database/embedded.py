@@ -352,10 +352,8 @@ def _wait_until_ready(server: subprocess.Popen[bytes], cluster: Path, log_path: 
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    for how in (
-        signal.SIGINT,
-        signal.SIGQUIT,
-    ):  # fast; when that takes too long, at once, to be recovered at the next start
+    # Fast; when that takes too long, at once, to be recovered at the next start.
+    for how in (signal.SIGINT, signal.SIGQUIT):
         if server.poll() is None:
             server.send_signal(how)
         with suppress(subprocess.TimeoutExpired):

@@ -173,9 +173,8 @@ posteriors = Table(
     metadata,
     Column("campaign_id", BigInteger, nullable=False),
     Column("number", Integer, nullable=False),
-    Column(
-        "a", Double, nullable=False
-    ),  # (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, as the update law says
+    # (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, as the update law says
+    Column("a", Double, nullable=False),
     Column("b", Double, nullable=False),
     Column("score", Double, nullable=False),  # mode or mean: follows from a and b; stored so that SQL can sort
     Column("variance", Double, nullable=False),

@@ -20,7 +20,7 @@ from app.designs import slider
 from app.errors import Gone, Invalid, NotFound, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.web import Database, Now, page, sanitised
+from app.web import Database, Now, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
 
@@ -65,11 +65,6 @@ def platform_named(name: str) -> Platform:
 def tokens(request: Request) -> WorkerTokens:
     worker_tokens: WorkerTokens = request.app.state.worker_tokens
     return worker_tokens
-
-
-def fetched(request: Request) -> bool:
-    """Whether our script asks, which swaps the part of the page that changes; else a browser shows a whole page."""
-    return request.headers.get("x-easel") == "fetch"
 
 
 @router.get("/{platform_name}/{link_key}")
