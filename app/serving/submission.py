@@ -126,14 +126,6 @@ async def store(
     """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT."""
     hit = rows[0]
     scores = slider.ordered_scores(answer, hit.items)
-    law = ONLINE[hit.update_law]
-    before = {row.number: (row.a, row.b) for row in rows}
-    a, b = law.update(
-        [before[item][0] for item in hit.items],
-        [before[item][1] for item in hit.items],
-        [score / slider.POINTS for score in scores],
-        slider.parameters(hit),
-    )
     touches = [answer.touches.get(item, slider.Touch()) for item in hit.items]
     parameters = {
         "campaign": hit.campaign_id,
@@ -147,13 +139,23 @@ async def store(
         "input_kinds": [touch.input_kind for touch in touches],
         "viewport": answer.viewport,
         "now": now,
-        "a": a,
-        "b": b,
-        "score": law.score(a, b).tolist(),
-        "variance": law.variance(a, b).tolist(),
         "wanted": hit.judgments_per_item,
-    }
+    } | posteriors_after(rows, scores)
     seq, all_reached = (await connection.execute(STORE, parameters)).one()
     if all_reached:
         await finish_if_complete(connection, hit.campaign_id, now=now)
     return Receipt(hit_id, seq)
+
+
+def posteriors_after(rows: Sequence[Row[Any]], scores: Sequence[float]) -> dict[str, list[float]]:
+    """What one answer makes of its items' posteriors, column by column in the order of the HIT; scores 0 to 100."""
+    hit = rows[0]
+    law = ONLINE[hit.update_law]
+    before = {row.number: (row.a, row.b) for row in rows}
+    a, b = law.update(
+        [before[item][0] for item in hit.items],
+        [before[item][1] for item in hit.items],
+        [score / slider.POINTS for score in scores],
+        slider.parameters(hit),
+    )
+    return {"a": a, "b": b, "score": law.score(a, b).tolist(), "variance": law.variance(a, b).tolist()}
