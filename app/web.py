@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -155,14 +156,14 @@ DEADLOCK = "40P01"
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
-    """A lost connection or a restart of PostgreSQL: nothing was stored, and trying again is safe everywhere."""
+    """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
     sqlstate = getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
     if sqlstate in NOT_TEXT:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
     unreachable = isinstance(error, OSError) and error.filename is None
     lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
-    if not (unreachable or lost or sqlstate == DEADLOCK):
+    if not (unreachable or lost or sqlstate == DEADLOCK or isinstance(error, NoFreeConnection)):
         raise error
     log.warning("database unavailable: %s", error)
     response = refuse(
@@ -292,5 +293,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(DBAPIError, on_database_error)
+    app.add_exception_handler(NoFreeConnection, on_database_error)
     app.add_exception_handler(OSError, on_database_error)
     app.add_exception_handler(Exception, on_crash)

@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import AsyncExitStack
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -28,3 +29,13 @@ async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
     response = web.on_database_error(PROGRAM, error)
     assert response.status_code == 503
     assert b"database_unavailable" in response.body
+
+
+async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, monkeypatch):
+    pool = app.state.database.pool
+    monkeypatch.setattr(pool, "_timeout", 0.05)
+    async with AsyncExitStack() as taken:
+        for _ in range(pool.size()):
+            await taken.enter_async_context(app.state.database.connect())
+        reply = await client.get("/health", headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
