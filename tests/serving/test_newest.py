@@ -1,4 +1,5 @@
 import asyncio
+from typing import Any
 
 from app.designs.slider import Answer
 from app.serving import newest, submission
@@ -78,7 +79,8 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     first = await hit_of(engine, me)
     await submit(engine, me, first)
     async with engine.connect() as one, engine.connect() as two:
-        old, new = Delayed(one), Delayed(two)
+        old: Any = Delayed(one)
+        new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.posteriors(old, campaign))]
         await old.read.wait()
         second = await hit_of(engine, me)
