@@ -150,20 +150,21 @@ def on_http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-# PostgreSQL's codes for text that it cannot hold, and for transactions it ended to resolve a deadlock
+# PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room
+# for another one, starting or stopping, a transaction ended to resolve a deadlock
 NOT_TEXT = ("22021", "22P05")
-DEADLOCK = "40P01"
+PASSING = ("08", "53", "57P", "40P01")
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
-    sqlstate = getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
+    sqlstate = getattr(error.orig, "sqlstate", None) or "" if isinstance(error, DBAPIError) else ""
     if sqlstate in NOT_TEXT:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
     unreachable = isinstance(error, OSError) and error.filename is None
     lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
-    if not (unreachable or lost or sqlstate == DEADLOCK or isinstance(error, NoFreeConnection)):
+    if not (unreachable or lost or sqlstate.startswith(PASSING) or isinstance(error, NoFreeConnection)):
         raise error
     log.warning("database unavailable: %s", error)
     response = refuse(

@@ -1,11 +1,13 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 
 from app import web
+from app.database.session import create_engine
 from tests.serving.campaigns import running
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
@@ -39,3 +41,38 @@ async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, m
             await taken.enter_async_context(app.state.database.connect())
         reply = await client.get("/health", headers={"accept": "application/json"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
+
+
+def error_response(sqlstate):
+    """What PostgreSQL sends in the place of a greeting."""
+    fields = b"SFATAL\0VFATAL\0C" + sqlstate.encode() + b"\0Mnot now\0\0"
+    return b"E" + (4 + len(fields)).to_bytes(4) + fields
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(error_response("57P03"), id="starting up or shutting down"),
+        pytest.param(error_response("53300"), id="too many connections"),
+        pytest.param(b"", id="hangs up"),
+    ],
+)
+async def test_a_database_that_cannot_greet_now_is_asked_again_later(said):
+    async def greet(reader, writer):
+        await reader.read(1000)
+        writer.write(said)
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        engine = create_engine(f"postgresql+asyncpg://someone@127.0.0.1:{port}/easel?ssl=disable")
+        with pytest.raises((DBAPIError, OSError)) as problem:
+            await engine.connect()
+    assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+
+
+async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(engine):
+    with pytest.raises(DBAPIError) as problem:
+        async with engine.connect() as connection:
+            await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert web.on_database_error(PROGRAM, problem.value).status_code == 503
