@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, Literal, Self, cast
+from typing import Annotated, Any, BinaryIO, Self, cast
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -30,7 +30,7 @@ NO_CAMPAIGN = {404: "`campaign_not_found`"}
 class Transition(BaseModel):
     """What leads a campaign through its life."""
 
-    action: Literal["launch", "pause", "resume", "finish"]
+    action: lifecycle.Action
 
 
 class Campaign(BaseModel):

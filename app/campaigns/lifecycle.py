@@ -6,7 +6,7 @@ import secrets
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,8 +21,9 @@ find = campaign_by_slug
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
+Action = Literal["launch", "pause", "resume", "finish"]
 # action -> (states it starts from, state it leads to, column that keeps the time)
-TRANSITIONS = {
+TRANSITIONS: dict[str, tuple[tuple[str, ...], str, str | None]] = {
     "launch": (("draft",), "running", "launched_at"),
     "pause": (("running",), "paused", None),
     "resume": (("paused",), "running", None),
