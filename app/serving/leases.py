@@ -137,6 +137,10 @@ COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignme
 
 WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
 
+ANY_OPEN = text("""
+    SELECT EXISTS (SELECT 1 FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now)
+""")
+
 SAVE_DRAFT = text("""
     UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
 """)
@@ -261,7 +265,16 @@ async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime
     if not wanted:
         await finish_if_complete(connection, here.id, now=now)
         return "all_done"
-    return "seen_all" if not here.repeat_items and wanted <= set(here.seen) else "wait"
+    if not here.repeat_items and (wanted <= set(here.seen) or await waits_for_nobody(connection, here, now=now)):
+        return "seen_all"
+    return "wait"
+
+
+async def waits_for_nobody(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
+    """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
+    if here.selection != "iterations":
+        return False
+    return not (await connection.execute(ANY_OPEN, {"campaign": here.id, "now": now})).scalar_one()
 
 
 async def save_draft(connection: AsyncConnection, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:

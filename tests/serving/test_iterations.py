@@ -2,6 +2,7 @@ import asyncio
 from datetime import timedelta
 
 import numpy as np
+from sqlalchemy import text
 
 from app.serving.newest import Newest
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
@@ -114,3 +115,20 @@ async def test_the_same_seed_plans_the_same_hits(engine):
             )
         )
     assert plans[0] == plans[1]
+
+
+async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(engine):
+    """Items that they have not scored are wanted, but not in this iteration, and nobody holds what would end it."""
+    campaign = await running(engine, items=4, items_per_hit=2, selection="iterations", repeat_items=False)
+    newest = Newest()
+    ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
+    mine = await hit_of(engine, ann, newest=newest)
+    await submit(engine, ann, mine)
+    await submit(engine, bob, await hit_of(engine, bob, newest=newest))
+    theirs = await hit_of(engine, cleo, newest=newest)
+    async with engine.begin() as connection:
+        free = text("UPDATE planned_hits SET items = :items, leader = :leader WHERE iteration = 1")
+        await connection.execute(free, {"items": mine.items, "leader": mine.items[0]})
+    assert (await next_hit(engine, ann, newest=newest)).reason == "wait"
+    await submit(engine, cleo, theirs)
+    assert (await next_hit(engine, ann, newest=newest)).reason == "seen_all"
