@@ -26,10 +26,10 @@ from app.analysis.replay import verify as verify_posteriors
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.campaigns import form, items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
-from app.crowd.platforms import PLATFORMS
+from app.crowd.platforms import links
 from app.database.bulk import snapshot
 from app.database.migrate import upgrade
-from app.database.session import create_engine, transaction
+from app.database.session import create_engine
 from app.errors import Invalid, Refusal, StartupProblem
 from app.settings import Settings, SettingsProblem, read_settings
 from app.simulation.crowd import simulate as simulate_crowd
@@ -92,7 +92,7 @@ def in_transaction(work: Work[T]) -> T:
     """Run `work` and commit."""
 
     async def run(engine: AsyncEngine) -> T:
-        async with transaction(engine) as connection:
+        async with engine.begin() as connection:
             return await work(connection)
 
     return on_engine(run)
@@ -235,11 +235,10 @@ def create(settings_file: Path | None, **options: Any) -> None:
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft; those not named stay."""
 
-    async def work(connection: AsyncConnection) -> None:
-        before = lifecycle.settings_of(await lifecycle.find(connection, slug))
-        await lifecycle.edit(connection, slug, settings_from(before.chosen(), settings_file, options))
+    def change(before: CampaignSettings) -> CampaignSettings:
+        return settings_from(before.chosen(), settings_file, options)
 
-    in_transaction(work)
+    in_transaction(partial(lifecycle.edit, slug=slug, change=change))
     click.echo(f"Saved the settings of {slug}.")
 
 
@@ -252,8 +251,8 @@ def list_(*, as_json: bool) -> None:
         show_json([summary(row) for row in rows])
         return
     for row in rows:
-        wanted = row.item_count * row.judgments_per_item
-        click.echo(f"{row.slug}\t{row.status}\t{row.item_count} items\t{row.judgments_taken}/{wanted} judgments")
+        counts = f"{row.item_count} items\t{row.judgments_taken}/{row.judgments_wanted} judgments"
+        click.echo(f"{row.slug}\t{row.status}\t{counts}")
 
 
 def summary(row: Row[Any]) -> dict[str, Any]:
@@ -263,7 +262,7 @@ def summary(row: Row[Any]) -> dict[str, Any]:
         "status": row.status,
         "items": row.item_count,
         "judgments_taken": row.judgments_taken,
-        "judgments_wanted": row.item_count * row.judgments_per_item,
+        "judgments_wanted": row.judgments_wanted,
         "created_at": row.created_at,
         "launched_at": row.launched_at,
         "finished_at": row.finished_at,
@@ -276,12 +275,12 @@ def summary(row: Row[Any]) -> dict[str, Any]:
 def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign: its state, its settings, and the links for annotators."""
     row = in_transaction(partial(lifecycle.find_counted, slug=slug))
-    links = {name: f"{base_of()}/{name}/{row.link_key}" for name, way in PLATFORMS.items() if way.has_page}
+    addresses = links(base_of(), row.link_key)
     settings = lifecycle.settings_of(row).model_dump()
     if as_json:
-        show_json(summary(row) | {"settings": settings, "links": links})
+        show_json(summary(row) | {"settings": settings, "links": addresses})
         return
-    for part in (summary(row), settings, {f"{name} link": link for name, link in links.items()}):
+    for part in (summary(row), settings, {f"{name} link": link for name, link in addresses.items()}):
         for name, value in part.items():
             click.echo(f"{name.replace('_', ' ')}: {'' if value is None else value}")
 
@@ -345,7 +344,7 @@ def add_action(action: str, words: str) -> None:
         row = in_transaction(partial(lifecycle.transition, slug=slug, action=action, now=now()))
         click.echo(f"{slug} is {row.status}.")
         if action == "launch":
-            click.echo(f"Annotators: {base_of()}/link/{row.link_key}")
+            click.echo(f"Annotators: {links(base_of(), row.link_key)['link']}")
 
 
 for _action, _words in ACTIONS.items():
@@ -378,7 +377,7 @@ def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
     """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
 
     async def work(engine: AsyncEngine) -> int:
-        async with transaction(engine) as connection:
+        async with engine.begin() as connection:
             found = await lifecycle.find(connection, slug)
         rng = np.random.default_rng(seed)
         return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)

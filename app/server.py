@@ -16,17 +16,18 @@ from typing import NoReturn
 import asyncpg
 import click
 import uvicorn
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uvicorn.supervisors import Multiprocess
 
 from app.auth.login import create_one_time_login, one_time_login_path
-from app.campaigns import lifecycle
 from app.campaigns.demo import demo
+from app.crowd.platforms import links
 from app.database import embedded
 from app.database.migrate import upgrade
 from app.database.session import create_engine
+from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.settings import Settings, environment_name
 
@@ -143,15 +144,16 @@ async def welcome(url: str, base: str, *, with_demo: bool) -> str:
             token = await create_one_time_login(connection, now=now)
             lines = [f"Easel is running at {base}. Ctrl-C stops it; the data stay.", ""]
             lines += [f"  Researchers  {base}{one_time_login_path(token)}  (works once, for a day)"]
-            return "\n".join([*lines, *await links(connection, base), ""])
+            return "\n".join([*lines, *await running_campaigns(connection, base), ""])
     finally:
         await engine.dispose()
 
 
-async def links(connection: AsyncConnection, base: str) -> list[str]:
+async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]:
     """A line for each of the newest campaigns that annotators can work on."""
-    running = [campaign for campaign in await lifecycle.listed(connection) if campaign.status == "running"]
-    return [f"  Annotators   {base}/link/{campaign.link_key}  ({campaign.name})" for campaign in running[:LINKS_SHOWN]]
+    statement = select(campaigns.c.name, campaigns.c.link_key).where(campaigns.c.status == "running")
+    running = await connection.execute(statement.order_by(campaigns.c.id.desc()).limit(LINKS_SHOWN))
+    return [f"  Annotators   {links(base, key)['link']}  ({name})" for name, key in running]
 
 
 # Running
@@ -178,7 +180,11 @@ def run(settings: Settings, listener: socket.socket) -> None:
         timeout_graceful_shutdown=GOODBYE_SECONDS,
     )
     if settings.workers == 1:
-        uvicorn.Server(configuration).run(sockets=[listener])
+        server = uvicorn.Server(configuration)
+        # From here on and not only once it runs: an exception raised into a starting event loop would hang it.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, server.handle_exit)
+        server.run(sockets=[listener])
     else:
         Multiprocess(configuration, sockets=[listener]).run()
 

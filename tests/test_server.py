@@ -207,3 +207,23 @@ def test_a_worker_without_a_parent_watches_nobody(monkeypatch):
     monkeypatch.setattr(threading, "Thread", started.append)
     end_with_parent()
     assert started == []
+
+
+SIGNAL_AT_THE_START = """
+import signal, uvicorn
+from app import cli
+serve = uvicorn.Server.serve
+async def signalled(self, sockets=None):
+    signal.raise_signal(signal.SIGTERM)
+    await serve(self, sockets=sockets)
+uvicorn.Server.serve = signalled
+cli.main(["serve", "--port", "0"])
+"""
+
+
+def test_a_signal_before_the_server_is_ready_ends_it_too(data):
+    command = [sys.executable, "-c", SIGNAL_AT_THE_START]
+    done = subprocess.run(
+        command, env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}, timeout=PATIENT, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr

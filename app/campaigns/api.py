@@ -100,8 +100,7 @@ Changes = Annotated[
 @router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
     """Change some settings of a draft."""
-    before = lifecycle.settings_of(await lifecycle.find(connection, slug))
-    await lifecycle.edit(connection, slug, changed(before, changes))
+    await lifecycle.edit(connection, slug, lambda before: changed(before, changes))
     return await shown(request, connection, slug)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -86,9 +86,15 @@ def settings_of(campaign: Row[Any]) -> CampaignSettings:
     return CampaignSettings.model_validate({name: getattr(campaign, name) for name in CampaignSettings.model_fields})
 
 
-async def edit(connection: AsyncConnection, slug: str, settings: CampaignSettings) -> Row[Any]:
-    """Replace all settings of a draft; the slug stays, so links that were noted down keep working."""
+async def edit(
+    connection: AsyncConnection, slug: str, change: Callable[[CampaignSettings], CampaignSettings]
+) -> Row[Any]:
+    """Change a draft's settings, read under a lock, so that two edits of different settings both stay.
+
+    The slug stays, so links that were noted down keep working.
+    """
     campaign = await locked_draft(connection, slug, "settings can be edited only while a campaign is a draft")
+    settings = change(settings_of(campaign))
     await keep_items_priors(connection, campaign, settings)
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()

@@ -102,7 +102,7 @@ async def edit(request: Request, connection: Transaction, slug: str) -> Response
     except ValidationError as error:
         campaign = await lifecycle.find(connection, slug)
         return settings_page(request, values, form.problems(error), campaign=campaign)
-    await lifecycle.edit(connection, slug, settings)
+    await lifecycle.edit(connection, slug, lambda _: settings)
     return see_other(address(slug, "/edit", done="saved"))
 
 

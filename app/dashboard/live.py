@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.login import session_of
@@ -28,7 +29,7 @@ STALE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer co
 HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
 
 # The database is away for a moment: what viewers have stays, and the next tick asks again.
-TROUBLE = (DBAPIError, OSError)
+TROUBLE = (DBAPIError, PoolTimeout, OSError)
 
 Clock = Callable[[], Awaitable[datetime]]
 

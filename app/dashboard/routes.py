@@ -11,13 +11,14 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.auth.guards import COOKIE, researcher
 from app.campaigns import lifecycle
+from app.crowd.platforms import links
 from app.dashboard import figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import POINTS, State
 from app.errors import Conflict
 from app.inference.online import ONLINE
-from app.web import Database, Now, base_url, get_now, page, templates
+from app.web import Database, Now, base_url, fetched, get_now, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -72,10 +73,9 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
             "item": await item.item_of(connection, campaign, view.item) if view.item else None,
         }
     state = await live_of(request).state(campaign, now=now)
-    link = f"{base_url(request)}/link/{campaign.link_key}"
+    link = links(base_url(request), campaign.link_key)["link"]
     context |= {"state": state, "link": link, "pace_rows": figures.pace_rows(state.figures)}
-    parts_only = request.headers.get("x-easel") == "fetch"
-    return page(request, "admin/_dashboard_parts.html" if parts_only else "admin/campaign.html", context)
+    return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
 
 
 @router.get("/events")

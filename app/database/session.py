@@ -1,12 +1,9 @@
-"""The engine and the transaction: the only place that commits."""
+"""The engine. A unit of work is `async with engine.begin()`: committed when it ends, rolled back when it raises."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 
-def create_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
+def create_engine(url: str, *, pool_size: int = 8) -> AsyncEngine:
     """An engine on PostgreSQL through asyncpg.
 
     Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would
@@ -21,10 +18,3 @@ def create_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
             "server_settings": {"jit": "off", "plan_cache_mode": "force_generic_plan", "application_name": "easel"}
         },
     )
-
-
-@asynccontextmanager
-async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """One unit of work: committed when the block ends, rolled back when it raises."""
-    async with engine.begin() as connection:
-        yield connection

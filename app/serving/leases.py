@@ -211,7 +211,10 @@ async def held(connection: AsyncConnection, here: Row[Any], expires_at: datetime
 
 
 async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
-    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile."""
+    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile.
+
+    It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
+    """
     parameters = {
         "campaign": here.id,
         "hit": here.hit_id,

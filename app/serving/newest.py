@@ -63,6 +63,10 @@ class Newest:
     proposals: dict[int, tuple[int, int, list[int]]] = field(default_factory=dict)
     loading: dict[int, asyncio.Lock] = field(default_factory=dict)
 
+    def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:
+        """(leader, items) of the HITs of a campaign that this process is about to lease."""
+        return [(leader, items) for campaign, leader, items in self.proposals.values() if campaign == campaign_id]
+
     async def posteriors(self, connection: AsyncConnection, campaign: Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""
         copy = self.copies.get(campaign.id)

@@ -29,8 +29,8 @@ class Proposal:
 
 
 # A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
-# answers are dropped from it, and a place without others is over. Places without an item that this annotator has scored
-# come first, places with such items only come last.
+# answers are dropped from it, and a place without others is over. First come places that this process is not about to
+# lease to others, then those without an item that this annotator has scored; those with such items only come last.
 FREE_PLACE = text("""
     SELECT p.ordinal, p.leader,
            ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
@@ -42,7 +42,8 @@ FREE_PLACE = text("""
         AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id)))
     AND EXISTS (SELECT 1 FROM posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
                 AND q.judgments < :wanted)
-    ORDER BY p.items && CAST(:seen AS int[]), p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
+    ORDER BY p.leader = ANY(CAST(:under_way AS int[])), p.items && CAST(:seen AS int[]),
+             p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
 """)
 
 OPEN_PLACES = text("""
@@ -66,14 +67,14 @@ async def propose(connection: AsyncConnection, here: Row[Any], newest: Newest, *
     """What to ask this annotator next; None when there is nothing right now."""
     copy = await newest.posteriors(connection, here)
     if here.selection == "iterations":
-        return await place_in_plan(connection, here, copy, now=now)
+        return await place_in_plan(connection, here, copy, newest, now=now)
     return stream(here, copy, newest)
 
 
 def stream(here: Row[Any], copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
-    under_way = [(leader, items) for campaign_id, leader, items in newest.proposals.values() if campaign_id == here.id]
+    under_way = newest.under_way(here.id)
     held = Counter(here.held)
     held.update(chain.from_iterable(items for _, items in under_way))
     leading = {*here.leading, *(leader for leader, _ in under_way)}
@@ -85,11 +86,13 @@ def stream(here: Row[Any], copy: Copy, newest: Newest) -> Proposal | None:
     return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
 
 
-async def place_in_plan(connection: AsyncConnection, here: Row[Any], copy: Copy, *, now: datetime) -> Proposal | None:
+async def place_in_plan(
+    connection: AsyncConnection, here: Row[Any], copy: Copy, newest: Newest, *, now: datetime
+) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
     iteration = here.iteration
     if iteration >= 0:
-        proposal, finished = await free_place(connection, here, iteration, now=now)
+        proposal, finished = await free_place(connection, here, iteration, newest, now=now)
         if proposal is not None or not finished:
             return proposal
     current = (await connection.execute(LOCK_CAMPAIGN, {"campaign": here.id})).scalar_one()
@@ -97,12 +100,12 @@ async def place_in_plan(connection: AsyncConnection, here: Row[Any], copy: Copy,
         current += 1
         if not await plan(connection, here, copy, current):
             return None
-    proposal, _ = await free_place(connection, here, current, now=now)
+    proposal, _ = await free_place(connection, here, current, newest, now=now)
     return proposal
 
 
 async def free_place(
-    connection: AsyncConnection, here: Row[Any], iteration: int, *, now: datetime
+    connection: AsyncConnection, here: Row[Any], iteration: int, newest: Newest, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether the iteration is answered in full."""
     parameters = {
@@ -110,6 +113,7 @@ async def free_place(
         "iteration": iteration,
         "wanted": here.judgments_per_item,
         "seen": here.seen,
+        "under_way": [leader for leader, _ in newest.under_way(here.id)],
         "now": now,
     }
     place = (await connection.execute(FREE_PLACE, parameters)).one_or_none()

@@ -205,19 +205,34 @@ async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(eng
     assert await rows(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
 
 
+def to_law(name):
+    return lambda before: CampaignSettings.model_validate(before.chosen() | {"update_law": name})
+
+
+async def test_two_edits_of_different_settings_at_once_both_stay(engine):
+    campaign = await draft(engine)
+
+    async def edit(**changes):
+        async with engine.begin() as connection:
+            await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update=changes))
+            await asyncio.sleep(0.05)  # while the other one waits for the row
+
+    await asyncio.gather(edit(question="How rare?"), edit(low_label="common"))
+    assert await rows(engine, "SELECT question, low_label FROM campaigns") == [("How rare?", "common")]
+
+
 async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n")
-    settings = lifecycle.settings_of(campaign).chosen()
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "ra"}))
+        await lifecycle.edit(connection, campaign.slug, to_law("ra"))
         with pytest.raises(Conflict) as problem:
-            await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "trueskill"}))
+            await lifecycle.edit(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
     assert await value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, CampaignSettings(**settings | {"update_law": "trueskill"}))
+        await lifecycle.edit(connection, campaign.slug, to_law("trueskill"))
 
 
 # The demo
