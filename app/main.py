@@ -59,6 +59,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         with app.state.live.ended_by_signals():
             yield
         await app.state.live.stop()
+        await app.state.reading_database.dispose()
         await app.state.database.dispose()
 
     app = FastAPI(
@@ -73,6 +74,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
     app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size)
+    app.state.reading_database = create_engine(settings.database_url, pool_size=2)
     app.state.newest = Newest()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)

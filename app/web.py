@@ -40,6 +40,11 @@ async def get_database(request: Request) -> AsyncEngine:
     return database
 
 
+async def get_reading_database(request: Request) -> AsyncEngine:
+    database: AsyncEngine = request.app.state.reading_database
+    return database
+
+
 async def get_settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
@@ -56,6 +61,8 @@ async def get_now() -> datetime:
 
 RowId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
+# A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
+ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]

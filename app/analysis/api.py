@@ -12,7 +12,7 @@ from app.analysis.routes import streamed
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
-from app.web import Database, Transaction, refusals
+from app.web import ReadingDatabase, Transaction, refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -74,7 +74,7 @@ async def list_posteriors(
     ),
 )
 async def get_export(
-    database: Database,
+    database: ReadingDatabase,
     slug: str,
     what: Annotated[str, Field(description="`items`, `responses`, `settings` (JSON) or `easl` (CSV).")],
     format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
@@ -102,7 +102,7 @@ class Verification(BaseModel):
 
 
 @router.get("/verify", responses=refusals({409: "`not_launched`, `not_replayable`"}))
-async def verify(database: Database, slug: str) -> Verification:
+async def verify(database: ReadingDatabase, slug: str) -> Verification:
     """Replay all responses from the prior and compare every posterior."""
     async with snapshot(database) as connection:
         campaign = await campaign_by_slug(connection, slug)

@@ -10,7 +10,7 @@ from app.analysis.export import Export, Format, export, has_beta
 from app.auth.guards import researcher
 from app.database.campaign import campaign_by_slug
 from app.errors import NotFound
-from app.web import Database, Transaction, page
+from app.web import ReadingDatabase, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -40,7 +40,7 @@ async def export_page(request: Request, connection: Transaction, slug: str) -> H
 
 
 @router.get("/{file}")
-async def download(database: Database, slug: str, file: str) -> StreamingResponse:
+async def download(database: ReadingDatabase, slug: str, file: str) -> StreamingResponse:
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
     what, _, end = file.partition(".")
     if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):

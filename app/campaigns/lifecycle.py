@@ -82,8 +82,8 @@ def counted() -> Select[Any]:
 
 
 def settings_of(campaign: Row[Any]) -> CampaignSettings:
-    """The settings part of a campaign's row."""
-    return CampaignSettings.model_validate({name: getattr(campaign, name) for name in CampaignSettings.model_fields})
+    """The settings part of a campaign's row; they were checked when they were stored, by the rules of that day."""
+    return CampaignSettings.model_construct(**{name: getattr(campaign, name) for name in CampaignSettings.model_fields})
 
 
 async def edit(
