@@ -161,7 +161,9 @@ def test_an_error_inside_the_block_ends_the_server_too(data):
 
 def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
     monkeypatch.setattr(embedded, "STOP_SECONDS", 0.3)
-    stubborn = "import signal, sys, time; signal.signal(2, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    # A shell that starts the tests in the background has them ignore SIGQUIT, and children inherit that.
+    signals = "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGQUIT, signal.SIG_DFL)"
+    stubborn = f"import signal, time; {signals}; print(flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE) as server:
         assert server.stdout
         server.stdout.readline()
