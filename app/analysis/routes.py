@@ -28,7 +28,7 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
             "EASL file",
-            "The item file of the released EASL program: id, sent, alpha, beta, mode, var.",
+            "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
             [("easl.csv", "CSV")],
         )
 
