@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.dashboard.item import Item
-from app.dashboard.state import POINTS, shortened
+from app.dashboard.state import shortened
 from app.dashboard.table import Page
+from app.designs.slider import POINTS
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312

@@ -15,7 +15,8 @@ from app.crowd.platforms import links
 from app.dashboard import figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
-from app.dashboard.state import POINTS, State
+from app.dashboard.state import State
+from app.designs.slider import POINTS
 from app.errors import Conflict
 from app.inference.online import ONLINE
 from app.web import Database, Now, base_url, fetched, get_now, page, templates

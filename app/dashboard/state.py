@@ -16,13 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.dashboard import pace
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
 from app.database.tables import items
+from app.designs.slider import POINTS
 from app.inference.law import Array
 from app.inference.online import ONLINE, Law
 from app.serving.newest import Newest
 from app.serving.selection import Counts
 
 BINS = 20
-POINTS = 100  # scores are in [0, 1] inside, 0 to 100 on the screen
 LONGEST_NAME = 60
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 

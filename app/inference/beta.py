@@ -13,6 +13,7 @@ from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
 from app.inference.law import Array, Columns, checked_level
 
+FAMILY = "Beta"
 PARAMETER_NAMES = ("alpha", "beta")
 DEFAULT_PRIOR = (1.0, 1.0)
 """Flat: every score is as likely as any other (section 4 of the paper)."""

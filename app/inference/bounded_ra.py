@@ -67,6 +67,7 @@ LAW = Law(
     name="ra",
     title="RA: only the order counts, bounded",
     parameter_names=beta_posterior.PARAMETER_NAMES,
+    family=beta_posterior.FAMILY,
     score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,
     support=beta_posterior.SUPPORT,

@@ -31,6 +31,7 @@ LAW = Law(
     name="easl",
     title="EASL: scores add to a Beta posterior",
     parameter_names=beta_posterior.PARAMETER_NAMES,
+    family=beta_posterior.FAMILY,
     score_name="mode",
     default_prior=beta_posterior.DEFAULT_PRIOR,
     support=beta_posterior.SUPPORT,

@@ -52,6 +52,7 @@ class Law:
     name: the key in `online.ONLINE`, stored with a campaign.
     title: short words for people.
     parameter_names: what the two numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
+    family: what distribution a posterior is, as people write it before its two numbers: "Beta" or "Normal".
     score_name: what the estimate is called, "mode" or "mean".
     default_prior: the two numbers every item starts with.
     support: where scores can lie, as (lowest, highest); infinite for an unbounded scale.
@@ -73,6 +74,7 @@ class Law:
     name: str
     title: str
     parameter_names: tuple[str, str]
+    family: str
     score_name: str
     default_prior: tuple[float, float]
     support: tuple[float, float]

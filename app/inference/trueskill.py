@@ -121,6 +121,7 @@ LAW = Law(
     name="trueskill",
     title="TrueSkill: only the order counts, Gaussian",
     parameter_names=("mu", "sigma2"),
+    family="Normal",
     score_name="mean",
     default_prior=DEFAULT_PRIOR,
     support=(-math.inf, math.inf),
