@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import Refusal
-from app.settings import Settings
+from app.settings import Settings, easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "static"
@@ -76,17 +76,31 @@ def static_url(path: str) -> str:
     return f"/static/{path}?v={digest}"
 
 
+
+
+def plural(count: int, word: str) -> str:
+    """`1 item`, `2 items`, `1,000 items`."""
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
 templates.env.globals["static_url"] = static_url
+templates.env.filters["plural"] = plural
+templates.env.globals["easel_command"] = easel_command()
 templates.env.auto_reload = False  # it would look at the files' times on every page
 templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
 
 def page(
-    request: Request, template: str, context: Mapping[str, Any] | None = None, *, status: int = 200
+    request: Request,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
     """A rendered template."""
-    return templates.TemplateResponse(request, template, dict(context or {}), status_code=status)
+    return templates.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
 
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -129,9 +143,16 @@ def refuse(
 def on_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
     response = refuse(request, error.status, error.code, error.message, error.details)
+    response.headers.update(retry_after(error))
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
+
+
+def retry_after(refusal: Refusal | None) -> dict[str, str]:
+    """The header that tells programs how long to wait, when the refusal knows it."""
+    seconds = refusal.details.get("retry_after_seconds") if refusal else None
+    return {} if seconds is None else {"Retry-After": str(seconds)}
 
 
 def on_invalid_request(request: Request, error: Exception) -> Response:
@@ -147,6 +168,7 @@ def on_invalid_request(request: Request, error: Exception) -> Response:
 def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
     words = {
+        400: ("unreadable_body", f"What was sent cannot be read: {error.detail}. Nothing was stored."),
         404: ("not_found", "There is no such page."),
         413: ("too_large", str(error.detail)),
         405: ("method_not_allowed", "This address does not take that method."),

@@ -1,4 +1,4 @@
-// The page's charts on uPlot: bars over a number or a time, and the density of a posterior. Colours come from the style
+// The page's charts on uPlot: bars over a number or a time, a curve, and the densities of a posterior. Colours come from the style
 // sheet, so both themes are its business.
 
 const HEIGHT = 160;
@@ -31,7 +31,17 @@ function axis(label, more) {
 }
 
 const lying = (label, more) => axis(label, { size: 24, grid: { show: false }, ...more });
-const upright = (label, more) => axis(label, { size: 40, space: 36, ...more });
+const upright = (label, more) => axis(label, { size: room, space: 36, ...more });
+
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = FONT;
+
+/** As wide as the widest of an upright axis's numbers, so that its title never lies on them. */
+const room = (_plot, values) => Math.ceil(Math.max(16, ...(values ?? []).map((words) => ruler.measureText(words).width))) + 8;
+
+// The last number of a lying axis is centred on the chart's end: half of it needs room beside the chart.
+const BESIDE_TIME = [8, 30, 0, 0];
+const BESIDE_NUMBER = [8, 16, 0, 0];
 
 /** Make a chart, or give the one that is there new data. `describe(index)` is told what the pointer is over, or null. */
 function show(element, chart, data, describe, options) {
@@ -44,7 +54,7 @@ function show(element, chart, data, describe, options) {
   const entry = { chart };
   drawn.set(element, entry);
   entry.plot = new uPlot({
-    width: Math.max(240, element.clientWidth), height: HEIGHT, padding: [8, 12, 0, 0],
+    width: Math.max(240, element.clientWidth), height: HEIGHT, padding: BESIDE_NUMBER,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     ...options(() => entry.chart),
@@ -73,6 +83,7 @@ export function sweep() {
 export function bars(element, chart, describe) {
   const starts = chart.heights.map((_, i) => chart.begin + i * chart.width);
   show(element, chart, [starts, chart.heights], describe, (now) => ({
+    padding: chart.time ? BESIDE_TIME : BESIDE_NUMBER,
     series: [{}, {
       width: 0, points: { show: false }, stroke: () => colour("--accent"), fill: () => colour("--accent"),
       paths: uPlot.paths.bars({ size: [0.88, Infinity], align: 1, disp: { fill: { unit: 3, values: () => fills(now()) } } }),
@@ -93,16 +104,38 @@ const fills = ({ heights, filling }) =>
 const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clock = (_plot, splits) => splits.map((seconds) => hour.format(seconds * 1000));
 
-/** A posterior's curve. `chart`: `x` and `density` in points, `low` and `high` of the interval, `score`. */
-export function density(element, chart, describe) {
-  show(element, chart, [chart.x, chart.density], describe, (now) => ({
+/** A curve from 0 on. `chart`: `x` and `y`, `xLabel`, `yLabel`. */
+export function line(element, chart, describe) {
+  show(element, chart, [chart.x, chart.y], describe, (now) => ({
+    padding: BESIDE_TIME,
     series: [{}, { width: 1.5, points: { show: false }, stroke: () => colour("--accent") }],
-    axes: [lying("score, points"), upright("density, per point", { size: 48 })],
+    axes: [lying(chart.xLabel, { incrs: WHOLE, space: 56 }), upright(chart.yLabel)],
     scales: {
-      x: { time: false, range: () => [Math.min(0, now().x[0]), Math.max(100, now().x.at(-1))] },
+      x: { time: false, range: () => [0, Math.max(1, now().x.at(-1))] },
       y: { range: (_plot, _least, most) => [0, most * 1.05] },
     },
-    hooks: { drawClear: [(plot) => shade(plot, now())] },
+  }));
+}
+
+/**
+ * A posterior's curve, and with dashes those before it. `chart`: `x` in points, `now` with its `density`, `low`, `high` and
+ * `score`, `earlier` likewise, each with the number of its `judgments`, and `dashes` by that number.
+ */
+export function density(element, chart, describe) {
+  const { now, earlier, dashes } = chart;
+  const highest = Math.max(...[now, ...earlier].flatMap((curve) => curve.density));
+  show(element, chart, [chart.x, ...earlier.map((curve) => curve.density), now.density], describe, () => ({
+    series: [
+      {},
+      ...earlier.map((curve) => ({ width: 1.25, dash: dashes[curve.judgments], points: { show: false }, stroke: () => colour("--muted") })),
+      { width: 1.5, points: { show: false }, stroke: () => colour("--accent") },
+    ],
+    axes: [lying("score, points"), upright("density, per point")],
+    scales: {
+      x: { time: false, range: () => [Math.min(0, chart.x[0]), Math.max(100, chart.x.at(-1))] },
+      y: { range: () => [0, highest * 1.05] },
+    },
+    hooks: { drawClear: [(plot) => shade(plot, now)] },
   }));
 }
 

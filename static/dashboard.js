@@ -3,7 +3,7 @@
 // Figures that everyone sees arrive as server-sent events, each a whole state. The table and the chosen item depend on the
 // page's address, so they are fetched again when an event says that something changed.
 
-import { bars, density, sweep } from "./charts.js";
+import { bars, density, line, sweep } from "./charts.js";
 import { decoded, explore, paint, paintLegend } from "./heatmap.js";
 
 const $ = (id) => document.getElementById(id);
@@ -44,6 +44,7 @@ function rows(name, lines) {
 
 const tellPace = readout("pace", () => state.words.pace_note);
 const tellHistogram = readout("histogram");
+const tellUncertainty = readout("uncertainty", () => state.uncertainty.note);
 
 const paceBegin = (bar) => new Date((state.pace.start + bar * state.pace.minutes * 60) * 1000);
 
@@ -79,9 +80,24 @@ function drawHistogram() {
   bars(
     document.querySelector('[data-plot="histogram"]'),
     { begin: low, width: (high - low) / counts.length, heights: counts, xLabel: "score, points", yLabel: "items" },
-    (bin) => tellHistogram(bin === null ? null : `${binEnds(bin).join(" to ")} points: ${number.format(state.histogram.counts[bin])} items`),
+    (bin) => tellHistogram(bin === null ? null : `${binEnds(bin).join(" to ")} points: ${number.format(state.histogram.counts[bin])} ${state.histogram.counts[bin] === 1 ? "item" : "items"}`),
   );
   rows("histogram", counts.map((count, bin) => [binEnds(bin).join(" to "), number.format(count)]));
+}
+
+function drawUncertainty() {
+  const { points: known } = state.uncertainty;
+  const words = ([answers, value]) => [number.format(answers), rounded.format(value)];
+  line(
+    document.querySelector('[data-plot="uncertainty"]'),
+    { x: known.map(([answers]) => answers), y: known.map(([, value]) => value), xLabel: "HITs answered", yLabel: "± points" },
+    (i) => {
+      const [answers, value] = i === null ? [] : words(state.uncertainty.points[i]);
+      tellUncertainty(i === null ? null : `After ${answers} ${answers === "1" ? "HIT" : "HITs"}: ± ${value} points`);
+    },
+  );
+  tellUncertainty(null);
+  rows("uncertainty", known.map(words));
 }
 
 // The heatmap
@@ -121,12 +137,8 @@ function drawItem() {
   if (!data) return;
   const item = JSON.parse(data.textContent);
   const tell = readout("density");
-  const chart = {
-    x: item.x.map((x) => x * 100), density: item.density.map((y) => y / 100),
-    low: item.low * 100, high: item.high * 100, score: item.score * 100,
-  };
-  density(document.querySelector('[data-plot="density"]'), chart, (i) =>
-    tell(i === null ? null : `At ${chart.x[i].toFixed(1)} points: ${chart.density[i].toPrecision(3)} per point`));
+  density(document.querySelector('[data-plot="density"]'), item, (i) =>
+    tell(i === null ? null : `At ${item.x[i].toFixed(1)} points: ${item.now.density[i].toPrecision(3)} per point`));
   for (const time of $("item").querySelectorAll("time[datetime]")) {
     time.title ||= time.textContent;
     write(time, moment.format(new Date(time.dateTime)));
@@ -137,6 +149,7 @@ function draw() {
   drawWords();
   drawPace();
   drawHistogram();
+  drawUncertainty();
   drawHeatmap();
 }
 

@@ -2,18 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.dashboard.item import Item
+from app.dashboard.course import EARLY
+from app.dashboard.item import Curve, Item
 from app.dashboard.state import shortened
 from app.dashboard.table import Page
 from app.designs.slider import POINTS
+from app.web import plural
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
+
+# How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.
+DASHES = dict(zip(EARLY, ((1, 3), (4, 3), (9, 3)), strict=True))
 
 Tick = tuple[float, str]
 
@@ -30,8 +35,17 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A curve from before, with the words that name it in the key and its dashes: lengths of line and of gap."""
+
+    curve: list[tuple[float, float]]
+    words: str
+    dash: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A drawing: ticks at their places with their words, and bars (x, y, width, height), a curve, or marks."""
+    """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks."""
 
     title: str
     x_title: str
@@ -41,6 +55,8 @@ class Figure:
     bars: list[tuple[float, float, float, float]] = field(default_factory=list)
     curve: list[tuple[float, float]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    earlier: list[Earlier] = field(default_factory=list)
+    key_x: float = 0
     left: float = LEFT
     bottom: float = BOTTOM
 
@@ -112,15 +128,29 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
 
 
 def density(item: Item, score_name: str) -> Figure:
-    """The posterior's curve; the mark in it is the score with its 95 % interval."""
-    x = Scale(min(0.0, item.x[0]) * POINTS, max(1.0, item.x[-1]) * POINTS, LEFT, RIGHT)
-    per_point = [value / POINTS for value in item.density]
-    y, y_ticks = upright(max(per_point))
-    curve = [(x(at * POINTS), y(value)) for at, value in zip(item.x, per_point, strict=True)]
-    mark = Mark("", BOTTOM - 6, x(item.low * POINTS), x(item.row.score * POINTS), x(item.high * POINTS))
-    title = f"{shortened(item.row.shown)}: posterior after {item.row.judgments} judgments"
+    """The posterior's curve and, dashed, those before; the mark in it is the score with its 95 % interval."""
+    now = item.now
+    x = Scale(min(0.0, item.x[0]), max(POINTS, item.x[-1]), LEFT, RIGHT)
+    y, y_ticks = upright(max(max(one.density) for one in (now, *item.earlier)))
+
+    def drawn(one: Curve) -> list[tuple[float, float]]:
+        return [(x(at), y(value)) for at, value in zip(item.x, one.density, strict=True)]
+
+    earlier = [Earlier(drawn(one), f"after {one.judgments}", DASHES[one.judgments]) for one in item.earlier]
+    mark = Mark("", BOTTOM - 6, x(now.low), x(now.score), x(now.high))
+    title = f"{shortened(item.row.shown)}: posterior after {plural(now.judgments, 'judgment')}"
     x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
-    return Figure(title, x_title, x.ticks(), "density per point", y_ticks, curve=curve, marks=[mark])
+    figure = Figure(title, x_title, x.ticks(), "density per point", y_ticks, curve=drawn(now), marks=[mark])
+    # The key stands where the curves are low.
+    return replace(figure, earlier=earlier, key_x=LEFT + 12 if now.score > POINTS / 2 else RIGHT - 96)
+
+
+def uncertainty(figures: dict[str, Any]) -> Figure:
+    """How the typical interval shrinks as answers come in."""
+    points = figures["uncertainty"]["points"]
+    x, (y, y_ticks) = Scale(0, max(1, points[-1][0]), LEFT, RIGHT), upright(max(value for _, value in points))
+    curve = [(x(answers), y(value)) for answers, value in points]
+    return Figure("Uncertainty", "HITs answered", x.ticks(), "typical interval, ± points", y_ticks, curve=curve)
 
 
 def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
@@ -131,7 +161,7 @@ def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
         Mark(
             shortened(line.item.shown),
             TOP + ROW * (i + 0.5),
-            *(x(value * POINTS) for value in (line.low, line.item.score, line.high)),
+            *(x(value) for value in (line.low, line.score, line.high)),
         )
         for i, line in enumerate(shown.lines)
     ]

@@ -1,16 +1,19 @@
-"""One item: its posterior as a curve, and who said what."""
+"""One item: its posterior as a curve, now and after its first judgments, and who said what."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.dashboard.course import Course
 from app.database.tables import items, posteriors
+from app.designs.slider import POINTS
 from app.errors import NotFound
-from app.inference.online import ONLINE
+from app.inference.law import Array
+from app.inference.online import ONLINE, Law
 
 STEPS = 200
 
@@ -23,18 +26,40 @@ ANSWERS = text("""
 
 
 @dataclass(frozen=True)
-class Item:
-    """An item with its posterior (`row`: texts, a, b, score, variance, judgments) and the answers, newest first."""
+class Curve:
+    """A posterior after a number of judgments: score and the ends of its 95 % interval in points, density per point."""
 
-    row: Row[Any]
+    judgments: int
+    score: float
     low: float
     high: float
-    x: list[float]
     density: list[float]
+
+    @property
+    def outside(self) -> bool:
+        """Whether the score lies beside its interval, as the mode of a skewed Beta can."""
+        return not self.low <= self.score <= self.high
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item with its posterior (`row`: texts, a, b, judgments), its curve now and those before, over `x` in points,
+    and the answers, newest first.
+    """
+
+    row: Row[Any]
+    x: list[float]
+    now: Curve
+    earlier: list[Curve]
     answers: Sequence[Row[Any]]
 
+    @property
+    def curves(self) -> dict[str, Any]:
+        """What the script draws."""
+        return {"x": self.x, "now": asdict(self.now), "earlier": [asdict(curve) for curve in self.earlier]}
 
-async def item_of(connection: AsyncConnection, campaign: Row[Any], external_id: str) -> Item:
+
+async def item_of(connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course) -> Item:
     """The item its researcher calls `external_id`. Raises `NotFound` (`item_not_found`)."""
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors)
     row = (
@@ -46,15 +71,23 @@ async def item_of(connection: AsyncConnection, campaign: Row[Any], external_id: 
         raise NotFound(f"“{campaign.name}” has no item “{external_id}”.", code="item_not_found", item=external_id)
     answers = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": row.number})).all()
     law = ONLINE[campaign.update_law]
-    low, high = law.interval(row.a, row.b)
     x = grid(law.support, row.score, row.variance)
-    return Item(row, float(low), float(high), x.tolist(), law.density(row.a, row.b, x).tolist(), answers)
+    now = curve(law, row.judgments, row.a, row.b, x)
+    earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
+    return Item(row, (x * POINTS).tolist(), now, earlier, answers)
 
 
-def grid(support: tuple[float, float], score: float, variance: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def curve(law: Law, judgments: int, a: float, b: float, x: Array) -> Curve:
+    """The posterior (a, b) at `x`, both on the scale of the law."""
+    score, low, high = (float(value) * POINTS for value in (law.score(a, b), *law.interval(a, b)))
+    return Curve(judgments, score, low, high, (law.density(a, b, x) / POINTS).tolist())
+
+
+def grid(support: tuple[float, float], score: float, variance: float) -> Array:
     """Where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
     low, high = support
     if not np.isfinite(low) or not np.isfinite(high):
         reach = 4 * variance**0.5
         low, high = min(0.0, score - reach), max(1.0, score + reach)
-    return low + (np.arange(STEPS) + 0.5) / STEPS * (high - low)
+    middles: Array = low + (np.arange(STEPS) + 0.5) / STEPS * (high - low)
+    return middles

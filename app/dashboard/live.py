@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.login import session_of
 from app.campaigns import lifecycle
+from app.dashboard.follow import Courses
 from app.dashboard.state import State, marker, newest_state
 from app.serving.newest import Newest
 
@@ -59,6 +60,7 @@ class Live:
     def __init__(self, database: AsyncEngine, newest: Newest, clock: Clock) -> None:
         self.database = database
         self.newest = newest
+        self.courses = Courses()
         self.clock = clock
         self.broadcasts: dict[str, Broadcast] = {}
         self.stopping = False
@@ -69,7 +71,7 @@ class Live:
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
-            return await newest_state(connection, self.newest, campaign, now=now)
+            return await newest_state(connection, self.newest, self.courses, campaign, now=now)
 
     async def states(self, slug: str, *, seen: str = "") -> AsyncGenerator[State | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
@@ -116,19 +118,25 @@ class Live:
             with suppress(*TROUBLE):
                 stale = began - computed_at >= STALE_SECONDS
                 after = await self.look(slug, None if stale else before, broadcast)
-                if after != before or stale:
+                if after != before or stale or not after:
                     before, computed_at, pause = after, began, PERIOD_SECONDS
             await asyncio.sleep(max(0.0, began + pause - loop.time()))
 
     async def look(self, slug: str, before: tuple[Any, ...] | None, broadcast: Broadcast) -> tuple[Any, ...]:
-        """The campaign's marker; when it differs from `before`, a new state is published first."""
+        """The campaign's marker; when it differs from `before`, a new state is published first.
+
+        It is empty while a part of the past is not replayed yet, so that the next look goes on with it.
+        """
         now = await self.clock()
         async with self.database.connect() as connection:
             campaign = await lifecycle.find(connection, slug)
             # Read before the state: what comes in between is in the state already, and looked at once more.
             after = await marker(connection, campaign.id, now=now)
             if after != before:
-                broadcast.publish(await newest_state(connection, self.newest, campaign, now=now))
+                state = await newest_state(connection, self.newest, self.courses, campaign, now=now)
+                broadcast.publish(state)
+                if state.figures["uncertainty"]["behind"]:
+                    return ()
         return after
 
     async def stop(self) -> None:

@@ -67,16 +67,25 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         if campaign.status == "draft":
             count = await table.item_count(connection, campaign.id)
             return page(request, "admin/_dashboard_draft.html", {"campaign": campaign, "item_count": count})
-        context = {
-            "campaign": campaign,
-            "law": ONLINE[campaign.update_law],
-            "shown": await table.page_of(connection, campaign, view),
-            "item": await item.item_of(connection, campaign, view.item) if view.item else None,
-        }
+        shown = await table.page_of(connection, campaign, view)
     state = await live_of(request).state(campaign, now=now)
-    link = links(base_url(request), campaign.link_key)["link"]
-    context |= {"state": state, "link": link, "pace_rows": figures.pace_rows(state.figures)}
+    context = {
+        "campaign": campaign,
+        "law": ONLINE[campaign.update_law],
+        "shown": shown,
+        "state": state,
+        "item": await chosen(database, campaign, view, state) if view.item else None,
+        "dashes": figures.DASHES,
+        "link": links(base_url(request), campaign.link_key)["link"],
+        "pace_rows": figures.pace_rows(state.figures),
+    }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
+
+
+async def chosen(database: Database, campaign: Any, view: table.View, state: State) -> item.Item:
+    """The view's item."""
+    async with database.connect() as connection:
+        return await item.item_of(connection, campaign, view.item, state.course)
 
 
 @router.get("/events")
@@ -130,11 +139,11 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
 
 
 @router.get("/figures/item.svg")
-async def item_figure(database: Database, campaign: Launched, view: View) -> Response:
-    """The posterior of the view's item."""
-    async with database.connect() as connection:
-        chosen = await item.item_of(connection, campaign, view.item)
-    return svg(campaign, "item", figures.density(chosen, ONLINE[campaign.update_law].score_name))
+async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
+    """The posterior of the view's item, now and before."""
+    state = await live_of(request).state(campaign, now=now)
+    drawn = figures.density(await chosen(database, campaign, view, state), ONLINE[campaign.update_law].score_name)
+    return svg(campaign, "item", drawn)
 
 
 @router.get("/figures/scores.svg")
@@ -148,11 +157,15 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
 
 
 @router.get("/figures/{name}.svg")
-async def figure(request: Request, campaign: Launched, name: Literal["distribution", "pace"], now: Now) -> Response:
-    """What the histogram and the bars show, with times in UTC."""
+async def figure(
+    request: Request, campaign: Launched, name: Literal["distribution", "pace", "uncertainty"], now: Now
+) -> Response:
+    """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
     state = await live_of(request).state(campaign, now=now)
     if name == "pace":
         return svg(campaign, name, figures.hits_per_hour(state.figures))
+    if name == "uncertainty":
+        return svg(campaign, name, figures.uncertainty(state.figures))
     return svg(campaign, name, figures.distribution(state.figures, ONLINE[campaign.update_law].score_name))
 
 

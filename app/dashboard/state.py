@@ -14,6 +14,8 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
+from app.dashboard.course import Z95, Course, precision
+from app.dashboard.follow import Courses
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
 from app.database.tables import items
 from app.designs.slider import POINTS
@@ -21,10 +23,11 @@ from app.inference.law import Array
 from app.inference.online import ONLINE, Law
 from app.serving.newest import Newest
 from app.serving.selection import Counts
+from app.web import plural
 
 BINS = 20
 LONGEST_NAME = 60
-Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
+PLAIN_UNCERTAINTY = "Each halving takes about four times the judgments."
 
 # BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner
 # would else walk along all campaigns' answers in the hope of meeting one of this campaign soon.
@@ -61,6 +64,7 @@ class State:
 
     figures: dict[str, Any]
     picture: Heatmap
+    course: Course
 
     @cached_property
     def body(self) -> str:
@@ -90,6 +94,7 @@ class Facts:
     score: Array
     variance: Array
     judgments: Counts
+    course: Course
 
     @property
     def left(self) -> int:
@@ -107,7 +112,9 @@ class Facts:
         return minute_of(self.counts.first_at) if self.counts.first_at else now, now
 
 
-async def newest_state(connection: AsyncConnection, newest: Newest, campaign: Row[Any], *, now: datetime) -> State:
+async def newest_state(
+    connection: AsyncConnection, newest: Newest, courses: Courses, campaign: Row[Any], *, now: datetime
+) -> State:
     """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
@@ -116,7 +123,8 @@ async def newest_state(connection: AsyncConnection, newest: Newest, campaign: Ro
     # Copies: the originals change under other requests while a thread draws.
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
-    return await asyncio.to_thread(draw, Facts(campaign, until, counts, minutes, names, *arrays))
+    course = await courses.newest(connection, campaign, counts.hits)
+    return await asyncio.to_thread(draw, Facts(campaign, until, counts, minutes, names, *arrays, course))
 
 
 async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
@@ -152,6 +160,7 @@ def draw(facts: Facts) -> State:
         "words": summary(facts) | pace_words(facts),
         "pace": pace_figures(facts),
         "histogram": histogram_figures(facts),
+        "uncertainty": uncertainty_figures(facts),
         "heatmap": {
             "labels": row_labels(picture, facts.names),
             "grouped": picture.grouped,
@@ -159,7 +168,7 @@ def draw(facts: Facts) -> State:
             "cells": base64.b64encode(picture.cells.tobytes()).decode(),
         },
     }
-    return State(figures, picture)
+    return State(figures, picture, facts.course)
 
 
 def summary(facts: Facts) -> dict[str, str]:
@@ -172,10 +181,6 @@ def summary(facts: Facts) -> dict[str, str]:
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": f"± {precision(facts.variance):.1f} points",
     }
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
 def pace_words(facts: Facts) -> dict[str, str]:
@@ -204,9 +209,15 @@ def histogram_figures(facts: Facts) -> dict[str, Any]:
     return {"low": low * POINTS, "high": high * POINTS, "counts": counts.tolist()}
 
 
-def precision(variance: Array) -> float:
-    """Half the width of the median item's 95 % interval in points, as of a normal distribution of its variance."""
-    return float(Z95 * POINTS * np.sqrt(np.median(variance)))
+def uncertainty_figures(facts: Facts) -> dict[str, Any]:
+    """The typical interval as answers came in; `behind` says how many of them are not replayed yet."""
+    behind = max(0, facts.counts.hits - facts.course.answers)
+    points = facts.course.points(ONLINE[facts.campaign.update_law])
+    return {
+        "points": [[answers, round(value, 2)] for answers, value in points],
+        "behind": behind,
+        "note": f"Replaying the answers; {plural(behind, 'HIT')} to go." if behind else PLAIN_UNCERTAINTY,
+    }
 
 
 def domain(law: Law, score: Array, variance: Array) -> tuple[float, float]:

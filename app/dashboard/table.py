@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import items, posteriors
+from app.designs.slider import POINTS
 from app.inference.online import ONLINE
 
 ROWS = 20
@@ -48,12 +49,18 @@ class View:
 
 @dataclass(frozen=True)
 class Line:
-    """One item's row: score and the ends of its 95 % interval on the scale of the law."""
+    """One item's row: score and the ends of its 95 % interval in points."""
 
     place: int
     item: Row[Any]
+    score: float
     low: float
     high: float
+
+    @property
+    def outside(self) -> bool:
+        """Whether the score lies beside its interval, as the mode of a skewed Beta can."""
+        return not self.low <= self.score <= self.high
 
 
 @dataclass(frozen=True)
@@ -73,11 +80,10 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View) -
     rows = (await connection.execute(rows_of(campaign.id, view, offset))).all()
     if not rows and view.page > 1:
         return await page_of(connection, campaign, replace(view, page=1))
-    a, b = np.array([row.a for row in rows]), np.array([row.b for row in rows])
-    low, high = ONLINE[campaign.update_law].interval(a, b)
-    lines = [
-        Line(place, *line) for place, line in enumerate(zip(rows, low.tolist(), high.tolist(), strict=True), offset + 1)
-    ]
+    a, b, score = (np.array([getattr(row, name) for row in rows]) for name in ("a", "b", "score"))
+    columns = [values * POINTS for values in (score, *ONLINE[campaign.update_law].interval(a, b))]
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    lines = [Line(place, row, *three) for place, (row, three) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
     return Page(view, lines, rows[0].found if rows else 0)
 
 

@@ -3,7 +3,7 @@
 A new law is one module with a `LAW` and one line in `ONLINE`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from app.inference import bounded_ra, easl, trueskill
 from app.inference.law import Array, Law, Parameters
 
-__all__ = ["ONLINE", "Law", "Parameters", "replay"]
+__all__ = ["ONLINE", "Law", "Parameters", "replay", "steps"]
 
 ONLINE: dict[str, Law] = {
     "easl": easl.LAW,
@@ -38,12 +38,27 @@ def replay(
     first, second = _parameters(a), _parameters(b)
     if len(first) != len(second):
         raise ValueError(f"a posterior is a pair, but the priors have lengths {len(first)} and {len(second)}")
+    for _ in steps(law, first, second, hits, parameters):
+        pass
+    return np.array(first, dtype=np.float64), np.array(second, dtype=np.float64)
+
+
+def steps(
+    law: Law,
+    first: list[float],
+    second: list[float],
+    hits: Iterable[tuple[Sequence[int], Sequence[float]]],
+    parameters: Parameters,
+) -> Iterator[tuple[Sequence[int], list[float], list[float]]]:
+    """`replay` one HIT at a time: changes the lists `first` and `second`, each (N,), in place, and yields after each
+    HIT its items and their new parameters, two lists of n. Raises what `replay` raises.
+    """
     for items, scores in hits:
         _check_items(items, len(first))
         new_a, new_b = law.update([first[i] for i in items], [second[i] for i in items], scores, parameters)
         for i, value_a, value_b in zip(items, new_a, new_b, strict=True):
             first[i], second[i] = value_a, value_b
-    return np.array(first, dtype=np.float64), np.array(second, dtype=np.float64)
+        yield items, new_a, new_b
 
 
 def _parameters(values: npt.ArrayLike) -> list[float]:

@@ -2,7 +2,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.dashboard.figures import BOTTOM, LEFT, RIGHT, TOP, Scale, bar_chart, distribution, hits_per_hour, upright
+from app.dashboard.figures import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Scale,
+    bar_chart,
+    distribution,
+    hits_per_hour,
+    uncertainty,
+    upright,
+)
 from app.web import templates
 
 
@@ -49,6 +60,17 @@ def test_times_of_a_drawing_are_utc_and_say_so():
     figure = hits_per_hour({"pace": {"start": 1767603600, "minutes": 60, "bars": [3, 1, 2, 1]}})
     assert "UTC, from 2026-01-05 09:00" in figure.x_title
     assert figure.x_ticks[0][1] == "09:00"
+
+
+def test_the_curve_of_uncertainty_starts_at_the_left_and_ends_with_the_newest_answer():
+    figure = uncertainty({"uncertainty": {"points": [[0, 50.0], [20, 25.0], [30, 20.0]]}})
+    (first_x, first_y), *_, (last_x, last_y) = figure.curve
+    assert (first_x, last_x) == (LEFT, RIGHT)
+    assert TOP == first_y < last_y < BOTTOM
+
+
+def test_without_answers_the_curve_is_its_first_point():
+    assert uncertainty({"uncertainty": {"points": [[0, 56.6]]}}).curve[0][0] == LEFT
 
 
 def test_drawings_are_xml_whatever_words_they_hold():

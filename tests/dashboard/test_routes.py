@@ -103,12 +103,50 @@ async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, resea
         (pseudonym,) = (await connection.execute(tables.annotators.select())).scalars("pseudonym")
     assert f'<td>{pseudonym}</td><td class="figure">25</td>' in page
     curve = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
-    assert sum(curve["density"]) / len(curve["density"]) == pytest.approx(1, abs=1e-3)
-    assert curve["low"] < curve["score"] < curve["high"]
+    now = curve["now"]
+    assert sum(now["density"]) / len(now["density"]) == pytest.approx(0.01, abs=1e-5)  # per point, over 100 points
+    assert 0 < now["low"] < now["score"] < now["high"] < 100
+    assert curve["earlier"] == []
+
+
+async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engine, researcher):
+    campaign = await running(engine, items=5, judgments_per_item=12, repeat_items=True)
+    me = await annotator(engine, campaign)
+    for turn in range(11):
+        hit = await hit_of(engine, me)
+        await submit(engine, me, hit, scores=[float(20 + 5 * turn)] * 5)
+    page = (await researcher.get(address(campaign, "?item=v2"))).text
+    curves = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
+    assert [(curve["judgments"], round(curve["score"], 6)) for curve in curves["earlier"]] == [
+        (1, 20),
+        (5, 30),
+        (10, 42.5),
+    ]
+    assert curves["now"]["judgments"] == 11
+    assert len({len(curve["density"]) for curve in [curves["now"], *curves["earlier"]]}) == 1
+    assert "5 judgments</td>" in page
+    drawn = ET.fromstring((await researcher.get(address(campaign, "/figures/item.svg?item=v2"))).text)
+    words = [element.text for element in drawn.iter() if element.text]
+    assert {"after 1", "after 5", "after 10", "verb 2: posterior after 11 judgments"} <= set(words)
+
+
+async def test_what_nobody_judged_says_so_quietly(engine, researcher, campaign):
+    await answered(engine, campaign)
+    page = (await researcher.get(address(campaign))).text
+    assert page.count("not judged yet</td>") == 7
+
+
+async def test_a_dot_beside_its_line_is_explained_where_there_is_one(engine, researcher, campaign):
+    words = "A dot beside its line is no mistake"
+    assert words not in (await researcher.get(address(campaign))).text
+    hit = await answered(engine, campaign)  # 0 and 100 are among the scores
+    assert words in (await researcher.get(address(campaign))).text
+    assert "can lie outside the shade" in (await researcher.get(address(campaign, f"?item=v{hit.items[4]}"))).text
+    assert "can lie outside the shade" not in (await researcher.get(address(campaign, f"?item=v{hit.items[2]}"))).text
 
 
 async def test_an_item_nobody_scored_says_so(researcher, campaign):
-    assert "Nobody has scored this item yet" in (await researcher.get(address(campaign, "?item=v3"))).text
+    assert "Not judged yet; the curve is its prior" in (await researcher.get(address(campaign, "?item=v3"))).text
 
 
 async def test_an_unbounded_law_draws_a_normal_curve_beyond_the_scale(engine, researcher):
@@ -155,7 +193,7 @@ async def test_the_heatmap_lies_behind_as_table_and_csv(engine, researcher, camp
     assert cells[1][2] == cells[2][1]
 
 
-@pytest.mark.parametrize("name", ["scores", "distribution", "pace", "item"])
+@pytest.mark.parametrize("name", ["scores", "distribution", "pace", "uncertainty", "item"])
 async def test_every_chart_is_offered_as_a_drawing(engine, researcher, campaign, name):
     hit = await answered(engine, campaign)
     reply = await researcher.get(address(campaign, f"/figures/{name}.svg?item=v{hit.items[0]}"))

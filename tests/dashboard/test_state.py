@@ -1,10 +1,10 @@
 from datetime import timedelta
 
 import numpy as np
-import pytest
 
 from app.campaigns import lifecycle
-from app.dashboard.state import domain, newest_state, precision, shortened
+from app.dashboard.follow import Courses
+from app.dashboard.state import domain, newest_state, shortened
 from app.inference.online import ONLINE
 from app.serving.newest import Newest
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
@@ -13,7 +13,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
         row = await lifecycle.find(connection, campaign.slug)
-        return await newest_state(connection, Newest(), row, now=now)
+        return await newest_state(connection, Newest(), Courses(), row, now=now)
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
@@ -79,7 +79,3 @@ def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():
     score, variance = np.array([-0.2, 0.5]), np.array([0.01, 0.01])
     assert domain(ONLINE["ra"], score, variance) == (0.0, 1.0)
     assert domain(ONLINE["trueskill"], score, variance) == (-0.4, 1.0)
-
-
-def test_precision_is_half_the_median_interval_in_points():
-    assert precision(np.array([0.0001, 0.0025, 0.04])) == pytest.approx(9.8, abs=0.001)

@@ -75,8 +75,8 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
         page = await page_of(connection, campaign, View())
     best, worst = page.lines[0], page.lines[-1]
     # Beta(2, 1) has the distribution function x^2, Beta(1, 1) has x.
-    np.testing.assert_allclose([best.low, best.high], np.sqrt([0.025, 0.975]))
-    np.testing.assert_allclose([worst.low, worst.high], [0.025, 0.975])
+    np.testing.assert_allclose([best.low, best.high], 100 * np.sqrt([0.025, 0.975]))
+    np.testing.assert_allclose([worst.low, worst.high], [2.5, 97.5])
 
 
 def test_the_address_of_a_view_leaves_out_what_is_as_usual():

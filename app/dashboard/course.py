@@ -1,0 +1,113 @@
+"""How a campaign came to know what it knows: uncertainty as answers came in, and each item's earlier posteriors.
+
+Pure: a course follows from the priors and the responses in order, however they are cut into pieces.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from app.designs.slider import POINTS
+from app.inference.law import Array, Law, Parameters
+from app.inference.online import steps
+
+MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
+EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
+Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
+
+ARRAYS = ("a", "b", "judgments", "early_a", "early_b")
+
+Hit = tuple[Sequence[int], Sequence[float]]
+"""The numbers of a HIT's items as presented, and their scores in [0, 1]."""
+
+
+def precision(variance: Array) -> float:
+    """Half the width of the median item's 95 % interval in points, as of a normal distribution of its variance."""
+    return float(Z95 * POINTS * np.sqrt(np.median(variance)))
+
+
+@dataclass(frozen=True)
+class Course:
+    """A campaign of N items after `answers` responses.
+
+    a, b: both parameters of each posterior, (N,).
+    judgments: how many each item has had, (N,).
+    early_a, early_b: what the parameters were after `EARLY` judgments, (3, N); NaN where there were fewer.
+    typical: `precision` after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1 of them.
+    """
+
+    a: Array
+    b: Array
+    judgments: npt.NDArray[np.intp]
+    early_a: Array
+    early_b: Array
+    answers: int
+    step: int
+    typical: list[float]
+
+    def early(self, number: int) -> list[tuple[int, float, float]]:
+        """(judgments, a, b) of an item at each of `EARLY` that lies behind it; the present one is not among them."""
+        return [
+            (judgments, float(self.early_a[k, number]), float(self.early_b[k, number]))
+            for k, judgments in enumerate(EARLY)
+            if judgments < self.judgments[number]
+        ]
+
+    def points(self, law: Law) -> list[tuple[int, float]]:
+        """The curve of uncertainty as (responses, precision), the newest at its end."""
+        known = [(k * self.step, value) for k, value in enumerate(self.typical)]
+        if self.answers % self.step:
+            known.append((self.answers, precision(law.variance(self.a, self.b))))
+        return known
+
+
+def begun(law: Law, a: Array, b: Array) -> Course:
+    """Nobody has answered: `a` and `b` are the priors, (N,)."""
+    none = np.full((len(EARLY), len(a)), np.nan)
+    return Course(a, b, np.zeros(len(a), np.intp), none, none, 0, 1, [precision(law.variance(a, b))])
+
+
+def followed(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters, *, total: int = 0) -> Course:
+    """The course after these HITs too, in their order. Raises what `online.replay` raises.
+
+    total: how many responses there are at least; known from the start, it spares points that would be dropped again.
+    """
+    course = thinned(course, total)
+    # Copies: the course that this one continues stays what it is.
+    course = replace(course, **{name: getattr(course, name).copy() for name in ARRAYS})
+    answers, step, typical = course.answers, course.step, list(course.typical)
+    end = answers + len(hits)
+    while answers < end:
+        piece = hits[answers - end :][: step - answers % step]
+        apply(course, law, piece, parameters)
+        answers += len(piece)
+        if answers % step == 0:
+            typical.append(precision(law.variance(course.a, course.b)))
+        if len(typical) > MOST_POINTS:
+            step, typical = 2 * step, typical[::2]
+    return replace(course, answers=answers, step=step, typical=typical)
+
+
+def thinned(course: Course, total: int) -> Course:
+    """The course with a step that `total` responses need, and only the points that lie on it."""
+    step, typical = course.step, course.typical
+    while total >= step * MOST_POINTS:
+        step, typical = 2 * step, typical[::2]
+    return replace(course, step=step, typical=typical)
+
+
+def apply(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters) -> None:
+    """Change a course's arrays by HITs. Only the items of these HITs are touched, however many the campaign has."""
+    touched = np.unique(np.concatenate([items for items, _ in hits]))
+    place = {number: k for k, number in enumerate(touched.tolist())}
+    a, b, judgments = course.a[touched].tolist(), course.b[touched].tolist(), course.judgments[touched].tolist()
+    here = [([place[number] for number in items], scores) for items, scores in hits]
+    for places, new_a, new_b in steps(law, a, b, here, parameters):
+        for k, value_a, value_b in zip(places, new_a, new_b, strict=True):
+            judgments[k] += 1
+            if judgments[k] in EARLY:
+                when = EARLY.index(judgments[k])
+                course.early_a[when, touched[k]], course.early_b[when, touched[k]] = value_a, value_b
+    course.a[touched], course.b[touched], course.judgments[touched] = a, b, judgments

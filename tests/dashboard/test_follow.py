@@ -1,0 +1,117 @@
+"""Courses of real campaigns: kept up with as responses come in, in steps, and never wrong."""
+
+import itertools
+from contextlib import aclosing
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.campaigns import lifecycle
+from app.dashboard import follow, live
+from app.dashboard.follow import Courses
+from app.dashboard.live import Live
+from app.inference.online import ONLINE
+from app.serving.newest import Newest
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch):
+    monkeypatch.setattr(follow, "AT_ONCE", 3)
+    monkeypatch.setattr(follow, "UNSETTLED", 2)
+
+
+async def answer(engine, campaign, count):
+    me = await annotator(engine, campaign)
+    for _ in range(count):
+        await submit(engine, me, await hit_of(engine, me))
+
+
+async def course_of(engine, campaign, courses, **how):
+    async with engine.connect() as connection:
+        row = await lifecycle.find(connection, campaign.slug)
+        total = await connection.scalar(text("SELECT count(*) FROM responses"))
+        return await courses.newest(connection, row, total, **how)
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
+    campaign = await running(engine, update_law=law, judgments_per_item=20)
+    courses = Courses()
+    course = await course_of(engine, campaign, courses)
+    for count in (0, 1, 2, 3, 7):
+        await answer(engine, campaign, count)
+        course = await course_of(engine, campaign, courses)
+        stored = await values(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number")
+        assert list(zip(course.a, course.b, course.judgments, strict=True)) == stored
+    fresh = await course_of(engine, campaign, Courses())
+    assert (course.answers, course.step, course.typical) == (13, fresh.step, fresh.typical)
+    assert np.array_equal(course.early_a, fresh.early_a, equal_nan=True)
+
+
+async def test_items_with_a_prior_of_their_own_start_from_it(engine):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET prior_a = 3, prior_b = 2 WHERE number = 4"))
+    course = await course_of(engine, campaign, Courses())
+    assert (course.a[4], course.b[4], course.a[5]) == (3, 2, 1)
+
+
+async def test_an_answer_that_commits_late_takes_its_place(engine):
+    campaign = await running(engine, judgments_per_item=20)
+    courses = Courses()
+    await answer(engine, campaign, 6)
+    async with engine.begin() as connection:
+        await connection.execute(text("CREATE TABLE late AS SELECT * FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))
+        await connection.execute(text("DELETE FROM responses USING late WHERE responses.seq = late.seq"))
+    assert (await course_of(engine, campaign, courses)).answers == 5
+    async with engine.begin() as connection:
+        await connection.execute(text("INSERT INTO responses OVERRIDING SYSTEM VALUE SELECT * FROM late"))
+    course = await course_of(engine, campaign, courses)
+    assert course.answers == 6
+    assert [(a,) for a in course.a] == await values(engine, "SELECT a FROM posteriors ORDER BY number")
+
+
+async def test_a_long_past_is_caught_up_with_in_steps(engine):
+    campaign = await running(engine, judgments_per_item=20)
+    await answer(engine, campaign, 20)
+    courses, clock = Courses(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
+    answers = [(await course_of(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
+    assert answers == [3, 6, 9, 12, 15, 18, 20, 20]
+
+
+async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
+    campaign = await running(engine, judgments_per_item=20)
+    courses = Courses()
+    await answer(engine, campaign, 4)
+    await course_of(engine, campaign, courses)
+    slower = courses.settled[campaign.id]
+    await answer(engine, campaign, 4)
+    await course_of(engine, campaign, courses)
+    courses.keep(campaign.id, slower)
+    assert courses.settled[campaign.id].course.answers == 6
+
+
+async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
+    monkeypatch.setattr(follow, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(live, "PERIOD_SECONDS", 0.05)
+    campaign = await running(engine, judgments_per_item=20)
+    await answer(engine, campaign, 9)
+
+    async def clock():
+        return NOW
+
+    hub = Live(engine, Newest(), clock)
+    seen: list[dict[str, Any]] = []
+    async with aclosing(hub.states(campaign.slug)) as states:
+        while not seen or seen[-1]["behind"]:
+            state = await anext(states)
+            assert state
+            seen.append(state.figures["uncertainty"])
+    await hub.stop()
+    assert [figures["behind"] for figures in seen] == [6, 3, 0]
+    assert seen[0]["note"] == "Replaying the answers; 6 HITs to go."
+    assert "Replaying" not in seen[-1]["note"]
+    assert seen[-1]["points"][-1][0] == 9
