@@ -43,7 +43,7 @@ GROUPS = (
     Group(
         "What annotators see",
         ("name", "question", "instructions", "low_label", "high_label", "items_per_hit"),
-        ("middle_label", "show_numbers"),
+        ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
     ),
     Group(
         "How answers become scores",

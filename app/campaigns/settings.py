@@ -12,6 +12,7 @@ CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
 Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
+Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ class CampaignSettings(BaseModel):
     show_numbers: bool = Field(
         default=True, title="Show the number",
         description="Show the score beside the slider. Without it annotators round less to tens.",
+    )  # fmt: skip
+    minutes_per_hit: Minutes | None = Field(
+        default=None, title="Minutes per HIT",
+        description="Optional. How long one HIT takes, shown before annotators start and above each HIT.",
+    )  # fmt: skip
+    pay: Label | None = Field(
+        default=None, title="Pay",
+        description="Optional. What one HIT pays, in your words, for example: $0.35 per HIT. Shown beside the minutes; "
+        "Easel pays nobody.",
     )  # fmt: skip
 
     update_law: UpdateLaw = Field(

@@ -126,6 +126,8 @@ campaigns = Table(
     Column("high_label", Text, nullable=False),
     Column("items_per_hit", Integer, nullable=False),
     Column("show_numbers", Boolean, nullable=False),
+    Column("minutes_per_hit", Double),
+    Column("pay", Text),
     # How answers become posteriors
     Column("update_law", Text, nullable=False),
     Column("prior_a", Double, nullable=False),

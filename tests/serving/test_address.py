@@ -263,3 +263,44 @@ async def test_a_database_that_is_away_is_a_503_that_says_try_again(client, app)
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "database_unavailable"
     assert reply.headers["retry-after"] == "2"
+
+
+ARRIVALS = {
+    "link": "",
+    "prolific": "?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=x",
+    "mturk": "?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H1",
+}
+
+
+@pytest.mark.parametrize("platform", ARRIVALS)
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [(["pause"], "has paused this task"), (["finish"], "all the answers it needs"), ([], "has not started")],
+)
+async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, platform, actions, words):
+    campaign = await running(engine, launched=bool(actions))
+    async with engine.begin() as connection:
+        for action in actions:
+            await transition(connection, campaign.slug, action, now=datetime.now(UTC))
+    page = (await client.get(f"/{platform}/{campaign.link_key}{ARRIVALS[platform]}")).text
+    assert words in page
+    assert ">Start<" not in page
+    assert "score-" not in page
+    assert ("Please do not accept it" in page) == (platform == "mturk")
+
+
+@pytest.mark.parametrize("platform", ARRIVALS)
+async def test_minutes_and_pay_are_said_before_the_start_if_the_campaign_states_them(client, engine, platform):
+    plain = await running(engine)
+    stated = await running(engine, name="Paid", minutes_per_hit=1.5, pay="$0.35 <each>")
+    pages = [(await client.get(f"/{platform}/{one.link_key}{ARRIVALS[platform]}")).text for one in (plain, stated)]
+    assert "effort" not in pages[0]
+    assert re.search(r"about 1.5 min a HIT · <span dir=\"auto\">\$0.35 &lt;each&gt;</span>", pages[1])
+
+
+async def test_minutes_and_pay_stay_above_each_hit(client, engine):
+    campaign = await running(engine, pay="4 credits")
+    page = (await client.get(await started(client, campaign))).text
+    assert '<p class="effort"><span dir="auto">4 credits</span></p>' in page
+    following = await client.post(f"/link/{campaign.link_key}", data=fields_of(page), headers=FETCH)
+    assert "4 credits" in following.text
