@@ -18,11 +18,13 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// The upload form: shows what is in a file before it is imported, then how far the import is.
+// The upload forms: items are shown before they are imported; of items and responses it is said how far the import is.
 for (const form of document.querySelectorAll("form[data-upload]")) {
   const part = (name) => form.querySelector(`[data-${name}]`);
   const file = form.elements.file;
-  const plain = part("preview").innerHTML;
+  const preview = part("preview");
+  const plain = preview?.innerHTML;
+  const what = form.dataset.upload;
   const tooLarge = () => file.files[0]?.size > form.dataset.maxMb * 2 ** 20;
 
   const say = (message) => {
@@ -43,9 +45,10 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
 
   file.addEventListener("change", async () => {
     say();
-    part("preview").innerHTML = plain;
+    if (preview) preview.innerHTML = plain;
     if (!file.files.length) return;
     if (tooLarge()) { refuseLarge(); return; }
+    if (!preview) return;
     const chosen = file.files[0];
     const body = new FormData();
     body.append("file", chosen);
@@ -54,7 +57,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     try {
       const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
       if (chosen !== file.files[0]) return;
-      if (reply.ok) part("preview").innerHTML = await reply.text();
+      if (reply.ok) preview.innerHTML = await reply.text();
       else say((await reply.json()).error.message);
     } catch {
       say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
@@ -73,17 +76,17 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     say();
     if (tooLarge()) { refuseLarge(); return; }
     const request = new XMLHttpRequest();
-    const rows = Number(part("preview").querySelector("[data-rows]")?.dataset.rows ?? 0);
+    const rows = Number(preview?.querySelector("[data-rows]")?.dataset.rows ?? 0);
     const failed = () => {
       busy(false);
       show(null);
-      say("The connection was lost. Either all items were imported or none: reload this page to see.");
+      say(`The connection was lost. Either all ${what} were imported or none: reload this page to see.`);
     };
     const read = () => {
       const last = request.responseText.trimEnd().split("\n").at(-1);
       if (!last || !request.responseText.endsWith("\n")) return null;
       const report = JSON.parse(last);
-      if (report.rows) show(`${report.rows.toLocaleString()} ${rows ? `of ${rows.toLocaleString()} ` : ""}items imported`, rows ? report.rows / rows : undefined);
+      if (report.rows) show(`${report.rows.toLocaleString()} ${rows ? `of ${rows.toLocaleString()} ` : ""}${what} imported`, rows ? report.rows / rows : undefined);
       return report;
     };
     request.upload.onprogress = (sent) => show("Sending the file …", sent.loaded / sent.total);

@@ -177,6 +177,12 @@ async def invitation(request: Request, connection: Transaction, user_id: int, *,
 
 
 @router.post("/users/{user_id}/remove")
+@router.get("/users/{user_id}/remove")
+async def confirm_removal(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
+    """Asked before what cannot be taken back."""
+    return page(request, "admin/remove_user.html", {"user": await users.get_user(connection, user_id)})
+
+
 async def remove_user(connection: Transaction, who: Researcher, user_id: RowId) -> Response:
     await users.remove_user(connection, user_id, by=who.user_id)
     return RedirectResponse(f"{ACCOUNT}?done=user-removed", status_code=303)

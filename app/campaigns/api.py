@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import program
-from app.campaigns import items, lifecycle, listing
+from app.campaigns import items, lifecycle, listing, responses_import
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload import MOST_ROWS
@@ -203,6 +203,38 @@ async def import_items(
         count = await items.import_items(
             connection,
             slug,
+class ImportedResponses(BaseModel):
+    """What an import of results did."""
+
+    responses: int = Field(description="Stored now.")
+    items: int = Field(description="Judged by them.")
+    over_wanted: int = Field(description="How many of these items have more judgments than wanted now.")
+    finished: bool = Field(description="Whether the campaign was closed, because every item has what was wanted.")
+
+
+RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
+    409: "`not_launched`, `assignment_known`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`",
+    422: "The file: as for items, and `result_columns`. Its rows: `item_missing`, `item_repeated`, `item_unknown`, "
+    "`score_not_a_number`, `score_out_of_range`, `assignment_twice`. `details.line` is the line of the file.",
+}
+
+
+@router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
+async def import_responses(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> ImportedResponses:
+    """Import a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ... from 0 to 100) as responses.
+
+    Into a launched campaign, as the body or as the field `file` of a form: all rows, in file order, or none.
+    """
+    async with sent_file(request) as (file, name), database.begin() as connection:
+        imported = await responses_import.import_results(
+            connection, slug, file, name, now=now, max_mb=settings.max_upload_mb
+        )
+    return ImportedResponses.model_validate(imported, from_attributes=True)
+
+
             file,
             name,
             shown=shown,

@@ -10,10 +10,12 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, BinaryIO
 
+import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
+from app.campaigns.items import ROWS_AT_ONCE, Progress
 from app.campaigns.mturk_results import Judged, read_results
 from app.campaigns.upload import refuse
 from app.database import tables
@@ -91,12 +93,20 @@ UPDATE_POSTERIORS = text("""
 
 
 async def import_results(
-    connection: AsyncConnection, slug: str, file: BinaryIO, name: str, *, now: datetime, max_mb: int
+    connection: AsyncConnection,
+    slug: str,
+    file: BinaryIO,
+    name: str,
+    *,
+    now: datetime,
+    max_mb: int,
+    progress: Progress = lambda _rows: None,
 ) -> Imported:
     """Store a result file's rows as responses, in file order, with the posteriors that follow: all or nothing.
 
-    The answers exist, so items may come to have more judgments than are wanted. Raises `NotFound`, `Conflict`
-    (`not_launched`, `assignment_known`), `Invalid` (`item_unknown`) and what `upload.read` and `judged_in` raise.
+    The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
+    many rows have been applied. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid`
+    (`item_unknown`) and what `upload.read` and `judged_in` raise.
     """
     async with connection.begin_nested():
         campaign = await launched(connection, slug)
@@ -107,7 +117,7 @@ async def import_results(
         hits = await numbered(connection, campaign, rows)
         # Annotators before posteriors, as a live arrival has it: it makes its annotator, then leases.
         annotators = await annotators_of(connection, campaign, rows, now=now)
-        judgments = await update_posteriors(connection, campaign, hits)
+        judgments = await update_posteriors(connection, campaign, hits, progress)
         await store(connection, campaign, hits, annotators, now=now)
         finished = await finish_if_complete(connection, campaign.id, now=now)
     over = sum(count > campaign.judgments_per_item for count in judgments)
@@ -165,24 +175,24 @@ async def annotators_of(
     return {row.worker_id: row.id for row in await connection.execute(ANNOTATORS, parameters)}
 
 
-async def update_posteriors(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[int]:
+async def update_posteriors(
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], progress: Progress
+) -> list[int]:
     """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
     touched = sorted({number for hit in hits for number in hit.items})
     key = {"campaign": campaign.id, "numbers": touched}
     before = (await connection.execute(LOCK_POSTERIORS, key)).all()
     place = {posterior.number: k for k, posterior in enumerate(before)}
-    judged = [[place[number] for number in hit.items] for hit in hits]
-    scores = [[score / slider.POINTS for score in hit.row.scores] for hit in hits]
-    law = ONLINE[campaign.update_law]
-    a, b = await asyncio.to_thread(
-        replay,
-        law,
-        [posterior.a for posterior in before],
-        [posterior.b for posterior in before],
-        zip(judged, scores, strict=True),
-        slider.parameters(campaign),
-    )
-    counts = Counter(chain.from_iterable(judged))
+    judged = [
+        ([place[number] for number in hit.items], [score / slider.POINTS for score in hit.row.scores]) for hit in hits
+    ]
+    law, parameters = ONLINE[campaign.update_law], slider.parameters(campaign)
+    a, b = np.array([posterior.a for posterior in before]), np.array([posterior.b for posterior in before])
+    for start in range(0, len(judged), ROWS_AT_ONCE):
+        chunk = judged[start : start + ROWS_AT_ONCE]
+        a, b = await asyncio.to_thread(replay, law, a, b, chunk, parameters)
+        progress(start + len(chunk))
+    counts = Counter(chain.from_iterable(places for places, _ in judged))
     values = {
         "a": a.tolist(),
         "b": b.tolist(),

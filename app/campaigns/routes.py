@@ -142,7 +142,7 @@ async def preview(request: Request, settings: AppSettings) -> HTMLResponse:
 
 @router.post(CAMPAIGN + "/items")
 async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
-    """Import a file: all of its items or none. Our script is told of the progress, line by line."""
+    """Import a file: all of its items or none."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> int:
@@ -160,7 +160,35 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 progress=progress,
             )
 
-    done = address(slug, "/items", done="imported")
+    return await followed(request, database, slug, job, done=address(slug, "/items", done="imported"))
+
+
+@router.post(CAMPAIGN + "/responses")
+async def import_responses(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> Response:
+    """Import a result file of Mechanical Turk as responses: all of its rows or none. Progress as for items."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> int:
+        file = uploaded(form_data)
+        async with database.begin() as connection:
+            imported = await responses_import.import_results(
+                connection,
+                slug,
+                file.file,
+                file.filename or "",
+                now=now,
+                max_mb=settings.max_upload_mb,
+                progress=progress,
+            )
+        return imported.responses
+
+    return await followed(request, database, slug, job, done=address(slug, "/items", done="responses"))
+
+
+async def followed(request: Request, database: Database, slug: str, job: Job, *, done: str) -> Response:
+    """Run an import. Our script is told of the progress, line by line; a browser without it gets a page at the end."""
     if fetched(request):
         return StreamingResponse(progress_lines(job, done), media_type="application/x-ndjson")
     try:
@@ -169,24 +197,6 @@ async def import_items(request: Request, database: Database, settings: AppSettin
         async with database.begin() as connection:
             return await show_items(request, connection, slug, refusal=refusal)
     return see_other(done)
-
-
-@router.post(CAMPAIGN + "/responses")
-async def import_responses(
-    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
-) -> Response:
-    """Import a result file of Mechanical Turk as responses: all of its rows or none."""
-    form_data = await request.form()
-    try:
-        file = uploaded(form_data)
-        async with database.begin() as connection:
-            await responses_import.import_results(
-                connection, slug, file.file, file.filename or "", now=now, max_mb=settings.max_upload_mb
-            )
-    except Refusal as refusal:
-        async with database.begin() as connection:
-            return await show_items(request, connection, slug, refusal=refusal)
-    return see_other(address(slug, "/items", done="responses"))
 
 
 def text_in(form_data: FormData, name: str) -> str | None:

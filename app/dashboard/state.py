@@ -175,7 +175,7 @@ def summary(facts: Facts) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
     open_hits = facts.counts.open_hits
     return {
-        "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,} judgments",
+        "judgments": f"{facts.judgments.sum():,} of {plural(facts.wanted, 'judgment')}",
         "hits": plural(facts.counts.hits, "HIT"),
         "open": f"{open_hits:,} open now" if open_hits else "",
         "annotators": plural(facts.counts.annotators, "annotator"),

@@ -89,6 +89,40 @@ async def test_a_whole_campaign_over_the_api(program):
     assert verified == {"clean": True, "responses": 4, "items": 6, "mismatch_count": 0, "mismatches": []}
 
 
+RESULTS = (
+    "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\nA2,W1,v0,v2,0,100\n"
+)
+
+
+@pytest.mark.parametrize("as_form", [True, False])
+async def test_results_of_mechanical_turk_become_responses(program, as_form):
+    address = await launched(program)
+
+    async def send(content):
+        if as_form:
+            return await program.post(f"{address}/responses", files={"file": ("results.csv", content)})
+        return await program.post(f"{address}/responses", content=content, headers={"content-type": "text/csv"})
+
+    reply = await send(RESULTS)
+    assert reply.status_code == 201
+    assert reply.json() == {"responses": 2, "items": 3, "over_wanted": 0, "finished": False}
+    assert refused(await send(RESULTS), 409, "assignment_known") == {"line": 2}
+    assert (
+        refused(await send(RESULTS.replace("A1", "B1").replace("A2", "B2").replace("v2", "v9")), 422, "item_unknown")[
+            "line"
+        ]
+        == 3
+    )
+    assert (await program.get(address)).json()["judgments_taken"] == 4
+    assert (await program.get(f"{address}/verify")).json()["clean"]
+
+
+async def test_a_draft_takes_no_results(program):
+    address = await draft(program)
+    kind = {"content-type": "text/csv"}
+    refused(await program.post(f"{address}/responses", content=RESULTS, headers=kind), 409, "not_launched")
+
+
 async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothing(program):
     address = await launched(program)
     hit = await hit_for(program, address)

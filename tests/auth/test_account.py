@@ -82,8 +82,11 @@ async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, resea
         await bob.post("/login", data={"token": link.partition("token=")[2]})
         bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[COOKIE])
         assert "bob" in (await bob.get("/admin")).text
-        remove = re.search(rf'action="({ACCOUNT}/users/\d+/remove)"', (await researcher.get(ACCOUNT)).text)
+        remove = re.search(rf'href="({ACCOUNT}/users/\d+/remove)"', (await researcher.get(ACCOUNT)).text)
         assert remove
+        asked = await researcher.get(remove[1])  # first a question, and nothing is removed by it
+        assert "Remove bob?" in asked.text
+        assert f'action="{remove[1]}"' in asked.text
         assert (await researcher.post(remove[1])).headers["location"] == f"{ACCOUNT}?done=user-removed"
         assert (await bob.get("/admin")).status_code == 303
     assert (await researcher.post(remove[1])).status_code == 404

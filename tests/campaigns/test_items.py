@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -256,3 +257,9 @@ async def test_a_demo_that_was_finished_stays_so(engine):
         campaign = await demo(connection, now=NOW)
         await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
         assert (await demo(connection, now=NOW)).status == "finished"
+
+
+async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):
+    tour = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
+    campaign = await draft(engine)
+    assert await import_items(engine, campaign, tour, "sentences.csv", shown="sentence") == 40

@@ -36,7 +36,7 @@ async def launched(researcher, **fields: str) -> str:
 
 
 def item_count(page) -> str | None:
-    found = re.search(r"([\d,]+) items</h2>", page.text)
+    found = re.search(r"([\d,]+) items?</h2>", page.text)
     return found and found[1]
 
 
@@ -256,7 +256,7 @@ async def test_more_items_are_added_or_put_in_their_place(researcher):
     await upload(researcher, address, more)
     assert "7 items" in (await researcher.get(f"{address}/items")).text
     await upload(researcher, address, more, replace="on")
-    assert "1 items" in (await researcher.get(f"{address}/items")).text
+    assert "1 item</h2>" in (await researcher.get(f"{address}/items")).text
 
 
 async def test_items_are_shown_a_page_at_a_time(researcher):
@@ -346,6 +346,18 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
     assert again.status_code == 409
     assert "A1" in told(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
+
+
+async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
+    address = await launched(researcher, items_per_hit="2", judgments_per_item="10000")
+    header = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
+    results = header + "".join(f"A{k},W1,1,2,10,90\n" for k in range(6_000))
+    how = {"headers": {"x-easel": "fetch"}, "files": {"file": ("r.csv", results)}}
+    lines = [json.loads(line) for line in (await researcher.post(f"{address}/responses", **how)).text.splitlines()]
+    assert lines == [{"rows": 5000}, {"rows": 6000}, {"rows": 6000}, {"done": f"{address}/items?done=responses"}]
+    again = json.loads((await researcher.post(f"{address}/responses", **how)).text)
+    assert again["error"]["code"] == "assignment_known"
+    assert "12,000 of 60,000" in (await researcher.get("/admin")).text
 
 
 @pytest.mark.parametrize("status", ["draft", "running"])
