@@ -1,6 +1,5 @@
 """The application: database, routers, error pages, static files; nothing else."""
 
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,6 +15,7 @@ from app.analysis import routes as analysis
 from app.auth import api as auth_api
 from app.auth import routes as auth
 from app.auth.guards import researcher
+from app.auth.secret import installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
@@ -31,7 +31,9 @@ from app.settings import Settings, read_settings
 API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
     'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
-    "the message is for people."
+    "the message is for people. Any request can meet 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
+    "413 `too_large`, 429 `too_many_attempts` and 503 `database_unavailable` (nothing was stored: try again after "
+    "`Retry-After` seconds)."
 )
 
 
@@ -40,11 +42,7 @@ async def secret_key(database: AsyncEngine, settings: Settings) -> str:
     if settings.secret_key is not None:
         return settings.secret_key.get_secret_value()
     async with database.begin() as connection:
-        await connection.execute(
-            text("INSERT INTO installation (secret_key) VALUES (:key) ON CONFLICT DO NOTHING"),
-            {"key": secrets.token_hex(32)},
-        )
-        return str((await connection.execute(text("SELECT secret_key FROM installation"))).scalar_one())
+        return await installation_key(connection)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -2,14 +2,15 @@
 
 import asyncio
 import errno
+import fcntl
 import multiprocessing
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -22,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uvicorn.supervisors import Multiprocess
 
 from app.auth.login import create_one_time_login, one_time_login_path
+from app.auth.secret import installation_key
 from app.campaigns.demo import demo
 from app.crowd.platforms import links
 from app.database import embedded
@@ -29,9 +31,12 @@ from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
-from app.settings import Settings, environment_name
+from app.settings import Settings, easel_command, environment_name
 
 LINKS_SHOWN = 5
+LAST_PORT = 65535
+ADDRESS_FILE = "address"  # in the data directory
+SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
 GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
 
 
@@ -39,18 +44,28 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
     # Otherwise SIGTERM would end this process before it has ended PostgreSQL.
     signal.signal(signal.SIGTERM, end)
-    with closing(listening_socket(settings.host, settings.port)) as listener, own_database(settings) as url:
+    with closing(listening_socket(settings.host, settings.port)) as listener, own_database(settings, ask_to_end) as url:
         upgrade(url)
         listener.listen(2048)  # from here on visitors wait instead of being refused
         base = address(settings, listener.getsockname()[1])
-        click.echo(asyncio.run(welcome(url, base, with_demo=with_demo)))
-        # The workers are new processes; what was found out here reaches them by the environment.
+        words, key = asyncio.run(welcome(url, base, with_demo=with_demo))
+        click.echo(words)
+        # The workers are new processes; what was found out here reaches them by the environment. With it they start
+        # also while PostgreSQL is away: one that fails to start would end the whole server.
         os.environ[environment_name("database_url")] = url
-        run(settings, listener)
+        if settings.secret_key is None:
+            os.environ[environment_name("secret_key")] = key
+        with announced(settings, base):
+            run(settings, listener)
 
 
 def end(_signal: int, _frame: object) -> NoReturn:
     sys.exit(0)
+
+
+def ask_to_end() -> None:
+    """End this process as a signal from outside would; from any thread."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 # The port
@@ -76,11 +91,15 @@ def cannot_listen(host: str, port: int, problem: OSError) -> StartupProblem:
     if problem.errno == errno.EADDRINUSE:
         return StartupProblem(
             f"Port {port} on {host} is in use by another program, perhaps another Easel. "
-            "Choose another with --port or EASEL_PORT; 0 takes a free one."
+            f"Choose another, such as `EASEL_PORT={another(port)} make run`, or with --port; 0 takes a free one."
         )
     if problem.errno == errno.EACCES:
         return StartupProblem(f"Port {port} needs more rights. Choose one from 1024 on with --port or EASEL_PORT.")
     return StartupProblem(f"Easel cannot listen on {host}: {problem.strerror}. Set --host or EASEL_HOST.")
+
+
+def another(port: int) -> int:
+    return port + 1 if port < LAST_PORT else port - 1
 
 
 def address(settings: Settings, port: int) -> str:
@@ -89,14 +108,53 @@ def address(settings: Settings, port: int) -> str:
     return settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+@contextmanager
+def announced(settings: Settings, base: str) -> Iterator[None]:
+    """Let commands on the same data know the address, for this block; a lock on the file tells that it is in force.
+
+    A server on the operator's database has no folder of its own, so its address is that of the settings alone.
+    """
+    if settings.database_url is not None:
+        yield
+        return
+    path = settings.data_dir.expanduser() / ADDRESS_FILE
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # it goes with this process, however that ends
+        file.write(base)
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def announced_address(settings: Settings) -> str | None:
+    """The address of the server that runs on this data now; None when there is none, or it was killed."""
+    if settings.database_url is None:
+        with suppress(OSError), (settings.data_dir.expanduser() / ADDRESS_FILE).open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read() or None
+    return None
+
+
+def usual_address(settings: Settings) -> str:
+    """Where people reach Easel, as far as one can tell outside the server."""
+    return settings.public_url or announced_address(settings) or address(settings, settings.port)
+
+
 # The database
 
 
 @contextmanager
-def own_database(settings: Settings) -> Iterator[str]:
-    """The URL of the database of a server: the operator's, or an embedded one that ends with this block."""
+def own_database(settings: Settings, lost: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """The URL of the database of a server: the operator's, or an embedded one that ends with this block.
+
+    `lost` is called, from another thread, when the embedded one ended and could not be started again.
+    """
     if settings.database_url is None:
-        with embedded.start(settings.data_dir) as url:
+        with embedded.start(settings.data_dir, lost=lost) as url:
             yield url
     else:
         asyncio.run(reach(settings.database_url))
@@ -112,7 +170,7 @@ def any_database(settings: Settings) -> Iterator[str]:
             yield url
     else:
         if not asyncio.run(reach(settings.database_url)):
-            raise StartupProblem("This database has no tables of Easel yet. Run `easel migrate` first.")
+            raise StartupProblem(f"This database has no tables of Easel yet. Run `{easel_command()} migrate` first.")
         yield settings.database_url
 
 
@@ -123,7 +181,11 @@ async def reach(url: str) -> bool:
         async with engine.connect() as connection:
             return bool(await connection.scalar(text("SELECT to_regclass('campaigns') IS NOT NULL")))
     except (OSError, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError) as problem:
-        reason = " ".join(str(problem).split()) or type(problem).__name__
+        # SQLAlchemy wraps what asyncpg says in words for programmers.
+        cause = (
+            (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
+        )
+        reason = " ".join(str(cause).split()) or type(cause).__name__
         place = make_url(url).set(drivername="postgresql", username=None, password=None)
         raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
     finally:
@@ -133,8 +195,8 @@ async def reach(url: str) -> bool:
 # What is said at the start
 
 
-async def welcome(url: str, base: str, *, with_demo: bool) -> str:
-    """The addresses to open first, the login in them fresh."""
+async def welcome(url: str, base: str, *, with_demo: bool) -> tuple[str, str]:
+    """The addresses to open first, the login in them fresh; and the installation's key."""
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     try:
@@ -144,7 +206,8 @@ async def welcome(url: str, base: str, *, with_demo: bool) -> str:
             token = await create_one_time_login(connection, now=now)
             lines = [f"Easel is running at {base}. Ctrl-C stops it; the data stay.", ""]
             lines += [f"  Researchers  {base}{one_time_login_path(token)}  (works once, for a day)"]
-            return "\n".join([*lines, *await running_campaigns(connection, base), ""])
+            words = "\n".join([*lines, *await running_campaigns(connection, base), ""])
+            return words, await installation_key(connection)
     finally:
         await engine.dispose()
 
@@ -178,6 +241,7 @@ def run(settings: Settings, listener: socket.socket) -> None:
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         timeout_graceful_shutdown=GOODBYE_SECONDS,
+        timeout_worker_healthcheck=SILENCE_SECONDS,
     )
     if settings.workers == 1:
         server = uvicorn.Server(configuration)

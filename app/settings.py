@@ -1,6 +1,7 @@
 """Settings: the only place that reads the environment."""
 
 import re
+import shutil
 from collections.abc import Iterable
 from os import environ
 from pathlib import Path
@@ -116,6 +117,11 @@ def environment_name(field: str) -> str:
     """The environment variable a setting is read from."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
+
+
+def easel_command() -> str:
+    """What to type for `easel` on this machine: `make setup` does not put it on the PATH."""
+    return "easel" if shutil.which("easel") else ".venv/bin/easel"
 
 
 def read_settings() -> Settings:

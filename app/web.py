@@ -157,6 +157,8 @@ def retry_after(refusal: Refusal | None) -> dict[str, str]:
 
 def on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
+    if any(problem["type"] == "json_invalid" for problem in error.errors()):
+        return unreadable_body(request, "This is not JSON")
     problems = [
         {"field": ".".join(str(part) for part in problem["loc"] if part != "body"), "message": problem["msg"]}
         for problem in error.errors()
@@ -165,10 +167,16 @@ def on_invalid_request(request: Request, error: Exception) -> Response:
     return refuse(request, 422, "invalid", message, {"fields": problems})
 
 
+def unreadable_body(request: Request, why: str) -> Response:
+    """Neither the JSON nor the form in UTF-8 that was announced."""
+    return refuse(request, 400, "unreadable_body", f"What was sent cannot be read ({why}). Nothing was stored.")
+
+
 def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
+    if error.status_code == 400:
+        return unreadable_body(request, str(error.detail))
     words = {
-        400: ("unreadable_body", f"What was sent cannot be read: {error.detail}. Nothing was stored."),
         404: ("not_found", "There is no such page."),
         413: ("too_large", str(error.detail)),
         405: ("method_not_allowed", "This address does not take that method."),

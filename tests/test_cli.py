@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from sqlalchemy import make_url
 
 from app import cli, server
 from app.campaigns.settings import CampaignSettings
+from app.cli.campaigns import progress_bar
 from app.errors import StartupProblem
-from app.settings import Settings
+from app.settings import Settings, easel_command
 from tests.database.test_embedded import query
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -120,8 +122,19 @@ def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
     monkeypatch.setenv("EASEL_PUBLIC_URL", "https://easel.example")
     text = easel("campaign", "show", running).output
     assert "status: running\n" in text
-    assert "middle label: \n" in text
-    assert "prolific link: https://easel.example/prolific/" in text
+    assert "middle label: -\n" in text
+    assert "show numbers: no\n" in text or "show numbers: yes\n" in text
+    assert re.search(r"^link: https://easel\.example/link/\S+$", text, re.MULTILINE)
+    assert re.search(r"^prolific: https://easel\.example/prolific/\S+$", text, re.MULTILINE)
+    assert re.search(r"^created at: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00$", text, re.MULTILINE)
+    names = [line.partition(":")[0] for line in text.splitlines()]
+    assert len(names) == len(set(names))
+
+
+def test_show_indents_the_further_lines_of_a_text(easel):
+    easel("campaign", "create", "--name", "A", "--question", "Q?", "--instructions", "First.\n\nstatus: second")
+    text = easel("campaign", "show", "a").output
+    assert "instructions: First.\n  \n  status: second\n" in text
 
 
 def test_a_template_and_replace_are_passed_on(easel, files):
@@ -139,7 +152,7 @@ def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
 
     for stderr, drawn in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with (files / "items.csv").open("rb") as file, cli.progress_bar(file) as progress:
+        with (files / "items.csv").open("rb") as file, progress_bar(file) as progress:
             file.readline()
             progress(1)
             file.read()
@@ -186,7 +199,7 @@ def test_login_prints_a_link_that_works_once(easel, database_url):
     link = easel("login", "--url", "https://easel.example/").output.strip()
     assert link.startswith("https://easel.example/login?token=")
     assert easel("login").output.startswith("http://127.0.0.1:8000/login?token=")
-    assert query(database_url, "SELECT count(*) FROM one_time_logins WHERE used_at IS NULL") == 2
+    assert query(database_url, "SELECT count(*) FROM one_time_logins") == 2
 
 
 def test_verify_names_what_differs_and_fails(easel, running, files, database_url):
@@ -267,6 +280,7 @@ def test_a_database_that_does_not_answer_is_one_line_without_the_password(easel,
     monkeypatch.setenv("DATABASE_URL", "postgresql://someone:hunter2@127.0.0.1:9/none")
     result = easel("campaign", "list")
     assert result.exit_code == 1
+    assert result.stderr.endswith("Check DATABASE_URL. (startup_problem)\n")
     assert "127.0.0.1:9/none does not answer" in result.stderr
     assert "hunter2" not in result.stderr
 
@@ -274,12 +288,13 @@ def test_a_database_that_does_not_answer_is_one_line_without_the_password(easel,
 def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeypatch):
     absent = make_url(database_url).set(database="nowhere").render_as_string(hide_password=False)
     monkeypatch.setenv("DATABASE_URL", absent)
-    assert "does not exist" in easel("campaign", "list").stderr
+    said = easel("campaign", "list").stderr
+    assert said.endswith('does not answer: database "nowhere" does not exist. Check DATABASE_URL. (startup_problem)\n')
 
 
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    assert "Run `easel migrate` first" in easel("campaign", "list").stderr
+    assert f"Run `{easel_command()} migrate` first" in easel("campaign", "list").stderr
     assert easel("migrate").output == "The database has the newest schema.\n"
     assert easel("campaign", "list").output == ""
 

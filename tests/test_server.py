@@ -1,5 +1,6 @@
 """`easel serve` as people start and end it: real processes, a PostgreSQL of its own, signals."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.database import embedded
+from app import server as servers
+from app.database.postmaster import command_line
 from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 
@@ -64,6 +66,11 @@ class Server:
         match = re.search(pattern, self.said if text is None else text)
         return match[0] if match else ""
 
+    def rest(self) -> str:
+        """What it says until it ends."""
+        assert self.process.stdout
+        return self.process.stdout.read()
+
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
         return self.process.wait(PATIENT)
@@ -94,7 +101,7 @@ def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def workers_of(pid: int) -> list[int]:
     """The server processes below the main one."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if "spawn_main" in embedded._command_line(int(child))]
+    return [int(child) for child in children if "spawn_main" in command_line(int(child))]
 
 
 def get(url: str, **how: Any) -> httpx.Response:
@@ -134,8 +141,7 @@ def test_a_signal_ends_everything_cleanly(data, how, workers):
         database = postmaster_pid(data)
         assert server.end(how) == 0
         assert not runs(database)
-        assert server.process.stdout
-        assert "Traceback" not in server.process.stdout.read()
+        assert "Traceback" not in server.rest()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -160,6 +166,51 @@ def test_a_worker_that_is_killed_is_replaced(data):
         wait_until(lambda: answers(server))
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers):
+    with serving(data, "--workers", workers) as server:
+        assert answers(server)
+        victim = postmaster_pid(data)
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: answers(server) and not runs(victim), PATIENT)
+        assert easel(data, "verify", "lexical-frequency").returncode == 0
+        assert server.end(signal.SIGTERM) == 0
+        said = server.rest()
+    assert said.count("PostgreSQL ended (SIGKILL). It runs again") == 1
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line(data, workers):
+    with serving(data, "--workers", workers) as server:
+        assert answers(server)
+        (data / "postgresql/PG_VERSION").unlink()
+        os.kill(postmaster_pid(data), signal.SIGKILL)
+        assert server.process.wait(PATIENT) == 1
+        *_, last = server.rest().splitlines()
+    assert last.startswith("easel: PostgreSQL ended (SIGKILL) and could not be started again. ")
+    assert last.endswith("(startup_problem)")
+
+
+def test_commands_print_the_address_that_a_running_server_uses(data):
+    with serving(data) as server:
+        assert easel(data, "login").stdout.startswith(f"{server.base}/login?token=")
+        shown = json.loads(easel(data, "campaign", "show", "lexical-frequency", "--json").stdout)
+        assert shown["links"]["link"] == server.link
+        server.end(signal.SIGTERM)
+        assert not (data / "address").exists()
+    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
+
+
+def test_the_address_of_a_server_that_was_killed_is_not_used(data):
+    with serving(data) as server:
+        wait_until((data / "address").exists)
+        server.end(signal.SIGKILL)
+    assert (data / "address").read_text() == server.base
+    wait_until(lambda: not runs(postmaster_pid(data)) if (data / "postgresql/postmaster.pid").exists() else True)
+    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
+
+
 def test_worker_ids_are_not_logged(data):
     with serving(data, "--demo") as server:
         key = server.link.rpartition("/")[2]
@@ -167,8 +218,7 @@ def test_worker_ids_are_not_logged(data):
         assert get(f"{server.base}/prolific/{key}", params=ids).status_code == 200
         get(f"{server.base}/nowhere", params=ids)
         server.end(signal.SIGTERM)
-        assert server.process.stdout
-        assert "SECRETWORKER" not in server.process.stdout.read()
+        assert "SECRETWORKER" not in server.rest()
 
 
 def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
@@ -178,7 +228,7 @@ def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert f"Port {port} on 127.0.0.1 is in use" in result.stderr
-    assert "--port or EASEL_PORT" in result.stderr
+    assert f"EASEL_PORT={servers.another(port)} make run" in result.stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -4,6 +4,9 @@ import hashlib
 import hmac
 import secrets
 
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
@@ -22,3 +25,12 @@ def csrf_token(session: str) -> str:
 def same(one: str, other: str) -> bool:
     """Equality that takes the same time wherever two strings differ."""
     return hmac.compare_digest(one.encode(), other.encode())
+
+
+async def installation_key(connection: AsyncConnection) -> str:
+    """The key that signs tokens, made at the first call and shared by all processes through the database."""
+    await connection.execute(
+        text("INSERT INTO installation (secret_key) VALUES (:key) ON CONFLICT DO NOTHING"),
+        {"key": secrets.token_hex(32)},
+    )
+    return str((await connection.execute(text("SELECT secret_key FROM installation"))).scalar_one())

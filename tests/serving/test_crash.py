@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import pytest
 from sqlalchemy import text
 
 from app.database import embedded
@@ -17,14 +18,14 @@ from app.database.session import create_engine
 
 EASEL = [sys.executable, "-m", "app.cli"]
 CLIENTS = 6
-ANSWERS_BEFORE_THE_KILL = 60
+SOME_ANSWERS = 60
 
 
 @contextmanager
-def server(environment):
+def server(environment, *options):
     """A demo server on a free port; yields the process and the annotators' address."""
     process = subprocess.Popen(
-        [*EASEL, "serve", "--demo", "--port", "0"], env=environment, stdout=subprocess.PIPE, text=True
+        [*EASEL, "serve", "--demo", "--port", "0", *options], env=environment, stdout=subprocess.PIPE, text=True
     )
     try:
         said = ""
@@ -40,22 +41,36 @@ def server(environment):
         process.communicate(timeout=30)
 
 
-async def work(link, acknowledged, enough):
-    """Answer HITs until the server is gone; a HIT is acknowledged once its reply has been read."""
+async def work(link, acknowledged):
+    """Answer HITs until the server is gone; a HIT is acknowledged once its reply has been read.
+
+    Who is told that the database is away sends the same answer again.
+    """
     async with httpx.AsyncClient(timeout=10, headers={"accept": "text/html"}) as client:
         with suppress(httpx.HTTPError):
             page = await client.post(link, follow_redirects=True)
-            while True:
-                ((token, hit),) = re.findall(
-                    r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page.text, re.DOTALL
-                )
-                scores = {f"score-{item}": "50" for item in re.findall(r'name="score-(\d+)"', page.text)}
-                page = await client.post(link, data={"token": token, "hit": hit} | scores)
-                assert page.status_code in (200, 503)
-                if page.status_code == 200:
-                    acknowledged.append(int(hit))
-                if len(acknowledged) >= ANSWERS_BEFORE_THE_KILL:
-                    enough.set()
+            while found := re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page.text, re.DOTALL):
+                ((token, hit),) = found
+                form = {"token": token, "hit": hit}
+                form |= {f"score-{item}": "50" for item in re.findall(r'name="score-(\d+)"', page.text)}
+                page = await client.post(link, data=form)
+                while page.status_code == 503:
+                    assert page.headers["retry-after"]
+                    await asyncio.sleep(0.1)
+                    page = await client.post(link, data=form)
+                assert page.status_code == 200
+                acknowledged.put_nowait(int(hit))
+
+
+async def some(acknowledged):
+    async with asyncio.timeout(60):
+        return [await acknowledged.get() for _ in range(SOME_ANSWERS)]
+
+
+async def rest(acknowledged, people):
+    """What is acknowledged until the people stop."""
+    await asyncio.wait_for(asyncio.gather(*people), 60)
+    return [acknowledged.get_nowait() for _ in range(acknowledged.qsize())]
 
 
 def postmaster_of(data_dir):
@@ -64,14 +79,24 @@ def postmaster_of(data_dir):
 
 
 async def kill_under_load(process, link, postmaster):
-    acknowledged: list[int] = []
-    enough = asyncio.Event()
-    people = [asyncio.create_task(work(link, acknowledged, enough)) for _ in range(CLIENTS)]
-    await asyncio.wait_for(enough.wait(), 60)
+    acknowledged: asyncio.Queue[int] = asyncio.Queue()
+    people = [asyncio.create_task(work(link, acknowledged)) for _ in range(CLIENTS)]
+    hits = await some(acknowledged)
     os.kill(postmaster, signal.SIGKILL)
     process.kill()
-    await asyncio.wait_for(asyncio.gather(*people), 60)
-    return acknowledged
+    return hits + await rest(acknowledged, people)
+
+
+async def kill_postgresql_under_load(process, link, data_dir):
+    """Kill PostgreSQL alone, twice, while people work, and let them go on after it."""
+    acknowledged: asyncio.Queue[int] = asyncio.Queue()
+    people = [asyncio.create_task(work(link, acknowledged)) for _ in range(CLIENTS)]
+    hits = await some(acknowledged)
+    for _ in range(2):
+        os.kill(postmaster_of(data_dir), signal.SIGKILL)
+        hits += await some(acknowledged)
+    process.terminate()
+    return hits + await rest(acknowledged, people)
 
 
 async def stored_hits(data_dir):
@@ -84,19 +109,35 @@ async def stored_hits(data_dir):
     return hits
 
 
-async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    environment |= {"EASEL_DATA_DIR": str(tmp_path / "data")}
-    data_dir = Path(environment["EASEL_DATA_DIR"])
-    with server(environment) as (process, link):
-        acknowledged = await kill_under_load(process, link, postmaster_of(data_dir))
+async def check_what_is_stored(environment, acknowledged):
+    """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
     with server(environment):
-        hits = await stored_hits(data_dir)
+        hits = await stored_hits(Path(environment["EASEL_DATA_DIR"]))
         verified = await asyncio.create_subprocess_exec(
             *EASEL, "verify", "lexical-frequency", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         said, _ = await verified.communicate()
-    assert len(acknowledged) >= ANSWERS_BEFORE_THE_KILL
     assert len(hits) == len(set(hits))
     assert set(acknowledged) <= set(hits)
     assert verified.returncode == 0, said
+
+
+@pytest.fixture
+def environment(tmp_path):
+    inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return inherited | {"EASEL_DATA_DIR": str(tmp_path / "data")}
+
+
+async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(environment, tmp_path):
+    with server(environment) as (process, link):
+        acknowledged = await kill_under_load(process, link, postmaster_of(tmp_path / "data"))
+    await check_what_is_stored(environment, acknowledged)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_when_postgresql_alone_is_killed_people_go_on_and_nothing_acknowledged_is_lost(
+    environment, tmp_path, workers
+):
+    with server(environment, "--workers", workers) as (process, link):
+        acknowledged = await kill_postgresql_under_load(process, link, tmp_path / "data")
+    await check_what_is_stored(environment, acknowledged)

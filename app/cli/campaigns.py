@@ -1,0 +1,217 @@
+"""`easel campaign ...`: set campaigns up and lead them through their life."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+from pydantic import ValidationError
+
+from app.campaigns import form, items, lifecycle, responses_import
+from app.campaigns.settings import CampaignSettings
+from app.cli.running import as_json, base_of, in_transaction, in_words, now, show_json
+from app.crowd.platforms import links
+from app.errors import Invalid
+from app.settings import read_settings
+
+FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT"}
+ACTIONS = {
+    "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
+    "pause": "Hand out no more HITs; open ones can still be answered.",
+    "resume": "Open a paused campaign again.",
+    "finish": "Close a campaign for good.",
+}
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """An option for each setting of a campaign, and one for a file of them."""
+    properties = CampaignSettings.model_json_schema()["properties"]
+    for name in reversed(properties):
+        command = settings_option(name, properties[name])(command)
+    help_ = "JSON file with settings, such as `easel export SLUG settings` writes; options win over it."
+    return click.option("--settings", "settings_file", type=FILE, help=help_)(command)
+
+
+def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Numbers are checked with all other rules by `CampaignSettings`, so an empty option can mean none."""
+    option = "--" + name.replace("_", "-")
+    rules = schema["anyOf"][0] if "anyOf" in schema else schema
+    help_ = schema["description"] + default_words(name, schema.get("default"))
+    if rules.get("type") == "boolean":
+        return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
+    if "enum" in rules:
+        return click.option(option, name, type=click.Choice(rules["enum"]), help=help_)
+    return click.option(option, name, metavar=METAVARS[rules["type"]], help=help_)
+
+
+def default_words(name: str, default: Any) -> str:
+    if name in form.PRIORS:
+        return "  [default: the update law's]"
+    if default in (None, ""):
+        return ""
+    return f"  [default: {in_words(default)}]"
+
+
+def settings_from(before: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]) -> CampaignSettings:
+    """Settings as they were, overlaid by the file's and by the options given. Raises `Invalid`."""
+    given = {name: value_of(name, value) for name, value in options.items() if value is not None}
+    try:
+        return CampaignSettings.model_validate({**before, **(settings_in(file) if file else {}), **given})
+    except ValidationError as error:
+        problems = form.problems(error)
+        message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())
+        raise Invalid(message, code="settings_invalid", fields=problems) from None
+
+
+def value_of(name: str, value: Any) -> Any:
+    """An empty option means none, where a setting may be none."""
+    return None if value == "" and CampaignSettings.model_fields[name].default is None else value
+
+
+def settings_in(file: Path) -> dict[str, Any]:
+    """A JSON object of settings, or one that holds them as `settings`. Raises `Invalid` (`settings_unreadable`)."""
+    try:
+        document = json.loads(file.read_text("utf-8-sig"))
+    except ValueError as problem:
+        raise Invalid(f"{file} is not JSON: {problem}.", code="settings_unreadable") from problem
+    settings = document.get("settings", document) if isinstance(document, dict) else None
+    if not isinstance(settings, dict):
+        raise Invalid(f"{file} is not a JSON object of settings.", code="settings_unreadable")
+    return settings
+
+
+@click.group()
+def campaign() -> None:
+    """Set campaigns up and lead them through their life."""
+
+
+@campaign.command()
+@settings_options
+def create(settings_file: Path | None, **options: Any) -> None:
+    """Create a draft; its slug is printed."""
+    settings = settings_from({}, settings_file, options)
+    click.echo(in_transaction(partial(lifecycle.create, settings=settings, now=now())).slug)
+
+
+@campaign.command()
+@click.argument("slug")
+@settings_options
+def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
+    """Change settings of a draft; those not named stay."""
+
+    def change(before: CampaignSettings) -> CampaignSettings:
+        return settings_from(before.chosen(), settings_file, options)
+
+    in_transaction(partial(lifecycle.edit, slug=slug, change=change))
+    click.echo(f"Saved the settings of {slug}.")
+
+
+@campaign.command("list")
+@as_json
+def list_(*, as_json: bool) -> None:
+    """List all campaigns, newest first."""
+    rows = in_transaction(lifecycle.listed)
+    if as_json:
+        show_json([lifecycle.summary(row) for row in rows])
+        return
+    for row in rows:
+        counts = f"{row.item_count} items\t{row.judgments_taken}/{row.judgments_wanted} judgments"
+        click.echo(f"{row.slug}\t{row.status}\t{counts}")
+
+
+@campaign.command()
+@click.argument("slug")
+@as_json
+def show(slug: str, *, as_json: bool) -> None:
+    """Show a campaign: its state, its settings, and the links for annotators."""
+    row = in_transaction(partial(lifecycle.find_counted, slug=slug))
+    addresses = links(base_of(), row.link_key)
+    settings = lifecycle.settings_of(row).model_dump()
+    if as_json:
+        show_json(lifecycle.summary(row) | {"settings": settings, "links": addresses})
+        return
+    for name, value in (lifecycle.summary(row) | settings | addresses).items():
+        click.echo(f"{name.replace('_', ' ')}: {in_words(value)}")
+
+
+@campaign.command("import")
+@click.argument("slug")
+@click.argument("file", type=FILE)
+@click.option("--shown", metavar="COLUMN", help="The column that annotators see.")
+@click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
+@click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
+def import_(slug: str, file: Path, **how: Any) -> None:
+    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL with an `id`."""
+    with file.open("rb") as opened, progress_bar(opened) as progress:
+        count = in_transaction(
+            partial(
+                items.import_items,
+                slug=slug,
+                file=opened,
+                name=file.name,
+                max_mb=read_settings().max_upload_mb,
+                progress=progress,
+                **how,
+            )
+        )
+    click.echo(f"Imported {count:,} items.")
+
+
+@contextmanager
+def progress_bar(file: BinaryIO) -> Iterator[items.Progress]:
+    """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
+    if not sys.stderr.isatty():
+        yield lambda _rows: None
+        return
+    size = os.fstat(file.fileno()).st_size
+    with click.progressbar(length=size, label="Importing", file=sys.stderr) as bar:
+        yield lambda _rows: bar.update(file.tell() - bar.pos)
+
+
+@campaign.command("import-responses")
+@click.argument("slug")
+@click.argument("file", type=FILE)
+def import_responses(slug: str, file: Path) -> None:
+    """Import a result file of Mechanical Turk (Input.id1.., Answer.range1..) as responses, all of it or nothing."""
+    max_mb = read_settings().max_upload_mb
+    with file.open("rb") as opened:
+        work = partial(
+            responses_import.import_results, slug=slug, file=opened, name=file.name, now=now(), max_mb=max_mb
+        )
+        done = in_transaction(work)
+    click.echo(f"Imported {done.responses:,} responses on {done.items:,} items.")
+    if done.over_wanted:
+        click.echo(f"{done.over_wanted:,} items now have more judgments than you wanted; all of them count.")
+    if done.finished:
+        click.echo("Every item has the judgments you wanted, so the campaign is finished.")
+
+
+def add_action(action: str, words: str) -> None:
+    @campaign.command(action, help=words)
+    @click.argument("slug")
+    def lead(slug: str) -> None:
+        row = in_transaction(partial(lifecycle.transition, slug=slug, action=action, now=now()))
+        click.echo(f"{slug} is {row.status}.")
+        if action == "launch":
+            click.echo(f"Annotators: {links(base_of(), row.link_key)['link']}")
+
+
+for _action, _words in ACTIONS.items():
+    add_action(_action, _words)
+
+
+@campaign.command()
+@click.argument("slug")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(slug: str, *, yes: bool) -> None:
+    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
+    if not yes:
+        click.confirm(f"Delete the draft {slug} with its items?", abort=True)
+    in_transaction(partial(lifecycle.remove, slug=slug))
+    click.echo(f"Deleted {slug}.")

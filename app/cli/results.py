@@ -1,0 +1,73 @@
+"""What comes out of a campaign: `easel verify` and `easel export`."""
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.export import EXPORTS, Format
+from app.analysis.export import export as export_of
+from app.analysis.replay import Verification
+from app.analysis.replay import verify as verify_posteriors
+from app.cli.running import Failure, as_json, on_engine, show_json
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+
+
+@click.command()
+@click.argument("slug")
+@as_json
+def verify(slug: str, *, as_json: bool) -> None:
+    """Replay all responses from the prior and compare every posterior bit for bit."""
+
+    async def work(engine: AsyncEngine) -> Verification:
+        async with snapshot(engine) as connection:
+            return await verify_posteriors(connection, await campaign_by_slug(connection, slug))
+
+    found = on_engine(work)
+    if as_json:
+        show_json(asdict(found) | {"clean": found.clean})
+    elif found.clean:
+        click.echo(f"Replayed {found.responses:,} responses: the posteriors of {found.items:,} items are the same.")
+    for mismatch in () if as_json else found.mismatches:
+        words = f"item {mismatch.external_id}: {mismatch.column} is {mismatch.stored!r}"
+        click.echo(f"{words}, replayed {mismatch.replayed!r}")
+    if not found.clean:
+        raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay. (verify_failed)")
+
+
+@click.command()
+@click.argument("slug")
+@click.argument("what", type=click.Choice([*EXPORTS, "settings"]))
+@click.option("--format", "format_", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
+def export(slug: str, what: str, format_: Format, output: Path | None, *, spreadsheet: bool) -> None:
+    """Write items with posteriors, responses in long form, settings, or the EASL program's file."""
+
+    async def work(engine: AsyncEngine) -> None:
+        file = await export_of(engine, slug, what, format_, spreadsheet=spreadsheet)
+        await (written(file.chunks, output) if output else printed(file.chunks))
+
+    on_engine(work)
+
+
+async def printed(chunks: AsyncIterator[str]) -> None:
+    async for chunk in chunks:
+        click.echo(chunk.encode(), nl=False)
+
+
+async def written(chunks: AsyncIterator[str], output: Path) -> None:
+    """Into a file beside it first, so that no half of an export is ever taken for the whole."""
+    part = output.with_name(output.name + ".part")
+    try:
+        with part.open("wb") as file:
+            async for chunk in chunks:
+                file.write(chunk.encode())
+        part.replace(output)
+    except OSError as problem:
+        raise Failure(f"{output} cannot be written: {problem.strerror}. (file_not_written)") from problem
+    finally:
+        part.unlink(missing_ok=True)
