@@ -76,3 +76,21 @@ async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(eng
         async with engine.connect() as connection:
             await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+
+
+FORM = "multipart/form-data; boundary=x"
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "body"),
+    [
+        pytest.param("/api/v1/tokens", "application/json", b'{"name": ', id="half a JSON document"),
+        pytest.param("/api/v1/tokens", "application/json", b'{"name": "\xff"}', id="JSON that is not UTF-8"),
+        pytest.param("/link/none", "multipart/form-data", b"--x\r\n", id="a form without its boundary"),
+        pytest.param("/link/none", FORM, b"--x\r\nno header\r\n\r\n--x--", id="a form with a part that is broken"),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_refused_with_a_code_of_its_own(client, address, kind, body):
+    reply = await client.post(address, content=body, headers={"content-type": kind, "accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "unreadable_body")
+    assert "Nothing was stored." in reply.json()["error"]["message"]

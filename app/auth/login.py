@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.auth import passwords, throttle
@@ -12,6 +12,7 @@ from app.auth.secret import csrf_token, digest, new_secret
 from app.auth.users import find_user, first_user
 from app.database.tables import logins, one_time_logins, users
 from app.errors import Gone, Unauthenticated
+from app.settings import easel_command
 
 ONE_TIME_LOGIN_HOURS = 24
 
@@ -76,8 +77,10 @@ async def session_of(connection: AsyncConnection, session: str, *, now: datetime
 async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:
     """A secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is named.
 
-    On a fresh installation this makes the researcher `admin`, without a password.
+    On a fresh installation this makes the researcher `admin`, without a password. Logins that nobody used in time are
+    swept out on the way.
     """
+    await connection.execute(delete(one_time_logins).where(one_time_logins.c.expires_at <= now))
     if user_id is None:
         user_id = (await first_user(connection, now=now)).id
     token = new_secret()
@@ -99,20 +102,15 @@ async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now:
     Raises `Gone` (`login_link_used`) when it was used, is too old, or never was.
     """
     statement = (
-        update(one_time_logins)
-        .where(
-            one_time_logins.c.token_hash == digest(token),
-            one_time_logins.c.used_at.is_(None),
-            one_time_logins.c.expires_at > now,
-        )
-        .values(used_at=now)
+        delete(one_time_logins)
+        .where(one_time_logins.c.token_hash == digest(token), one_time_logins.c.expires_at > now)
         .returning(one_time_logins.c.user_id)
     )
     user_id: int | None = (await connection.execute(statement)).scalar_one_or_none()
     if user_id is None:
         raise Gone(
             "This login link was used already or is too old. Log in with your name and password, "
-            "or make a new link on the server with `easel login`.",
+            f"or make a new link on the server with `{easel_command()} login`.",
             code="login_link_used",
         )
     return user_id

@@ -10,7 +10,7 @@ from app.auth import login, passwords, users
 from app.auth.guards import COOKIE, HOME, Researcher, refuse_other_sites, researcher, safe_next
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
-from app.web import AppSettings, Database, Now, RowId, Transaction, base_url, page
+from app.web import AppSettings, Database, Now, RowId, Transaction, base_url, page, retry_after
 
 ACCOUNT = "/admin/account"
 
@@ -50,7 +50,7 @@ async def log_in(
                 session = await login.log_in(connection, user.id, now=now, hours=settings.session_hours)
     except Refusal as refusal:
         context = {"name": name, "next": safe_next(next), "refusal": refusal}
-        return page(request, "admin/login.html", context, status=refusal.status)
+        return page(request, "admin/login.html", context, status=refusal.status, headers=retry_after(refusal))
     response = RedirectResponse(safe_next(next), status_code=303)
     set_cookie(request, response, session, settings)
     return response
@@ -101,7 +101,8 @@ async def account_page(
         "new_token": new_token,
         "new_link": new_link,
     }
-    return page(request, "admin/account.html", context, status=refusal.status if refusal else 200)
+    status = refusal.status if refusal else 200
+    return page(request, "admin/account.html", context, status=status, headers=retry_after(refusal))
 
 
 @router.post("/password")
@@ -176,13 +177,13 @@ async def invitation(request: Request, connection: Transaction, user_id: int, *,
     return base_url(request) + login.one_time_login_path(token)
 
 
-@router.post("/users/{user_id}/remove")
 @router.get("/users/{user_id}/remove")
 async def confirm_removal(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
     """Asked before what cannot be taken back."""
     return page(request, "admin/remove_user.html", {"user": await users.get_user(connection, user_id)})
 
 
+@router.post("/users/{user_id}/remove")
 async def remove_user(connection: Transaction, who: Researcher, user_id: RowId) -> Response:
     await users.remove_user(connection, user_id, by=who.user_id)
     return RedirectResponse(f"{ACCOUNT}?done=user-removed", status_code=303)

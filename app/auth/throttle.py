@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import login_failures
 from app.errors import TooManyAttempts
+from app.settings import easel_command
 
 WINDOW_MINUTES = 15
 ATTEMPTS_PER_NAME = 10
@@ -35,7 +36,7 @@ async def attempt(connection: AsyncConnection, name: str, address: str, *, now: 
         seconds = max(1, round((oldest + window - now).total_seconds()))
         raise TooManyAttempts(
             f"There were too many attempts to log in. Please try again in {-(-seconds // 60)} min, "
-            "or make a login link on the server with `easel login`.",
+            f"or make a login link on the server with `{easel_command()} login`.",
             retry_after_seconds=seconds,
         )
     await connection.execute(insert(login_failures).values(name=name, address=address, failed_at=now))

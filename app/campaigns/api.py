@@ -50,18 +50,8 @@ class Campaign(BaseModel):
     @classmethod
     def of(cls, row: Any, base: str) -> Self:
         """From a row of `lifecycle.listed`."""
-        return cls(
-            slug=row.slug,
-            status=row.status,
-            settings=lifecycle.settings_of(row),
-            items=row.item_count,
-            judgments_taken=row.judgments_taken,
-            judgments_wanted=row.judgments_wanted,
-            created_at=row.created_at,
-            launched_at=row.launched_at,
-            finished_at=row.finished_at,
-            links=links(base, row.link_key),
-        )
+        more = {"settings": lifecycle.settings_of(row), "links": links(base, row.link_key)}
+        return cls.model_validate(lifecycle.summary(row) | more)
 
 
 class Campaigns(BaseModel):

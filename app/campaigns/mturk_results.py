@@ -109,7 +109,7 @@ def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
 
 def score_of(line: int, place: int, cell: str) -> float:
     try:
-        score = float(cell)
+        score = slider.decimal(cell)
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{cell}”, not a number.")
     if not (math.isfinite(score) and 0 <= score <= slider.POINTS):

@@ -87,7 +87,6 @@ one_time_logins = Table(
     Column("token_hash", LargeBinary, primary_key=True),
     Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("expires_at", Time, nullable=False),
-    Column("used_at", Time),
 )
 
 login_failures = Table(

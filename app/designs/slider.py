@@ -1,6 +1,7 @@
 """The slider design: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -11,6 +12,8 @@ from app.inference.online import Parameters
 POINTS = 100.0
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+WHOLE = re.compile(r"[0-9]{1,19}")
 LARGEST_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
 
 
@@ -97,7 +100,7 @@ def read_form(form: Mapping[str, str], *, source: str) -> Answer:
 
 def number(raw: str, position: int) -> float:
     try:
-        return float(raw)
+        return decimal(raw)
     except ValueError as problem:
         raise Invalid(
             f"The score of item {position} is not a number. What you entered is kept.",
@@ -106,10 +109,19 @@ def number(raw: str, position: int) -> float:
         ) from problem
 
 
+def decimal(text: str) -> float:
+    """A number as people and programs write it: ASCII digits, perhaps a sign, a point, an exponent. Else ValueError.
+
+    `float` alone also takes `1_0`, and digits of other scripts that look like other numbers.
+    """
+    if not DECIMAL.fullmatch(text):
+        raise ValueError(text)
+    return float(text)
+
+
 def whole_number(raw: str | None, *, most: int = LARGEST_COUNT) -> int | None:
     """A non-negative integer up to `most`, or None."""
-    try:
-        number = int(raw or "")
-    except ValueError:
+    if not WHOLE.fullmatch(raw or ""):
         return None
-    return number if 0 <= number <= most else None
+    number = int(raw or "")
+    return number if number <= most else None

@@ -78,7 +78,8 @@ class TouchSent(BaseModel):
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
 ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
-Score = Annotated[float, Field(ge=0, le=slider.POINTS, allow_inf_nan=False)]
+# Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
+Score = Annotated[float, Field(ge=0, le=slider.POINTS, allow_inf_nan=False, strict=True)]
 
 
 class Response(BaseModel):

@@ -68,7 +68,8 @@ async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
     if (await connection.execute(PEOPLE, {"campaign": campaign.id, "simulation": PLATFORM})).scalar_one():
         raise Conflict(
-            f"People have answered “{campaign.name}”. Made-up answers would spoil theirs: simulate elsewhere.",
+            f"People have answered “{campaign.name}”, and made-up answers would spoil theirs. Make another campaign "
+            "for them, or try things out on fresh data: start Easel with EASEL_DATA_DIR=~/easel-demo.",
             code="people_have_answered",
         )
 

@@ -145,7 +145,6 @@ def upgrade() -> None:
         sa.Column("token_hash", sa.LargeBinary(), nullable=False),
         sa.Column("user_id", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.TIMESTAMP(timezone=True), nullable=False),
-        sa.Column("used_at", sa.TIMESTAMP(timezone=True), nullable=True),
         sa.ForeignKeyConstraint(
             ["user_id"], ["users.id"], name=op.f("one_time_logins_user_id_fkey"), ondelete="CASCADE"
         ),

@@ -170,6 +170,14 @@ async def test_a_one_time_login_ends_after_a_day(engine):
         await redeem(engine, token, now=NOW + timedelta(hours=login.ONE_TIME_LOGIN_HOURS))
 
 
+async def test_one_time_logins_that_were_used_or_are_too_old_are_not_kept(engine):
+    await redeem(engine, await one_time(engine))
+    await one_time(engine)
+    await one_time(engine, now=NOW + timedelta(hours=login.ONE_TIME_LOGIN_HOURS))
+    async with engine.connect() as connection:
+        assert await connection.scalar(text("SELECT count(*) FROM one_time_logins")) == 1
+
+
 @pytest.mark.parametrize("name", ["", "-", "a b", "Ädа", "a" * 65, "a\nb"])
 async def test_unusable_names_are_refused(engine, name):
     async with engine.connect() as connection:
@@ -249,6 +257,16 @@ async def test_a_refused_login_shows_the_form_with_the_name_and_no_password(clie
     assert "do not go together" in response.text
     assert "wrong password" not in response.text
     assert "set-cookie" not in response.headers
+
+
+async def test_who_tried_too_often_is_told_when_to_come_back(client, engine):
+    await add(engine)
+    fields = {"name": "ada", "password": "wrong password"}
+    for _ in range(ATTEMPTS_PER_NAME):
+        assert "retry-after" not in (await client.post("/login", data=fields)).headers
+    for refused in (await client.post("/login", data=fields), await client.post("/api/v1/tokens", json=fields)):
+        assert refused.status_code == 429
+        assert WINDOW_MINUTES * 60 - 60 < int(refused.headers["retry-after"]) <= WINDOW_MINUTES * 60
 
 
 async def test_another_site_cannot_log_a_visitor_in(client, engine):

@@ -19,7 +19,12 @@ def test_an_empty_score_counts_as_not_given():
     assert read_form({"score-1": "", "score-2": "5"}, source="form").scores == {2: 5.0}
 
 
-@pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999"])
+@pytest.mark.parametrize(("text", "value"), [("5", 5.0), ("05.50", 5.5), ("+.5", 0.5), ("5.", 5.0), ("1e1", 10.0)])
+def test_a_score_may_be_written_as_any_decimal(text, value):
+    assert read_form({"score-1": text}, source="form").scores == {1: value}
+
+
+@pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
 def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
     answer = read_form({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"}, source="page")
     assert answer.touches == {1: Touch()}
@@ -29,6 +34,13 @@ def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
     ("form", "code"),
     [
         ({"score-1": "many"}, "score_not_a_number"),
+        ({"score-1": "1_0"}, "score_not_a_number"),
+        ({"score-1": "٣"}, "score_not_a_number"),
+        ({"score-1": "nan"}, "score_not_a_number"),
+        ({"score-1": "inf"}, "score_not_a_number"),
+        ({"score-1": "."}, "score_not_a_number"),
+        ({"score-٣": "1"}, "scores_unknown"),
+        ({"score-1_0": "1"}, "scores_unknown"),
         ({"score-one": "1"}, "scores_unknown"),
         ({"score--1": "1"}, "scores_unknown"),
     ],

@@ -57,6 +57,8 @@ async def test_made_up_answers_never_mix_with_those_of_people(engine):
     with pytest.raises(Conflict) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "people_have_answered"
+    assert "another campaign" in refusal.value.message
+    assert "EASEL_DATA_DIR" in refusal.value.message
 
 
 async def test_made_up_answers_are_marked(engine):
