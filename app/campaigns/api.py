@@ -193,6 +193,16 @@ async def import_items(
         count = await items.import_items(
             connection,
             slug,
+            file,
+            name,
+            shown=shown,
+            template=template,
+            replace=replace,
+            max_mb=settings.max_upload_mb,
+        )
+    return Imported(imported=count)
+
+
 class ImportedResponses(BaseModel):
     """What an import of results did."""
 
@@ -223,16 +233,6 @@ async def import_responses(
             connection, slug, file, name, now=now, max_mb=settings.max_upload_mb
         )
     return ImportedResponses.model_validate(imported, from_attributes=True)
-
-
-            file,
-            name,
-            shown=shown,
-            template=template,
-            replace=replace,
-            max_mb=settings.max_upload_mb,
-        )
-    return Imported(imported=count)
 
 
 @asynccontextmanager
