@@ -27,7 +27,7 @@ from app.web import plural
 
 BINS = 20
 LONGEST_NAME = 60
-PLAIN_UNCERTAINTY = "Each halving takes about four times the judgments."
+PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
 # BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner
 # would else walk along all campaigns' answers in the hope of meeting one of this campaign soon.

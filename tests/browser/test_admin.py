@@ -98,6 +98,43 @@ async def test_a_lost_connection_while_importing_is_said(enter: Enter) -> None:
     assert await page.get_by_role("button", name="Import items").is_enabled()
 
 
+RESULTS = "AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "".join(
+    f"A{k},{k % 10},{(k + 1) % 10},10,90\n" for k in range(30)
+)
+
+
+async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
+    enter: Enter, task: Callable[..., Any]
+) -> None:
+    page = await enter()
+    running = await task(judgments_per_item=9)
+    await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/items")
+    file = {"name": "results.csv", "mimeType": "text/csv"}
+    await page.get_by_label("Result file").set_input_files(file | {"buffer": (RESULTS + "B,1,nothing,1,2\n").encode()})
+    await page.get_by_role("button", name="Import responses").click()
+    await page.get_by_role("alert").get_by_text("Line 32").wait_for()
+    assert await running.responses() == []
+    await page.get_by_label("Result file").set_input_files(file | {"buffer": RESULTS.encode()})
+    assert not await page.get_by_role("alert").is_visible()
+    await page.get_by_role("button", name="Import responses").click()
+    await page.wait_for_url("**/items?done=responses")
+    assert len(await running.responses()) == 30
+
+
+async def test_a_removal_is_asked_about(enter: Enter, origin: str) -> None:
+    page = await enter()
+    await page.goto(f"{origin}/admin/account")
+    await page.get_by_label("Login name of a new researcher").fill("hedy")
+    await page.get_by_role("button", name="Add researcher").click()
+    await page.get_by_role("link", name="Remove hedy").click()
+    assert await violations(page) == ""
+    await page.get_by_role("link", name="Keep them").click()
+    await page.get_by_role("link", name="Remove hedy").click()
+    await page.get_by_role("button", name="Remove researcher").click()
+    await page.get_by_text("Researcher removed").wait_for()
+    assert await page.get_by_text("hedy").count() == 0
+
+
 async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     page = await enter()
     await page.keyboard.press("Tab")

@@ -134,6 +134,75 @@ async def test_bars_are_read_by_pointing_at_them(watch: Any, task: Any) -> None:
     await expect(page.locator('[data-readout="histogram"]')).to_have_text("50 to 55 points: 10 items")
 
 
+async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_tables(
+    visit: Any, watch: Any, task: Any
+) -> None:
+    campaign = await task(judgments_per_item=9)
+    page = await watch(campaign, "?item=1")
+    await expect(page.locator("#item")).to_contain_text("Not judged yet; the curve is its prior")
+    for _ in range(4):
+        await answer(visit, campaign)
+    await expect(page.locator('[data-word="hits"]')).to_have_text("4 HITs", timeout=3000)
+    rows = page.locator('[data-rows="uncertainty"] tr')
+    await expect(rows).to_have_count(5)  # before the first answer, and after each
+    values = [float(await row.locator("td").nth(1).text_content() or 0) for row in await rows.all()]
+    assert values[0] == 56.58
+    assert values == sorted(values, reverse=True)
+    curve = page.locator('[data-plot="uncertainty"] .u-over')
+    await curve.scroll_into_view_if_needed()
+    box = await curve.bounding_box()
+    await page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
+    await expect(page.locator('[data-readout="uncertainty"]')).to_have_text(f"After 4 HITs: ± {values[-1]:.2f} points")
+    judged = next(
+        row
+        for row in await campaign.rows(
+            "SELECT number, judgments FROM posteriors WHERE campaign_id = :campaign ORDER BY judgments DESC"
+        )
+    )
+    page = await watch(campaign, f"?item={judged.number}")
+    moments = page.get_by_role("region", name="The posterior as it came about").locator("tbody tr td:first-child")
+    await expect(moments).to_have_text(["1 judgment", f"{judged.judgments} judgments, now"])
+
+
+WRITTEN = """() => {
+    window.written = [];
+    const fillText = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+      const width = this.measureText(words).width;
+      const left = this.textAlign === "center" ? x - width / 2 : x - width;
+      const lies = Math.abs(this.getTransform().a) > 0.5;
+      const [align, end, room] = [this.textAlign, left + width, this.canvas.width];
+      if (lies) window.written.push({ words, align, left, end, room });
+      return fillText.apply(this, arguments);
+    };
+}"""
+FAST = """async () => {
+    window.written.length = 0;
+    const { bars } = await import("/static/charts.js");
+    const place = document.querySelector('[data-plot="pace"]').cloneNode(false);
+    document.querySelector('[data-plot="pace"]').after(place);
+    const chart = { begin: 1767603600, width: 3600, heights: [98765, 12000, 50000], time: true };
+    bars(place, { ...chart, xLabel: "time", yLabel: "HITs per hour" }, () => {});
+    await new Promise((done) => setTimeout(done, 100));
+    return window.written;
+}"""
+TITLE_ROOM = 18  # what the axis's title takes at the left
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_no_number_of_a_chart_is_cut_off_or_lies_on_the_title(
+    visit: Any, watch: Any, task: Any, width: int
+) -> None:
+    page = await watch(await task(), **looks(width, "light"))
+    await page.evaluate(WRITTEN)
+    written = await page.evaluate(FAST)
+    assert "50,000" in [one["words"] for one in written]
+    assert len([one for one in written if one["align"] == "center"]) > 1
+    for one in written:
+        assert one["left"] >= (TITLE_ROOM if one["align"] == "right" else 0), one
+        assert one["end"] <= one["room"], one
+
+
 async def test_without_javascript_counts_table_and_drawings_are_there(visit: Any, watch: Any, task: Any) -> None:
     campaign = await task(judgments_per_item=3)
     await answer(visit, campaign)

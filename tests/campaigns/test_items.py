@@ -14,6 +14,8 @@ from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from tests.campaigns.drafts import NOW, VERBS, draft, import_items, launched, lead, rows, value
 
+SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
+
 COUNT = "SELECT count(*) FROM items"
 
 
@@ -260,6 +262,5 @@ async def test_a_demo_that_was_finished_stays_so(engine):
 
 
 async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):
-    tour = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
     campaign = await draft(engine)
-    assert await import_items(engine, campaign, tour, "sentences.csv", shown="sentence") == 40
+    assert await import_items(engine, campaign, SENTENCES, "sentences.csv", shown="sentence") == 40

@@ -278,7 +278,7 @@ ARRIVALS = {
     [(["pause"], "has paused this task"), (["finish"], "all the answers it needs"), ([], "has not started")],
 )
 async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, platform, actions, words):
-    campaign = await running(engine, launched=bool(actions))
+    campaign = await running(engine, launched=bool(actions), pay="$0.35")
     async with engine.begin() as connection:
         for action in actions:
             await transition(connection, campaign.slug, action, now=datetime.now(UTC))
@@ -286,6 +286,7 @@ async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, plat
     assert words in page
     assert ">Start<" not in page
     assert "score-" not in page
+    assert "$0.35" not in page  # nothing is to be earned now
     assert ("Please do not accept it" in page) == (platform == "mturk")
 
 
