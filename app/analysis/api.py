@@ -76,7 +76,7 @@ async def list_posteriors(
 async def get_export(
     database: ReadingDatabase,
     slug: str,
-    what: Annotated[str, Field(description="`items`, `responses`, `settings` (JSON) or `easl` (CSV).")],
+    what: Annotated[str, Field(description="`items`, `responses`, `assignments`, `settings` (JSON) or `easl` (CSV).")],
     format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
     *,
     spreadsheet: Annotated[bool, Query(description="Guard cells that a spreadsheet takes for formulas.")] = False,

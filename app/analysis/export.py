@@ -1,7 +1,7 @@
-"""Exports: items with their posteriors, responses one item a row, settings, and the EASL program's own file.
+"""Exports: items with their posteriors, responses one item a row, assignments, settings, the EASL program's own file.
 
 Everything is streamed from one snapshot, in memory that does not grow with the campaign. No export holds a platform's
-worker id: annotators appear under their pseudonyms.
+worker id: annotators appear under their pseudonyms. Assignments are named as the platform does, for paying them.
 
 `spreadsheet=True` writes CSV for spreadsheet programs (see `formats`); text that annotators sent is always guarded.
 """
@@ -33,6 +33,9 @@ NOT_SETTINGS = (
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport"),
+)
+ASSIGNMENT_COLUMNS = (
+    *("annotator", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
@@ -73,7 +76,7 @@ async def export(
         raise NotFound(
             f"There is no export “{what}” as {format_}.", code="export_not_found", exports=[*EXPORTS, "settings"]
         )
-    if what != "responses" and campaign.status == "draft":
+    if what in ("items", "easl") and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "easl":
         if not has_beta(campaign):
@@ -198,6 +201,23 @@ def scored_items(row: Row[Any]) -> Iterable[Cells]:
         )
 
 
+async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+    """One row per arrival of an annotator; `completed_at` is when they were told that they are done here."""
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        result = await connection.stream(ASSIGNMENTS, {"campaign": campaign.id})
+        async for rows in result.partitions(ROWS_AT_ONCE):
+            yield [
+                (
+                    *(row.pseudonym, row.platform, guarded(row.external_id), row.arrived_at),
+                    *(row.hits_answered, row.last_answer_at, row.completed_at),
+                )
+                for row in rows
+            ]
+
+    return Table(ASSIGNMENT_COLUMNS, chunks())
+
+
 async def one_piece(text_: str) -> AsyncGenerator[str, None]:
     yield text_
 
@@ -210,7 +230,12 @@ def settings_json(campaign: Row[Any]) -> str:
 
 
 TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[Table]]
-EXPORTS: dict[str, TableOf] = {"items": items_table, "responses": responses_table, "easl": easl_table}
+EXPORTS: dict[str, TableOf] = {
+    "items": items_table,
+    "responses": responses_table,
+    "assignments": assignments_table,
+    "easl": easl_table,
+}
 
 UPLOADED_COLUMNS = text("""
     SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)
@@ -223,4 +248,12 @@ RESPONSES = text("""
                  JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM responses r JOIN annotators a ON a.id = r.annotator_id JOIN hits h ON h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
+""")
+
+ASSIGNMENTS = text("""
+    SELECT a.pseudonym, a.platform, s.external_id, s.arrived_at, s.completed_at,
+           count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
+    FROM assignments s JOIN annotators a ON a.id = s.annotator_id
+    LEFT JOIN hits h ON h.assignment_id = s.id LEFT JOIN responses r ON r.hit_id = h.id
+    WHERE a.campaign_id = :campaign GROUP BY s.id, a.id ORDER BY s.id
 """)

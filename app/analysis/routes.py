@@ -24,6 +24,10 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
         yield "Items", words, [(f"items.{end}", title) for end, title in TABLES]
     words = "One row for each item of each answer: annotator, score, rank, HIT, position, times, kind of input."
     yield "Responses", words, [(f"responses.{end}", title) for end, title in TABLES]
+    words = (
+        "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
+    )
+    yield "Assignments", words, [(f"assignments.{end}", title) for end, title in TABLES]
     yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (

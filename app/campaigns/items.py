@@ -141,16 +141,15 @@ async def import_items(
     """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
 
     `progress` is told now and then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what
-    `upload.read`, `template.shown_by` and `items_in` raise; nothing is changed then.
+    `upload.read`, `template.shown_by` and `items_in` raise; the caller's transaction must not be committed then.
     """
-    async with connection.begin_nested():
-        campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
-        if replace:
-            await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
-        taken, start = await already_there(connection, campaign.id)
-        upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
-        items = items_in(upload, shown_by(upload.columns, shown, template), campaign.update_law, taken)
-        return await copy_all(connection, campaign.id, start, items, progress)
+    campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
+    if replace:
+        await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
+    taken, start = await already_there(connection, campaign.id)
+    upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
+    items = items_in(upload, shown_by(upload.columns, shown, template), campaign.update_law, taken)
+    return await copy_all(connection, campaign.id, start, items, progress)
 
 
 async def copy_all(

@@ -108,18 +108,17 @@ async def import_results(
     many rows have been applied. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid`
     (`item_unknown`) and what `upload.read` and `judged_in` raise.
     """
-    async with connection.begin_nested():
-        campaign = await launched(connection, slug)
-        rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
-        # One import at a time; so two of the same file cannot both find its assignments unknown.
-        await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
-        await refuse_known(connection, campaign, rows)
-        hits = await numbered(connection, campaign, rows)
-        # Annotators before posteriors, as a live arrival has it: it makes its annotator, then leases.
-        annotators = await annotators_of(connection, campaign, rows, now=now)
-        judgments = await update_posteriors(connection, campaign, hits, progress)
-        await store(connection, campaign, hits, annotators, now=now)
-        finished = await finish_if_complete(connection, campaign.id, now=now)
+    campaign = await launched(connection, slug)
+    rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
+    # One import at a time; so two of the same file cannot both find its assignments unknown.
+    await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+    await refuse_known(connection, campaign, rows)
+    hits = await numbered(connection, campaign, rows)
+    # Annotators before posteriors, as a live arrival has it: it makes its annotator, then leases.
+    annotators = await annotators_of(connection, campaign, rows, now=now)
+    judgments = await update_posteriors(connection, campaign, hits, progress)
+    await store(connection, campaign, hits, annotators, now=now)
+    finished = await finish_if_complete(connection, campaign.id, now=now)
     over = sum(count > campaign.judgments_per_item for count in judgments)
     return Imported(len(rows), len(judgments), over, finished)
 

@@ -45,7 +45,7 @@ def verify(slug: str, *, as_json: bool) -> None:
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
 def export(slug: str, what: str, format_: Format, output: Path | None, *, spreadsheet: bool) -> None:
-    """Write items with posteriors, responses in long form, settings, or the EASL program's file."""
+    """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file."""
 
     async def work(engine: AsyncEngine) -> None:
         file = await export_of(engine, slug, what, format_, spreadsheet=spreadsheet)

@@ -3,18 +3,19 @@
 import csv
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
 
 from app.analysis import export as exports
-from app.analysis.export import RESPONSE_COLUMNS, export
+from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
 from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
-from app.serving import submission
+from app.serving import leases, submission
+from app.serving.newest import Newest
 from tests.campaigns.drafts import NOW, draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import annotator, hit_of
 
@@ -135,13 +136,49 @@ async def test_an_imported_response_does_not_pretend_to_know_its_leader(engine):
     ]
 
 
-@pytest.mark.parametrize("what", ["items", "responses", "settings", "easl"])
+@pytest.mark.parametrize("what", ["items", "responses", "assignments", "settings", "easl"])
 async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what):
     campaign = await judged(engine)
     for format_ in ("csv", "jsonl"):
         content = await written(engine, campaign.slug, what, format_)
         assert "SECRETWORKER" not in content
         assert campaign.link_key not in content
+
+
+async def test_assignments_tell_whom_to_pay_for_what(engine):
+    campaign = await launched(engine, judgments_per_item=1)
+    done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
+    while (work := await leases.next_hit(engine, Newest(), done, now=NOW)).hit is not None:
+        async with engine.begin() as connection:
+            scores = Answer(dict.fromkeys(work.hit.items, 50.0))
+            await submission.submit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
+    content = await written(engine, campaign.slug, "assignments")
+    assert "SECRET" not in content
+    header, *rows = cells(content)
+    assert tuple(header) == ASSIGNMENT_COLUMNS
+    paid, unpaid = [dict(zip(header, row, strict=True)) for row in rows]
+    assert (paid["platform"], int(paid["hits_answered"]) > 0) == ("prolific", True)
+    assert datetime.fromisoformat(paid["last_answer_at"]) == NOW + timedelta(minutes=3)
+    assert datetime.fromisoformat(paid["completed_at"]) == NOW
+    assert (unpaid["hits_answered"], unpaid["last_answer_at"], unpaid["completed_at"]) == ("0", "", "")
+    async with engine.connect() as connection:
+        known = (
+            await connection.execute(
+                text(
+                    "SELECT external_id, pseudonym FROM assignments s JOIN annotators a "
+                    "ON a.id = s.annotator_id ORDER BY s.id"
+                )
+            )
+        ).all()
+    assert [(row["assignment"], row["annotator"]) for row in (paid, unpaid)] == [tuple(row) for row in known]
+
+
+async def test_an_assignments_id_is_guarded_since_a_visitor_may_make_it_up(engine):
+    campaign = await launched(engine)
+    await annotator(engine, campaign)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE assignments SET external_id = '=cmd()'"))
+    assert "'=cmd()" in await written(engine, campaign.slug, "assignments")
 
 
 async def test_settings_can_be_given_to_a_new_campaign(engine):
