@@ -118,7 +118,7 @@ async def returned(visit: Any) -> Page:
 async def test_prolific_there_and_back(task: Any, returned: Page, by_itself: bool) -> None:
     campaign = await task(hits_per_annotator=1, prolific_completion_code="C0DE")
     await returned.goto(campaign.prolific())
-    await expect(returned.locator(".progress")).to_have_text("0 of 1 HITs done")
+    await expect(returned.locator(".progress")).to_have_text("0 of 1 HIT done")
     await expect(returned.get_by_text("Think of all texts you read.")).to_be_visible()
     await score_all(returned, [71, 93, 17, 4, 41])
     await submit(returned)
