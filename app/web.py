@@ -76,8 +76,6 @@ def static_url(path: str) -> str:
     return f"/static/{path}?v={digest}"
 
 
-
-
 def plural(count: int, word: str) -> str:
     """`1 item`, `2 items`, `1,000 items`."""
     return f"{count:,} {word}" + ("" if count == 1 else "s")
