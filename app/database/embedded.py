@@ -6,7 +6,8 @@ The wheels bring a Python layer of their own. It is not used: as root it adds a 
 parent directories to everyone, and when its process is killed PostgreSQL stays behind.
 
 What lies in the data directory: `postgresql/` (the cluster), `postgresql.lock` (held by the one owner) and
-`postgresql.log` (what the server said since its last start; `postgresql.log.1` before that).
+`postgresql.log` (what the server said since Easel's last start; `postgresql.log.1` before that). While Easel serves,
+`address` is beside them (see `server.announced`).
 """
 
 import fcntl

@@ -412,3 +412,9 @@ async def test_the_reference_shows_every_call_and_setting(program, researcher):
             assert f'id="{call["operationId"]}"' in page
     for name in CampaignSettings.model_fields:
         assert f"<code>{name}</code>" in page
+
+
+@pytest.mark.parametrize("score", ["50", "1_0", "٣", True, None])
+async def test_only_a_number_is_a_score(program, score):
+    hit = await hit_for(program, await launched(program))
+    refused(await answer(program, hit, scores=(1, 2, score)), 422, "invalid")

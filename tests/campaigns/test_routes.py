@@ -365,11 +365,11 @@ async def test_downloads_are_offered_and_arrive(researcher, status):
     address = await (create if status == "draft" else launched)(researcher)
     page = (await researcher.get(f"{address}/export")).text
     links = re.findall(r'href="([^"]+)" download', page)
-    assert len(links) == (4 if status == "draft" else 8)
+    assert len(links) == (7 if status == "draft" else 11)
     for link in links:
         response = await researcher.get(link)
         assert response.status_code == 200
         assert response.headers["content-disposition"].startswith('attachment; filename="verbs-more-')
-        assert response.text or link.endswith("responses.jsonl")  # nobody has answered yet
+        assert response.text or link.endswith(("responses.jsonl", "assignments.jsonl"))  # nobody has come yet
     for missing in ("items.json", "settings.csv", "items", "items.exe"):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
