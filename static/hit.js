@@ -50,6 +50,7 @@
   function begin(fieldset) {
     const form = fieldset.closest("form");
     const rows = all(fieldset, ".row").map((element) => readRow(fieldset, element));
+    fieldset.classList.add("ready");
     const state = { fieldset, form, rows, shownAt: performance.now(), sending: false, changed: false, order: "" };
     if (!form) return;           // a preview is only looked at
     hit = state;

@@ -1,12 +1,14 @@
 """What holds for every annotator's page: accessible, light, still, self-contained, and silent about estimates."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, grab, open_hit, point_on_strip, score_all, submit, violations
+from tests.browser.acts import SUBMIT, click_at, grab, open_hit, point_on_strip, score_all, scores, submit, violations
 
 LIGHTEST_BYTES = 100_000
 LONG = ["A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12, "short"]
@@ -88,6 +90,46 @@ async def test_nothing_jumps_while_a_hit_is_loaded_and_scored(page: Page, task: 
     await expect(page.locator(SUBMIT)).to_have_attribute("aria-disabled", "false")
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert sum(await page.evaluate("shifts")) < 0.01
+
+
+@pytest.fixture
+async def in_halves() -> AsyncIterator[Callable[[str], Awaitable[tuple[str, asyncio.Event]]]]:
+    """Serves a page whose connection stalls after the last row; its address, and the event that lets the rest come."""
+    servers = []
+
+    async def serve(html: str) -> tuple[str, asyncio.Event]:
+        go_on, half = asyncio.Event(), html.index("</ol>", html.index('class="rows"'))
+
+        async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n")
+            writer.write(html[:half].encode())
+            await go_on.wait()
+            writer.write(html[half:].encode())
+            writer.close()
+
+        servers.append(await asyncio.start_server(reply, "127.0.0.1"))
+        host, port = servers[-1].sockets[0].getsockname()
+        return f"http://{host}:{port}", go_on
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page, task: Any, in_halves: Any) -> None:
+    campaign = await task()
+    async with httpx.AsyncClient(headers={"accept": "text/html"}) as client:
+        html = (await client.get(campaign.prolific())).text
+    address, go_on = await in_halves(html.replace("<head>", f'<head><base href="{campaign.origin}">'))
+    await page.goto(address, wait_until="commit")
+    await expect(page.locator(".scripted .row .hint")).to_have_count(5)
+    await expect(page.get_by_role("heading", name="Lexical frequency")).to_be_visible()
+    await expect(page.locator(".hit :visible")).to_have_count(0)
+    go_on.set()
+    await expect(page.locator(".row .hint:visible")).to_have_count(5)
+    await click_at(page, 0, 30)
+    assert await scores(page) == [30, None, None, None, None]
 
 
 async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:
