@@ -41,13 +41,14 @@ class Platform:
     raises `Invalid` when parameters are missing. `complete` takes the arrival's details and the campaign's completion
     code. `framed`: the page may stand in a frame of the platform's own pages. `link_parameters`: what a researcher
     appends to the link, for the platform to fill in.
+    `one_hit_per_assignment`: an assignment of the platform is done after one answer.
     """
 
     name: str
     title: str
     read: Callable[[Mapping[str, str], "Destinations"], Arrival | None]
     complete: Callable[[Mapping[str, str], str | None], Completion]
-    hits_per_assignment: int | None = None
+    one_hit_per_assignment: bool = False
     has_page: bool = True  # without one, a researcher's program speaks for the annotators
     framed: bool = False
     link_parameters: str = ""
@@ -138,7 +139,7 @@ PLATFORMS = {
         Platform("prolific", "Prolific", read_prolific, complete_prolific, link_parameters=PROLIFIC_PARAMETERS),
         Platform("api", "API", read_link, complete_link, has_page=False),
         Platform("simulation", "Simulation", read_link, complete_link, has_page=False),
-        Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, hits_per_assignment=1, framed=True),
+        Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, one_hit_per_assignment=True, framed=True),
     )
 }
 

@@ -284,5 +284,5 @@ responses = Table(
     Column("received_at", Time, nullable=False),
     Column("transaction_id", TransactionId, nullable=False, server_default=func.pg_current_xact_id()),
     Index("responses_campaign_id_seq_idx", "campaign_id", "seq"),
-    Index("responses_campaign_id_transaction_id_idx", "campaign_id", "transaction_id"),
+    Index("responses_transaction_id_idx", "transaction_id"),
 )

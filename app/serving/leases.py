@@ -61,8 +61,8 @@ class Work:
 STANDING = text("""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
-           (SELECT count(*) FROM hits h JOIN responses r ON r.hit_id = h.id
-            WHERE h.assignment_id = s.id) AS answered_here,
+           EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
+                   WHERE o.assignment_id = s.id) AS answered_here,
            (SELECT count(*) FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
             AND h.closed_at IS NULL AND h.expires_at > :now) AS open_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
@@ -190,8 +190,7 @@ async def hold_or_lease(
 
 def closed_because(here: Row[Any]) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
-    per_assignment = PLATFORMS[here.platform].hits_per_assignment
-    if per_assignment is not None and here.answered_here >= per_assignment:
+    if PLATFORMS[here.platform].one_hit_per_assignment and here.answered_here:
         return "assignment_done"
     # Two visits of one person that ask at the same instant can both pass here: one HIT more for them, for no item.
     if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:

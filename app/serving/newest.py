@@ -16,9 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.serving.selection import SelectionIndex
 
-# After a dump and restore, transaction ids start again below the stored ones; so a response also counts as read when
-# its number lies this far below the newest one at loading time, more than can have been under way then.
-IN_FLIGHT_AT_MOST = 1000
+# A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
+SETTLE_RESTORED = text("""
+    UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
+""")
 
 LOAD = text("""
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
@@ -27,15 +28,22 @@ LOAD = text("""
     FROM posteriors WHERE campaign_id = :campaign
 """)
 
+# MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
 CHANGES = text("""
-    WITH changed AS (
-        SELECT DISTINCT unnest(items) AS number FROM responses
-        WHERE campaign_id = :campaign AND transaction_id >= CAST(CAST(:watermark AS text) AS xid8) AND seq > :settled
+    WITH recent AS MATERIALIZED (
+        SELECT campaign_id, items FROM responses WHERE transaction_id >= CAST(CAST(:watermark AS text) AS xid8)
+    ), changed AS (
+        SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = :campaign
     )
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
            array_agg(number), array_agg(score), array_agg(variance), array_agg(judgments)
     FROM posteriors JOIN changed USING (number) WHERE campaign_id = :campaign
 """)
+
+
+async def settle_restored(connection: AsyncConnection) -> None:
+    """Before a server starts: what a dump brought along was written before anything this database will write."""
+    await connection.execute(SETTLE_RESTORED)
 
 
 @dataclass
@@ -45,7 +53,6 @@ class Copy:
     index: SelectionIndex
     rng: np.random.Generator
     watermark: int
-    settled: int
 
     def take(self, rows: Iterable[tuple[int, float, float, int]]) -> None:
         """Newer rows of (number, score, variance, judgments). Judgments only grow, so those with fewer are older."""
@@ -74,12 +81,8 @@ class Newest:
             async with self.loading.setdefault(campaign.id, asyncio.Lock()):
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.copies[campaign.id] = copy
-        row = (
-            await connection.execute(
-                CHANGES, {"campaign": campaign.id, "watermark": str(copy.watermark), "settled": copy.settled}
-            )
-        ).one()
-        watermark, numbers, *values = row
+        parameters = {"campaign": campaign.id, "watermark": str(copy.watermark)}
+        watermark, numbers, *values = (await connection.execute(CHANGES, parameters)).one()
         if numbers:
             copy.take(zip(numbers, *values, strict=True))
         # Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark,
@@ -99,4 +102,4 @@ async def load(connection: AsyncConnection, campaign: Row[Any]) -> Copy:
         wanted=campaign.judgments_per_item,
         gamma=campaign.gamma,
     )
-    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark, newest - IN_FLIGHT_AT_MOST)
+    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark)

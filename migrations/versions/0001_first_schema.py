@@ -273,16 +273,11 @@ def upgrade() -> None:
     )
     op.create_index(op.f("responses_annotator_id_idx"), "responses", ["annotator_id"], unique=False)
     op.create_index("responses_campaign_id_seq_idx", "responses", ["campaign_id", "seq"], unique=False)
-    op.create_index(
-        "responses_campaign_id_transaction_id_idx",
-        "responses",
-        ["campaign_id", "transaction_id"],
-        unique=False,
-    )
+    op.create_index("responses_transaction_id_idx", "responses", ["transaction_id"], unique=False)
 
 
 def downgrade() -> None:
-    op.drop_index("responses_campaign_id_transaction_id_idx", table_name="responses")
+    op.drop_index("responses_transaction_id_idx", table_name="responses")
     op.drop_index("responses_campaign_id_seq_idx", table_name="responses")
     op.drop_index(op.f("responses_annotator_id_idx"), table_name="responses")
     op.drop_table("responses")

@@ -1,6 +1,8 @@
 import asyncio
 from typing import Any
 
+from sqlalchemy import text
+
 from app.designs.slider import Answer
 from app.serving import newest, submission
 from app.serving.newest import Newest
@@ -92,3 +94,18 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
             look.arrive.set()
             await looks.pop(0)
     assert (await judged(engine, campaign, copy)) == stored
+
+
+async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen(engine):
+    """The transaction ids of another database may lie far ahead of this one's."""
+    campaign = await running(engine, judgments_per_item=50)
+    copy, me = Newest(), await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
+    async with engine.begin() as connection:
+        await newest.settle_restored(connection)
+    assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
+    assert sum(await judged(engine, campaign, copy)) == 5
+    await submit(engine, me, await hit_of(engine, me))
+    assert sum(await judged(engine, campaign, copy)) == 10
