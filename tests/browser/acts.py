@@ -1,13 +1,18 @@
 """What annotators do on a HIT page, and what they see there."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import ElementHandle, Frame, Locator, Page
+from playwright.async_api import ElementHandle, FloatRect, Frame, Locator, Page, expect
 
 SUBMIT = ".answer .primary"
+# An animation that another one replaces never finishes, it is cancelled.
+AT_REST = "() => Promise.allSettled(document.getAnimations().map(animation => animation.finished)).then(() => null)"
+PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
 
 def sliders(page: Page | Frame) -> Locator:
@@ -15,18 +20,44 @@ def sliders(page: Page | Frame) -> Locator:
 
 
 async def open_hit(page: Page, link: str) -> None:
-    """Arrive by link and start; the sliders are ready when this returns."""
+    """Arrive by link and start; the HIT is ready when this returns."""
     await page.goto(link)
     await page.get_by_role("button", name="Start").click()
-    await sliders(page).first.wait_for()
+    await hit_shown(page)
+
+
+async def hit_shown(page: Page | Frame) -> None:
+    """Wait for the button that ends a HIT: all before it has come, and the script shows neither before both work."""
+    await page.locator(SUBMIT).wait_for()
+
+
+async def becomes(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
+    """Wait until `read` gives what is expected: what a person does shows a moment later."""
+    latest = time.monotonic() + PATIENT_MS / 1000
+    while (found := await read()) != expected and time.monotonic() < latest:
+        await asyncio.sleep(0.02)
+    assert found == expected
 
 
 async def texts(page: Page | Frame) -> list[str]:
+    await hit_shown(page)
     return [text.strip() for text in await page.locator(".row .text").all_inner_texts()]
 
 
-async def rank_words(page: Page | Frame) -> list[str]:
-    return await page.locator(".row .rank").all_inner_texts()
+async def see_ranks(page: Page | Frame, words: Sequence[str]) -> None:
+    await expect(page.locator(".row .rank")).to_have_text(words)
+
+
+async def see_scores(page: Page | Frame, expected: Sequence[Any]) -> None:
+    """Wait until the rows show these scores, top to bottom; None for no thumb."""
+    await becomes(lambda: scores(page), list(expected))
+
+
+async def see_score(page: Page | Frame, row: int, expected: Any) -> None:
+    async def shown() -> int | None:
+        return (await scores(page))[row]
+
+    await becomes(shown, expected)
 
 
 async def scores(page: Page | Frame) -> list[int | None]:
@@ -41,8 +72,7 @@ async def click_at(page: Page | Frame, row: int, score: float) -> None:
     """Click on a row's rail at `score`."""
     rail = page.locator(".row .rail").nth(row)
     await rail.evaluate("rail => rail.scrollIntoView({block: 'center'})")  # the strip may cover it
-    box = await rail.bounding_box()
-    assert box
+    box = await box_of(rail)
     await rail.click(position={"x": box["width"] * score / 100, "y": box["height"] / 2}, force=True)
 
 
@@ -51,15 +81,21 @@ async def score_all(page: Page | Frame, values: Sequence[float]) -> None:
         await click_at(page, row, value)
 
 
-async def point_on_strip(page: Page, score: float) -> tuple[float, float]:
-    box = await page.locator(".strip > .rail").bounding_box()
+async def box_of(element: Locator) -> FloatRect:
+    """Where an element is once nothing moves any more."""
+    await element.evaluate(AT_REST)
+    box = await element.bounding_box()
     assert box
+    return box
+
+
+async def point_on_strip(page: Page, score: float) -> tuple[float, float]:
+    box = await box_of(page.locator(".strip > .rail"))
     return box["x"] + box["width"] * score / 100, box["y"] + box["height"] - 9
 
 
 async def grab(page: Page, selector: str) -> None:
-    box = await page.locator(selector).bounding_box()
-    assert box
+    box = await box_of(page.locator(selector))
     await page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     await page.mouse.down()
 
@@ -73,7 +109,8 @@ async def submit(page: Page | Frame) -> None:
 
 async def violations(page: Page) -> str:
     """What axe-core finds, as text; empty when it finds nothing."""
-    await page.evaluate("Promise.all(document.getAnimations().map(animation => animation.finished))")
+    await page.wait_for_load_state()
+    await page.evaluate(AT_REST)
     found = await Axe().run(page)
     rules: list[dict[str, Any]] = found.response["violations"]
     return "\n".join(f"{rule['id']}: {json.dumps([node['html'] for node in rule['nodes']])}" for rule in rules)

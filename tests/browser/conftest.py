@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 from sqlalchemy import NullPool, Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -25,6 +25,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from tests import chromium
+from tests.browser.acts import PATIENT_MS
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
@@ -32,7 +33,7 @@ CHROMIUM_SWITCHES = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-QUICK_MS = 10_000
+expect.set_options(timeout=PATIENT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -155,7 +156,7 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 
     async def open_page(**options: Any) -> Visit:
         context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-        context.set_default_timeout(QUICK_MS)
+        context.set_default_timeout(PATIENT_MS)
         contexts.append(context)
         visit = Visit(await context.new_page(), [], [])
         # A request that failed is often what a test is about; the page itself must still say nothing.
@@ -229,7 +230,7 @@ class Task:
 
     async def draft_saved(self) -> dict[str, Any]:
         """The draft, as soon as there is one: a page that is left sends it when nobody can wait for the reply."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENT_MS / 1000):
             while (draft := await self.draft()) is None:  # noqa: ASYNC110  (another process changes it)
                 await asyncio.sleep(0.02)
         return draft

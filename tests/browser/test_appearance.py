@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, click_at, grab, open_hit, point_on_strip, score_all, scores, submit, violations
+from tests.browser.acts import SUBMIT, click_at, grab, hit_shown, open_hit, point_on_strip, score_all, see_scores, submit, violations
 
 LIGHTEST_BYTES = 100_000
 LONG = ["A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12, "short"]
@@ -43,12 +43,14 @@ async def test_scoring_is_accessible(page: Page, task: Any) -> None:
     await page.goto(campaign.link)
     assert await violations(page) == ""
     await page.get_by_role("button", name="Start").click()
+    await hit_shown(page)
     assert await violations(page) == ""
     await score_all(page, [71, 93, 17])
     await page.keyboard.press("?")
     assert await violations(page) == ""
     await score_all(page, [50] * 5)
     await page.locator(SUBMIT).click()
+    await expect(page.locator(SUBMIT)).to_have_text("Submit all equal")
     assert await violations(page) == ""
     await page.route("**/link/**", lambda route: route.abort())
     await page.locator(SUBMIT).click()
@@ -129,7 +131,7 @@ async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page,
     go_on.set()
     await expect(page.locator(".row .hint:visible")).to_have_count(5)
     await click_at(page, 0, 30)
-    assert await scores(page) == [30, None, None, None, None]
+    await see_scores(page, [30, None, None, None, None])
 
 
 async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:

@@ -1,13 +1,15 @@
 """Nothing that was entered is lost, and no answer counts twice, whatever the connection or the clock does."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.browser.acts import SUBMIT, click_at, open_hit, score_all, scores, sliders, submit, texts
+from tests.browser.acts import SUBMIT, click_at, hit_shown, open_hit, score_all, see_scores, sliders, submit, texts
 
 KEPT = "Your answer is kept and will be sent."
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -17,9 +19,10 @@ async def campaign(task: Any) -> Any:
 
 @pytest.fixture
 async def page(campaign: Any, visit: Any) -> Page:
-    """A fresh HIT; its page's clock is ours, so that no test waits for a timer."""
+    """A fresh HIT; its page's clock stands still, so that a timer fires when a test says so and at no other moment."""
     opened: Page = (await visit()).page
-    await opened.clock.install()
+    await opened.clock.install(time=NOON)
+    await opened.clock.pause_at(NOON + timedelta(seconds=1))
     await open_hit(opened, campaign.link)
     return opened
 
@@ -49,7 +52,7 @@ async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaig
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text(f"Not connected. {KEPT}")
     assert len(await campaign.responses()) == int(after_arrival)
-    assert await scores(page) == [71, 93, 17, 4, 41]
+    await see_scores(page, [71, 93, 17, 4, 41])
     await page.unroute_all()
     await page.get_by_role("button", name="Try now").click()
     await expect(page.locator(".progress")).to_have_text("1 HIT done")
@@ -69,17 +72,21 @@ async def test_an_answer_is_sent_by_itself_when_the_connection_returns(page: Pag
 
 
 async def test_an_answer_is_tried_again_after_a_while(page: Page, campaign: Any) -> None:
-    refusals = iter([503, 500, 429])
+    refusals = iter([503, None, 500, None, 429])  # None: the connection breaks; each differs from the one before
 
-    async def busy(route: Route, request: Request) -> None:
-        status = next(refusals, None) if request.method == "POST" else None
-        await (route.fulfill(status=status, body="{}") if status else route.fallback())
+    async def refuse(route: Route, request: Request) -> None:
+        status = next(refusals, 200) if request.method == "POST" else 200
+        if status is None:
+            await route.abort("connectionreset")
+        else:
+            await (route.fallback() if status == 200 else route.fulfill(status=status, body="{}"))
 
-    await page.route("**/link/**", busy)
+    await page.route("**/link/**", refuse)
     await score_all(page, [71, 93, 17, 4, 41])
     await page.locator(SUBMIT).click()
-    for wait_ms in (1000, 2000, 4000):
-        await expect(page.locator(".status")).to_contain_text(f"The server is busy. {KEPT}")
+    causes = ["The server is busy.", "Not connected."] * 3
+    for wait_ms, cause in zip((1000, 2000, 4000, 8000, 15_000), causes, strict=False):
+        await expect(page.locator(".status")).to_contain_text(f"{cause} {KEPT}")
         await page.clock.fast_forward(wait_ms)
     await expect(page.locator(".progress")).to_have_text("1 HIT done")
     assert len(await campaign.responses()) == 1
@@ -94,7 +101,7 @@ async def test_an_answer_that_is_being_sent_cannot_be_changed(page: Page, campai
     await sliders(page).nth(1).press("Home")
     await page.get_by_label("Raise c by 1").click()
     await sliders(page).nth(3).fill("99")
-    assert await scores(page) == [71, 93, 17, 4, 41]
+    await see_scores(page, [71, 93, 17, 4, 41])
 
 
 async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -> None:
@@ -113,7 +120,7 @@ async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campai
     await expect(page.locator(".status")).to_contain_text(
         "This page's link is damaged. Answers you submitted are safe."
     )
-    assert await scores(page) == [71, 93, 17, 4, 41]
+    await see_scores(page, [71, 93, 17, 4, 41])
     await token.evaluate("(field, token) => { field.value = token; }", good)
     await submit(page)
     assert len(await campaign.responses()) == 1
@@ -128,9 +135,9 @@ async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, c
     draft = await campaign.draft()
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
-    await sliders(page).first.wait_for()
+    await hit_shown(page)
     assert await texts(page) == order
-    assert await scores(page) == [71, 93, 17, None, None]
+    await see_scores(page, [71, 93, 17, None, None])
     await click_at(page, 0, 20)
     await click_at(page, 3, 30)
     await click_at(page, 4, 40)
@@ -144,15 +151,15 @@ async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) ->
     await page.route("**/link/**", lambda route: route.abort() if route.request.method == "PUT" else route.fallback())
     await score_all(page, [71, 93, 17])
     await page.reload()
-    await sliders(page).first.wait_for()
-    assert await scores(page) == [71, 93, 17, None, None]
+    await hit_shown(page)
+    await see_scores(page, [71, 93, 17, None, None])
 
 
 async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
     blocked = "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('blocked'); }})"
     await page.add_init_script(blocked)
     await page.reload()
-    await sliders(page).first.wait_for()
+    await hit_shown(page)
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
     await expect(page.locator(".progress")).to_have_text("1 HIT done")
@@ -166,7 +173,7 @@ async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit
     assert {entry["input_kind"] for entry in draft.values()} == {"mouse"}
     elsewhere = (await visit()).page
     await elsewhere.goto(address)
-    assert await scores(elsewhere) == [71, 93, None, None, None]
+    await see_scores(elsewhere, [71, 93, None, None, None])
 
 
 async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
@@ -174,8 +181,7 @@ async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
     token = await page.locator("input[name=token]").input_value()
-    assert page.url.endswith(token)
-    assert page.url.split("?")[0] == before.split("?")[0]
+    await expect(page).to_have_url(f"{before.split('?')[0]}?t={token}")
 
 
 async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page, task: Any, visit: Any) -> None:
@@ -199,19 +205,22 @@ async def test_who_has_to_wait_gets_the_next_free_hit_by_itself(page: Page, task
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
+    await page.clock.resume()
     await page.get_by_role("link", name="Look again now").click()
     await expect(page.locator("#announcer")).to_have_text("Nothing yet.")
     await campaign.expire_leases()
     await page.clock.fast_forward(10_000)
-    await sliders(page).first.wait_for()
+    await hit_shown(page)
     await expect(page.locator("#question")).to_be_focused()
 
 
 async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: Any) -> None:
-    campaign = await task(launched=False)
+    campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
+    await campaign.someone_else_holds_a_hit()
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
-    await expect(page.get_by_role("heading", name="Not open yet")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
+    await page.clock.resume()
     await page.context.set_offline(offline=True)
     await page.get_by_role("link", name="Look again now").click()
     await expect(page.locator("#announcer")).to_have_text("Not connected. This page looks again by itself.")

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import texts, violations
+from tests.browser.acts import hit_shown, texts, violations
 
 
 @pytest.fixture
@@ -17,6 +17,7 @@ async def page(visit: Any) -> Page:
 
 
 async def fill(page: Page, values: list[int]) -> None:
+    await hit_shown(page)
     for field, value in zip(await page.locator(".row input").all(), values, strict=True):
         await field.fill(str(value))
 
@@ -78,6 +79,7 @@ async def test_the_form_works_when_the_script_did_not_arrive(task: Any, visit: A
     await page.route("**/hit.js*", lambda route: route.abort())
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
+    await hit_shown(page)
     assert await violations(page) == ""
     await fill(page, [71, 93])
     await page.get_by_role("button", name="Submit and next").click()

@@ -1,13 +1,15 @@
 """Arriving from Prolific and MTurk, and going back with proof of work."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 from playwright.async_api import Frame, Page, Route, expect
 
-from tests.browser.acts import open_hit, score_all, sliders, submit
+from tests.browser.acts import hit_shown, open_hit, score_all, submit
 
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 STORED = """
     SELECT (SELECT count(*) FROM annotators WHERE campaign_id = :campaign)
@@ -16,7 +18,7 @@ STORED = """
 
 
 async def framed(page: Page, crowd: Any, url: str) -> Frame:
-    """The HIT page inside the crowd platform's page."""
+    """The HIT page inside the crowd platform's page; it has loaded, and so has the frame."""
     await page.goto(crowd.frame(url))
     frame = page.frame(name="task")
     assert frame
@@ -53,7 +55,7 @@ async def test_coming_back_to_an_answered_mturk_assignment_posts_it_again(task: 
         frame = page.frame(name="task")
         assert frame
         if not crowd.posted:
-            await sliders(frame).first.wait_for()
+            await hit_shown(frame)
             await score_all(frame, [71, 93, 17, 4, 41])
             await frame.get_by_role("button", name="Submit").click()
         await expect(frame.get_by_text("Taken by the crowd platform.")).to_be_visible()
@@ -66,7 +68,7 @@ async def test_an_mturk_preview_leases_and_stores_nothing(task: Any, visit: Any,
     page = (await visit()).page
     frame = await framed(page, crowd, campaign.mturk(crowd, PREVIEW))
     await expect(frame.get_by_text("This is a preview. Nothing you do here is stored.")).to_be_visible()
-    assert await frame.locator(".row input:enabled").count() == 0
+    await expect(frame.locator(".row input:enabled")).to_have_count(0)
     await expect(frame.get_by_role("button", name="Submit")).to_have_count(0)
     rail = frame.locator(".row .rail").first
     await rail.click(force=True)
@@ -103,9 +105,10 @@ async def test_an_mturk_worker_who_answered_nothing_is_not_handed_in(task: Any, 
 
 @pytest.fixture
 async def returned(visit: Any) -> Page:
-    """A page whose clock is ours, on which Prolific answers."""
+    """A page whose clock stands still, on which Prolific answers."""
     page: Page = (await visit()).page
-    await page.clock.install()
+    await page.clock.install(time=NOON)
+    await page.clock.pause_at(NOON + timedelta(seconds=1))
 
     async def prolific(route: Route) -> None:
         await route.fulfill(body="<title>Prolific</title>", content_type="text/html")
