@@ -34,7 +34,7 @@ async def hit_shown(page: Page | Frame) -> None:
 async def becomes(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
     """Wait until `read` gives what is expected: what a person does shows a moment later."""
     latest = time.monotonic() + PATIENT_MS / 1000
-    while (found := await read()) != expected and time.monotonic() < latest:
+    while (found := await read()) != expected and time.monotonic() < latest:  # noqa: ASYNC110  (the page changes it)
         await asyncio.sleep(0.02)
     assert found == expected
 

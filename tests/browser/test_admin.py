@@ -1,12 +1,13 @@
 """Researchers' pages in a real browser: by mouse, by keyboard, without JavaScript; axe-core on every page."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import login
@@ -49,12 +50,12 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: En
     await create(page, "Verbs by mouse")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
-    assert await page.locator("[data-preview] thead th").all_inner_texts() == ["id", "verb", "gloss"]
+    await expect(page.locator("[data-preview] thead th")).to_have_text(["id", "verb", "gloss"])
     await page.get_by_label("Template over columns").fill("{verb}: {gloss}")
-    assert await page.get_by_label("the template").is_checked()
+    await expect(page.get_by_label("the template")).to_be_checked()
     await page.get_by_role("button", name="Import items").click()
     await page.wait_for_url("**/items?done=imported")
-    assert await page.get_by_text("verb 1: what it means", exact=True).count() == 1
+    await expect(page.get_by_text("verb 1: what it means", exact=True)).to_have_count(1)
     await page.get_by_role("link", name="Next").click()
     await page.get_by_text("51 to 100").wait_for()
     await page.get_by_role("button", name="Launch").click()
@@ -78,7 +79,7 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await page.get_by_role("alert").get_by_text("not UTF-8").wait_for()
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
-    assert not await page.get_by_role("alert").is_visible()
+    await expect(page.get_by_role("alert")).to_be_hidden()
     await page.get_by_label("Column that annotators see").select_option("verb")
     await page.get_by_role("button", name="Import items").click()
     await page.wait_for_url("**/items?done=imported")
@@ -95,7 +96,7 @@ async def test_a_lost_connection_while_importing_is_said(enter: Enter) -> None:
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_role("alert").get_by_text("could not be sent").wait_for()
     await page.context.set_offline(False)
-    assert await page.get_by_role("button", name="Import items").is_enabled()
+    await expect(page.get_by_role("button", name="Import items")).to_be_enabled()
 
 
 RESULTS = "AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "".join(
@@ -115,7 +116,7 @@ async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
     await page.get_by_role("alert").get_by_text("Line 32").wait_for()
     assert await running.responses() == []
     await page.get_by_label("Result file").set_input_files(file | {"buffer": RESULTS.encode()})
-    assert not await page.get_by_role("alert").is_visible()
+    await expect(page.get_by_role("alert")).to_be_hidden()
     await page.get_by_role("button", name="Import responses").click()
     await page.wait_for_url("**/items?done=responses")
     assert len(await running.responses()) == 30
@@ -127,21 +128,23 @@ async def test_a_removal_is_asked_about(enter: Enter, origin: str) -> None:
     await page.get_by_label("Login name of a new researcher").fill("hedy")
     await page.get_by_role("button", name="Add researcher").click()
     await page.get_by_role("link", name="Remove hedy").click()
+    await expect(page.get_by_role("button", name="Remove researcher")).to_be_visible()
     assert await violations(page) == ""
     await page.get_by_role("link", name="Keep them").click()
     await page.get_by_role("link", name="Remove hedy").click()
     await page.get_by_role("button", name="Remove researcher").click()
     await page.get_by_text("Researcher removed").wait_for()
-    assert await page.get_by_text("hedy").count() == 0
+    await expect(page.get_by_text("hedy")).to_have_count(0)
 
 
 async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     page = await enter()
     await page.keyboard.press("Tab")
-    assert await page.evaluate("document.activeElement.textContent") == "Skip to content"
+    await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile("#"))
     await page.keyboard.press("Tab")
-    assert await page.evaluate("document.activeElement.textContent") == "New campaign"
+    await expect(page.get_by_role("link", name="New campaign")).to_be_focused()
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/new")
     await page.get_by_label("Name", exact=True).focus()
@@ -176,8 +179,8 @@ async def test_a_mistake_in_the_settings_is_shown_and_led_to(enter: Enter) -> No
     await page.get_by_label("Prior, first parameter").fill("-1")
     await page.get_by_role("button", name="Create draft").click()
     await page.get_by_role("alert").get_by_role("link", name="Prior, first parameter").click()
-    assert await page.get_by_label("Prior, first parameter").input_value() == "-1"
-    assert await page.get_by_label("Name", exact=True).input_value() == "Mistaken"
+    await expect(page.get_by_label("Prior, first parameter")).to_have_value("-1")
+    await expect(page.get_by_label("Name", exact=True)).to_have_value("Mistaken")
     assert await violations(page) == ""
 
 

@@ -8,7 +8,18 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, click_at, grab, hit_shown, open_hit, point_on_strip, score_all, see_scores, submit, violations
+from tests.browser.acts import (
+    SUBMIT,
+    click_at,
+    grab,
+    hit_shown,
+    open_hit,
+    point_on_strip,
+    score_all,
+    see_scores,
+    submit,
+    violations,
+)
 
 LIGHTEST_BYTES = 100_000
 LONG = ["A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12, "short"]

@@ -1,5 +1,6 @@
 """The campaign page in a browser: it moves when an answer came in, reads by pointer and keys, and looks right."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from playwright.async_api import Page, expect
 from app.auth import login
 from app.auth.guards import COOKIE
 from app.auth.users import first_user
-from tests.browser.acts import open_hit, score_all, submit, violations
+from tests.browser.acts import box_of, open_hit, score_all, submit, violations
 from tests.browser.test_appearance import looks
 
 PICTURE = "document.getElementById('heatmap').toDataURL()"
@@ -35,7 +36,7 @@ def watch(visit: Any, origin: str, session: str) -> Any:
         # A page with an open stream is never quiet, so what is waited for is the picture.
         await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}{query}")
         if options.get("java_script_enabled", True) and campaign.row.status != "draft":
-            await page.wait_for_function("document.querySelector('#heatmap')?.width === 10")
+            await page.wait_for_function("() => document.querySelector('#heatmap')?.width === 10")
         return page
 
     return open_page
@@ -56,11 +57,11 @@ async def test_an_answer_moves_the_page_without_a_reload(visit: Any, watch: Any,
     before = await page.evaluate(PICTURE)
     best = await page.locator(".scores .score").first.inner_text()
     await answer(visit, campaign)
-    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments", timeout=3000)
+    await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments")
     await expect(page.locator(".scores .score").first).not_to_have_text(best)
     await expect(page.locator("#unanswered")).to_be_hidden()
-    assert await page.evaluate(PICTURE) != before
-    assert await page.locator('[data-rows="histogram"] td.figure').all_inner_texts() != ["0"] * 10 + ["10"] + ["0"] * 9
+    await page.wait_for_function(f"before => {PICTURE} !== before", arg=before)
+    await expect(page.locator('[data-rows="histogram"] td.figure')).not_to_have_text(["0"] * 10 + ["10"] + ["0"] * 9)
     assert await page.evaluate("window.loadedOnce")
 
 
@@ -97,7 +98,7 @@ async def test_sorting_searching_and_choosing_keep_the_page_and_change_its_addre
     await page.locator(".scores tbody").get_by_role("link", name="run").click()
     await expect(page.locator("#item-title")).to_contain_text("run")
     await expect(page.locator("#item .uplot")).to_be_visible()
-    assert page.url.endswith("?sort=name&order=up&search=RUN&item=1#item")
+    await expect(page).to_have_url(re.compile(r"\?sort=name&order=up&search=RUN&item=1#item$"))
     await page.reload()
     await expect(page.locator("#item-title")).to_contain_text("run")
     await page.go_back()
@@ -108,7 +109,7 @@ async def test_the_heatmap_names_the_pair_under_the_pointer_and_the_keys(watch: 
     page = await watch(await task())
     words = page.locator("#heatmap-readout")
     usual = await words.inner_text()
-    box = await page.locator("#heatmap").bounding_box()
+    box = await box_of(page.locator("#heatmap"))
     await page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.05)
     await expect(words).to_have_text("abide × accrue: q = 0.33")
     await page.mouse.move(0, 0)
@@ -129,7 +130,7 @@ async def test_bars_are_read_by_pointing_at_them(watch: Any, task: Any) -> None:
     page = await watch(await task())
     bars = page.locator('[data-plot="histogram"] .u-over')
     await bars.scroll_into_view_if_needed()
-    box = await bars.bounding_box()
+    box = await box_of(bars)
     await page.mouse.move(box["x"] + box["width"] * 0.51, box["y"] + 20)
     await expect(page.locator('[data-readout="histogram"]')).to_have_text("50 to 55 points: 10 items")
 
@@ -142,7 +143,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
     await expect(page.locator("#item")).to_contain_text("Not judged yet; the curve is its prior")
     for _ in range(4):
         await answer(visit, campaign)
-    await expect(page.locator('[data-word="hits"]')).to_have_text("4 HITs", timeout=3000)
+    await expect(page.locator('[data-word="hits"]')).to_have_text("4 HITs")
     rows = page.locator('[data-rows="uncertainty"] tr')
     await expect(rows).to_have_count(5)  # before the first answer, and after each
     values = [float(await row.locator("td").nth(1).text_content() or 0) for row in await rows.all()]
@@ -150,7 +151,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
     assert values == sorted(values, reverse=True)
     curve = page.locator('[data-plot="uncertainty"] .u-over')
     await curve.scroll_into_view_if_needed()
-    box = await curve.bounding_box()
+    box = await box_of(curve)
     await page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
     await expect(page.locator('[data-readout="uncertainty"]')).to_have_text(f"After 4 HITs: ± {values[-1]:.2f} points")
     judged = next(
@@ -208,7 +209,7 @@ async def test_without_javascript_counts_table_and_drawings_are_there(visit: Any
     await answer(visit, campaign)
     page = await watch(campaign, "?item=1", java_script_enabled=False)
     await expect(page.locator('[data-word="judgments"]')).to_have_text("5 of 30 judgments")
-    assert await page.locator(".scores tbody tr").count() == 10
+    await expect(page.locator(".scores tbody tr")).to_have_count(10)
     for image in await page.locator("noscript img").all():
         assert await image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 640
     await page.locator(".scores thead").get_by_role("link", name="Variance").click()
@@ -222,8 +223,9 @@ async def test_the_page_is_accessible_and_fits(visit: Any, watch: Any, task: Any
     assert await violations(empty) == ""
     await answer(visit, campaign)
     page = await watch(campaign, "?item=1", **looks(width, scheme))
-    for summary in await page.locator(".dashboard summary").all():
-        await summary.click()
+    for details in await page.locator(".dashboard details").all():
+        await details.locator("summary").click()
+        await expect(details).to_have_attribute("open", "")
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/match-quality")

@@ -308,7 +308,8 @@ async def test_assistive_technology_may_set_a_slider(page: Page) -> None:
 
 LIFTED = """() => {
   window.lifted = 0;
-  for (const end of ["pointerup", "pointercancel"]) document.querySelector(".hit").addEventListener(end, () => { lifted += 1; });
+  const hit = document.querySelector(".hit");
+  for (const end of ["pointerup", "pointercancel"]) hit.addEventListener(end, () => { lifted += 1; });
 }"""
 SCROLLED = "() => { window.scrolled = 0; addEventListener('scrollend', () => { scrolled += 1; }); }"
 
