@@ -30,6 +30,16 @@ def outcomes_of(values: npt.ArrayLike) -> Integers:
     return outcomes
 
 
+def finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The values as float64 (n,); ValueError for another shape, NaN or an infinity."""
+    floats = np.asarray(values, dtype=np.float64)
+    if floats.ndim != 1:
+        raise ValueError(f"{name} is an array of shape (n,), not {floats.shape}")
+    if not np.isfinite(floats).all():
+        raise ValueError(f"{name} must be finite")
+    return floats
+
+
 def check_equal_length(**columns: npt.NDArray[Any]) -> None:
     """Raises ValueError unless all columns are equally long; names them and their lengths."""
     if len({len(column) for column in columns.values()}) > 1:

@@ -1,0 +1,71 @@
+"""Intervals by the bootstrap over items (Efron & Tibshirani 1986): the items are drawn again, with replacement."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.inference.law import Array, checked_level
+
+DRAWS = 1000
+"""Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
+
+_CELLS = 500_000  # numbers held at once, draws are made in blocks of so many: what a processor's cache holds
+
+Statistic = Callable[[Array], Array]
+"""weights (D, n), how often each draw has each item -> D values, NaN where a draw cannot give one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The central `level` of the draws that gave a value, `usable` of them; NaN, NaN where there is no interval."""
+
+    low: float
+    high: float
+    usable: int
+
+
+def value_of(statistic: Statistic, n_items: int) -> float:
+    """The statistic of the items as they are."""
+    return float(statistic(np.ones((1, n_items)))[0])
+
+
+def interval_of(
+    statistic: Statistic,
+    n_items: int,
+    *,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+    cells_per_draw: int = 0,
+    about: float | None = None,
+) -> Interval:
+    """The percentile interval over `draws` draws of n_items items, each as likely as any other.
+
+    A single item has no interval, since every draw is the same. cells_per_draw: how many numbers `statistic` holds
+    for one draw, if more than n_items. about: the draws are shifted to have this mean, for a statistic that drawing
+    items again makes smaller or larger by itself. Raises ValueError for a level outside (0, 1) or fewer than 0 draws.
+    """
+    checked_level(level)
+    if draws < 0:
+        raise ValueError(f"the number of draws must be at least 0, not {draws}")
+    if n_items < 2 or draws == 0:
+        return Interval(np.nan, np.nan, 0)
+    block = max(1, _CELLS // max(n_items, cells_per_draw))
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    values = np.concatenate([statistic(resampled(n_items, size, rng)) for size in sizes])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Interval(np.nan, np.nan, 0)
+    if about is not None:
+        values += about - values.mean()
+    low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(float(low), float(high), len(values))
+
+
+def resampled(n_items: int, draws: int, rng: np.random.Generator) -> Array:
+    """How often each of n_items items comes up in n_items draws with replacement, (draws, n_items)."""
+    weights = np.empty((draws, n_items))
+    for row in weights:
+        row[:] = np.bincount(rng.integers(n_items, size=n_items), minlength=n_items)
+    return weights
