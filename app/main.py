@@ -25,7 +25,7 @@ from app.dashboard.live import Live
 from app.database.session import create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
-from app.serving.newest import Newest, settle_restored
+from app.serving.newest import Newest
 from app.settings import Settings, read_settings
 
 API_IN_SHORT = (
@@ -54,8 +54,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.worker_tokens = WorkerTokens(
             await secret_key(app.state.database, settings), hours=settings.worker_token_hours
         )
-        async with app.state.database.begin() as connection:
-            await settle_restored(connection)
         with app.state.live.ended_by_signals():
             yield
         await app.state.live.stop()

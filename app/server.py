@@ -31,6 +31,7 @@ from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
+from app.serving.newest import settle_restored
 from app.settings import Settings, easel_command, environment_name
 
 LINKS_SHOWN = 5
@@ -50,8 +51,8 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
         base = address(settings, listener.getsockname()[1])
         words, key = asyncio.run(welcome(url, base, with_demo=with_demo))
         click.echo(words)
-        # The workers are new processes; what was found out here reaches them by the environment. With it they start
-        # also while PostgreSQL is away: one that fails to start would end the whole server.
+        # The workers are new processes; what was found out here reaches them by the environment. So they ask nothing of
+        # the database when they start: one that starts while PostgreSQL is away would fail, and end the whole server.
         os.environ[environment_name("database_url")] = url
         if settings.secret_key is None:
             os.environ[environment_name("secret_key")] = key
@@ -196,11 +197,12 @@ async def reach(url: str) -> bool:
 
 
 async def welcome(url: str, base: str, *, with_demo: bool) -> tuple[str, str]:
-    """The addresses to open first, the login in them fresh; and the installation's key."""
+    """Make the database ready to be served: the addresses to open first, a fresh login in them, and the signing key."""
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     try:
         async with engine.begin() as connection:
+            await settle_restored(connection)
             if with_demo:
                 await demo(connection, now=now)
             token = await create_one_time_login(connection, now=now)

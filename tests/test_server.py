@@ -23,7 +23,7 @@ from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
-PATIENT = 60  # seconds: visitors wait while workers start, and a busy machine takes its time
+PATIENT = 120  # seconds: visitors wait while workers start, and a busy machine takes its time
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,16 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 
 from app import web
 from app.database.session import create_engine
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import browser_of
 from tests.serving.campaigns import running
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
@@ -94,3 +98,10 @@ async def test_a_body_that_cannot_be_read_is_refused_with_a_code_of_its_own(clie
     reply = await client.post(address, content=body, headers={"content-type": kind, "accept": "application/json"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, "unreadable_body")
     assert "Nothing was stored." in reply.json()["error"]["message"]
+
+
+async def test_a_worker_starts_also_while_the_database_is_away():
+    """One that failed to start would end the whole server, so the main process asks beforehand what it must know."""
+    app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:9/none", secret_key=SecretStr("k" * 32)))
+    async with app.router.lifespan_context(app), browser_of(app) as client:
+        assert (await client.get("/health")).status_code == 503

@@ -38,7 +38,7 @@ def server(environment, *options):
     finally:
         with suppress(ProcessLookupError):
             process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 async def work(link, acknowledged):
@@ -46,7 +46,7 @@ async def work(link, acknowledged):
 
     Who is told that the database is away sends the same answer again.
     """
-    async with httpx.AsyncClient(timeout=10, headers={"accept": "text/html"}) as client:
+    async with httpx.AsyncClient(timeout=60, headers={"accept": "text/html"}) as client:
         with suppress(httpx.HTTPError):
             page = await client.post(link, follow_redirects=True)
             while found := re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page.text, re.DOTALL):
@@ -63,13 +63,13 @@ async def work(link, acknowledged):
 
 
 async def some(acknowledged):
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         return [await acknowledged.get() for _ in range(SOME_ANSWERS)]
 
 
 async def rest(acknowledged, people):
     """What is acknowledged until the people stop."""
-    await asyncio.wait_for(asyncio.gather(*people), 60)
+    await asyncio.wait_for(asyncio.gather(*people), 180)
     return [acknowledged.get_nowait() for _ in range(acknowledged.qsize())]
 
 
