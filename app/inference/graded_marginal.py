@@ -15,11 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import logsumexp
 
 from app.inference.law import Array
-from app.inference.long_form import Integers
+from app.inference.long_form import Integers, sums
 
 _TERMS_AT_ONCE = 8192
 """So many terms, times the nodes, stay in the processor's cache."""
@@ -33,7 +31,7 @@ _MOST_STEPS = 200
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Section 4.2: theta ~ N(0, tau^2), b_c ~ N(mu_b[c], sigma_b^2), log a ~ N(mu_a, sigma_a^2); defaults of section 6.1.
+    """Section 4.2: theta ~ N(0, tau^2), b_c ~ N(mu_b[c], sigma_b^2), log a ~ N(mu_a, sigma_a^2); defaults: 6.1.
 
     barrier: weight of log(b_2 - b_1), section 5.1's log barrier. It counts as so many ties seen on every segment
         (a tie's probability is proportional to b_2 - b_1 where that is small); finite, > 0.
@@ -87,60 +85,71 @@ class Nodes:
 
 
 def terms_of(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> Terms:
-    """The terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline; all numbers in use."""
+    """The terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline. All numbers from 0
+    to the largest are in use.
+    """
     n_systems, n_judges, n_segments = (int(numbers.max()) + 1 for numbers in (systems, judges, segments))
     # Not losing (u > 1) is about b_1, winning (u > 2) about b_2; a tie is not losing and not winning.
     lower, upper, tied = outcomes <= 0, outcomes >= 0, outcomes == 0
     first, second = np.flatnonzero(lower), np.flatnonzero(upper)
     rows = np.concatenate([first, second])
     threshold = np.concatenate([segments[first], n_segments + segments[second]])
-    positive = np.concatenate([tied[first], ~tied[second]])
-    term, count = _counted(
+    positive = np.concatenate([tied[first], ~tied[second]]).astype(np.intp)
+    (system, judge, bound, won), count = _counted(
         (systems[rows], judges[rows], threshold, positive), (n_systems, n_judges, 2 * n_segments, 2)
     )
-    tie, tie_count = _counted((judges[tied], segments[tied]), (n_judges, n_segments))
-    system, judge, threshold, positive = term
-    sign = 2.0 * positive - 1.0
-    return Terms(system, judge, threshold, sign, count, *tie, tie_count, n_systems, n_judges, n_segments)
+    (tie_judge, tie_segment), tie_count = _counted((judges[tied], segments[tied]), (n_judges, n_segments))
+    return Terms(
+        system=system,
+        judge=judge,
+        threshold=bound,
+        sign=np.where(won == 1, 1.0, -1.0),
+        count=count,
+        tie_judge=tie_judge,
+        tie_segment=tie_segment,
+        tie_count=tie_count,
+        n_systems=n_systems,
+        n_judges=n_judges,
+        n_segments=n_segments,
+    )
 
 
-def _counted(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[tuple[Integers, ...], Array]:
+def _counted(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
     """The distinct tuples of numbers, sorted, and how often each occurs."""
     key, count = np.unique(np.ravel_multi_index(columns, sizes), return_counts=True)
-    return np.unravel_index(key, sizes), count.astype(np.float64)
+    return list(np.unravel_index(key, sizes)), count.astype(np.float64)
 
 
 def modes(terms: Terms, prior: Prior, log_a: Array, b: Array, start: Array | None = None) -> tuple[Array, Array]:
-    """theta (n_systems,) of highest posterior density given log_a (n_judges,) and b (2 n_segments,), section 5.2, and
-    the curvature there, -d2/dtheta2 of the log density, (n_systems,), > 0.
+    """The theta (n_systems,) of highest posterior density given log_a (n_judges,) and b (2 n_segments,), section 5.2,
+    and the curvature there, -d2/dtheta2 of the log density, (n_systems,), > 0.
 
     Newton's method inside a bracket, from `start`; the density is log-concave, so there is one mode.
     """
     slope = terms.sign * np.exp(log_a)[terms.judge]
     offset = slope * b[terms.threshold]
     # Where the derivative is 0, theta = tau^2 sum(slope * S(-z)), which is at most this.
-    high = prior.tau**2 * np.bincount(terms.system, terms.count * np.abs(slope), terms.n_systems)
+    high = prior.tau**2 * sums(terms.system, terms.count * np.abs(slope), terms.n_systems)
     low = -high
     theta = np.zeros(terms.n_systems) if start is None else np.clip(start, low, high)
+    curvature = theta
     for _ in range(_MOST_STEPS):
         gradient, curvature = _slope_and_curvature(terms, prior, slope, offset, theta)
         low, high = np.where(gradient > 0.0, theta, low), np.where(gradient < 0.0, theta, high)
         step = gradient / curvature
-        inside = (low <= theta + step) & (theta + step <= high)
-        theta = np.where(inside, theta + step, (low + high) / 2.0)
-        if np.all(inside & (np.abs(step) <= 1e-9 * (1.0 + np.abs(theta)))):
+        near = np.abs(step) <= 1e-6 * curvature**-0.5
+        theta = np.where(near | ((low < theta + step) & (theta + step < high)), theta + step, (low + high) / 2.0)
+        if near.all():  # and after this last step, by Newton's quadratic convergence, nearer than rounding can tell
             break
-    return theta, _slope_and_curvature(terms, prior, slope, offset, theta)[1]
+    return theta, curvature
 
 
-def _slope_and_curvature(
-    terms: Terms, prior: Prior, slope: Array, offset: Array, theta: Array
-) -> tuple[Array, Array]:
+def _slope_and_curvature(terms: Terms, prior: Prior, slope: Array, offset: Array, theta: Array) -> tuple[Array, Array]:
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
     rest = _logistic_of_minus(z, np.exp(-np.abs(z)))
-    first = np.bincount(terms.system, terms.count * slope * rest, terms.n_systems)
-    second = np.bincount(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
+    first = sums(terms.system, terms.count * slope * rest, terms.n_systems)
+    second = sums(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
 
 
@@ -157,7 +166,8 @@ def adapted_nodes(mode: Array, curvature: Array, prior: Prior, count: int) -> No
 
 
 def log_marginal(terms: Terms, prior: Prior, log_a: Array, b: Array, nodes: Nodes) -> tuple[float, Array, Array]:
-    """log P(U, a, b) of section 5.1 with the barrier, and its gradient in log_a (n_judges,) and b (2 n_segments,).
+    """The logarithm of P(U, a, b) of section 5.1 with the barrier, and its gradient in log_a (n_judges,) and
+    b (2 n_segments,).
 
     The gradient holds the nodes where they are. Where they follow the modes it is still that of the integral, which
     does not depend on where its nodes lie, up to the error of the quadrature.
@@ -171,8 +181,8 @@ def log_marginal(terms: Terms, prior: Prior, log_a: Array, b: Array, nodes: Node
         value += at.log_integral.sum()
         rest = at.count * np.einsum("mt,mt->m", at.rest, at.weight)
         rest_z = at.count * np.einsum("mt,mt,mt->m", at.rest, at.weight, at.z)
-        by_log_a += np.bincount(at.judge, rest_z, len(log_a))
-        by_b -= np.bincount(at.threshold, at.slope * rest, len(b))
+        by_log_a += sums(at.judge, rest_z, len(log_a))
+        by_b -= sums(at.threshold, at.slope * rest, len(b))
     return value, by_log_a, by_b
 
 
@@ -206,12 +216,27 @@ def _expectations(
         fraction = np.exp(-np.abs(z))
         log_likelihood = count[:, None] * (np.minimum(z, 0.0) - np.log1p(fraction))
         joint = np.add.reduceat(log_likelihood, starts[low:high] - starts[low]) + nodes.log_weight[low:high]
-        log_integral = logsumexp(joint, axis=1)
-        share = np.exp(joint - log_integral[:, None])
-        rest = _logistic_of_minus(z, fraction)
+        share, log_integral = _normalised(joint)
         yield _Expectation(
-            terms.judge[rows], terms.threshold[rows], local, slope[rows], count, z, rest, share[local], share, log_integral
-        )  # fmt: skip
+            judge=terms.judge[rows],
+            threshold=terms.threshold[rows],
+            local=local,
+            slope=slope[rows],
+            count=count,
+            z=z,
+            rest=_logistic_of_minus(z, fraction),
+            weight=share[local],
+            share=share,
+            log_integral=log_integral,
+        )
+
+
+def _normalised(log_weight: Array) -> tuple[Array, Array]:
+    """The weights of each row, (n, T), with the sum 1, and the logarithm of their sum before, (n,)."""
+    largest = log_weight.max(axis=1, keepdims=True)
+    weight = np.exp(log_weight - largest)
+    total = weight.sum(axis=1, keepdims=True)
+    return weight / total, (largest + np.log(total))[:, 0]
 
 
 def _blocks(starts: Integers, most_systems: int) -> Iterator[tuple[int, int]]:
@@ -241,15 +266,16 @@ def _log_prior(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Arra
 
 
 def _ties(terms: Terms, log_a: Array, b: Array) -> tuple[float, Array, Array]:
-    """sum log(1 - exp(-a_k (b_j2 - b_j1))) over the ties, and its gradient."""
+    """The sum of log(1 - exp(-a_k (b_j2 - b_j1))) over the ties, and its gradient."""
     lower, upper = b.reshape(2, -1)
     a = np.exp(log_a)[terms.tie_judge]
     distance = a * (upper - lower)[terms.tie_segment]
     value = float(terms.tie_count @ np.log(-np.expm1(-distance)))
     with np.errstate(over="ignore"):
         pull = terms.tie_count / np.expm1(distance)
-    by_b = np.bincount(terms.tie_segment, pull * a, len(lower))
-    return value, np.bincount(terms.tie_judge, pull * distance, len(log_a)), np.concatenate([-by_b, by_b])
+    by_log_a = sums(terms.tie_judge, pull * distance, len(log_a))
+    by_width = sums(terms.tie_segment, pull * a, len(lower))
+    return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
 def information(terms: Terms, prior: Prior, log_a: Array, b: Array, nodes: Nodes) -> Array:
@@ -300,7 +326,8 @@ def _add_ties(matrix: Array, terms: Terms, log_a: Array, b: Array) -> None:
     with np.errstate(over="ignore"):
         first = terms.tie_count / np.expm1(distance)
         bend = terms.tie_count / (4.0 * np.sinh(distance / 2.0) ** 2)
-    _add_width(matrix, judges, np.bincount(terms.tie_segment, bend * a * a, segments))
+    by_width = sums(terms.tie_segment, bend * a * a, segments)
+    _add_width(matrix, judges, by_width)
     np.add.at(matrix, (terms.tie_judge, terms.tie_judge), distance * (bend * distance - first))
     by_both = a * (bend * distance - first)
     for column, sign in ((judges + terms.tie_segment, -1.0), (judges + segments + terms.tie_segment, 1.0)):

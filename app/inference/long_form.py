@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.inference.law import Array
+
 Integers = npt.NDArray[np.intp]
 
 
@@ -45,6 +47,11 @@ def check_equal_length(**columns: npt.NDArray[Any]) -> None:
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
+
+
+def sums(numbers: Integers, values: Array, count: int) -> Array:
+    """For each number from 0 to count - 1 the sum of its values, (count,); numbers and values (n,)."""
+    return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
 def _whole(name: str, values: npt.ArrayLike) -> Integers:
