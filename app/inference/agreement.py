@@ -91,6 +91,8 @@ def interval_notes(usable: int, draws: int, n_items: int) -> tuple[str, ...]:
     """What is to be said of an interval from `usable` of `draws` draws."""
     if n_items < 2 and draws:
         return ("There is no interval: it is found by drawing items again, and there is only one item.",)
+    if draws and not usable:
+        return ("There is no interval: the value exists for no draw of the items.",)
     if usable < draws:
         missing = f"In {draws - usable:,} of {draws:,} draws of the items the value does not exist"
         return (f"{missing}; the interval rests on the others.",)

@@ -18,19 +18,16 @@ from app.inference.inestimable import Inestimable
 from app.inference.judgments import Judgments, compared
 from app.inference.law import Array
 
-ONE_WAY = (
-    "The share of the differences between scores that comes from the items, and not from who judged them or noise."
-)
+ONE_WAY = "The share of the differences between scores that comes from the items, not from who judged them or noise."
 TWO_WAY = (
     "The share of the differences between scores that comes from the items, and not from annotators who are strict or "
     "mild throughout, or from noise."
 )
 LIMITS = (
-    "It is low where all items are alike, however careful annotators are, and a bias that all annotators share does not "
-    "show, so it cannot tell whether scores are right."
+    "It is low where all items are alike, however careful annotators are, and a bias that all annotators share does "
+    "not show, so it cannot tell whether scores are right."
 )
 NO_VARIATION = "All scores are the same, so there are no differences to share out between items and annotators."
-
 
 Variances = Callable[[Array], tuple[Array, Array]]
 """Weights (D, I) -> the variance between items, and what else there is of the variance of a judgment, (D,) each."""
@@ -132,7 +129,7 @@ def _two_way(judgments: Judgments) -> Variances:
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
-        numbers, sums = weights @ judged, weights @ scored
+        numbers, sums = np.asarray(weights @ judged), np.asarray(weights @ scored)
         squares_of_annotators = (sums * sums / np.maximum(numbers, 1.0)).sum(axis=1)
         # The variance of annotators and noise together, and that of items and noise together.
         within_items = (squares - squares_of_items) / (n - weights.sum(axis=1))
@@ -156,4 +153,5 @@ def _sums(judgments: Judgments) -> Array:
 
 def _centred(judgments: Judgments) -> Array:
     """Scores less their mean, so that little is lost when sums of squares are subtracted."""
-    return judgments.values - judgments.values.mean()
+    centred: Array = judgments.values - judgments.values.mean()
+    return centred

@@ -42,7 +42,7 @@ class Judgments:
 
     def per_item_sum(self, of: npt.ArrayLike) -> Array:
         """The sum of one number per judgment (T,) over each item's judgments, (I,)."""
-        return np.bincount(self.items, weights=of, minlength=self.n_items)
+        return np.asarray(np.bincount(self.items, weights=of, minlength=self.n_items), dtype=np.float64)
 
 
 def compared(

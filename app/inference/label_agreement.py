@@ -179,7 +179,8 @@ def _label_counts(judgments: Judgments) -> csr_array:
 
 def _agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
     """How many pairs of each item's judgments have the same label, (I,)."""
-    return ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
+    agreeing: Array = ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
+    return agreeing
 
 
 def _chance_corrected(judgments: Judgments, by_chance: Callable[[Array], Array]) -> Statistic:

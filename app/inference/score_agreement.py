@@ -18,7 +18,7 @@ SPLITS = 20
 """How often the judgments are split: the mean over more of them changes by less than the interval's own error."""
 
 BETWEEN = (
-    "How far two annotators put items in the same {what}, where 0 is not at all and 1 is entirely. It does not see that "
+    "How far two annotators put items in the same {what}, where 0 is not at all and 1 entirely. It does not see that "
     "one is stricter or uses less of the scale; it is low where the items hardly differ, and it cannot tell who is "
     "right, since annotators who share a mistake correlate as well."
 )
