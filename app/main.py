@@ -77,6 +77,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
+    app.include_router(serving.router)  # first, because the most requests are for it
     app.include_router(auth.public)
     app.include_router(auth.router)
     app.include_router(campaigns.public)
@@ -86,7 +87,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for api in (auth_api, campaigns_api, serving_api, analysis_api):
         app.include_router(api.router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
-    app.include_router(serving.router)  # last: its addresses are any two words
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
     app.add_middleware(web.BodyLimits, upload_mb=settings.max_upload_mb)

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
+import asyncpg
 import nh3
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi import Path as PathParameter
@@ -189,16 +190,18 @@ def on_http_error(request: Request, error: Exception) -> Response:
 # for another one, starting or stopping, a transaction ended to resolve a deadlock
 NOT_TEXT = ("22021", "22P05")
 PASSING = ("08", "53", "57P", "40P01")
+LOST = (OperationalError, InterfaceError, asyncpg.InterfaceError)
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
-    sqlstate = getattr(error.orig, "sqlstate", None) or "" if isinstance(error, DBAPIError) else ""
+    told = error.orig if isinstance(error, DBAPIError) else error  # the serving path speaks with asyncpg itself
+    sqlstate = getattr(told, "sqlstate", None) or ""
     if sqlstate in NOT_TEXT:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
     unreachable = isinstance(error, OSError) and error.filename is None
-    lost = isinstance(error, OperationalError | InterfaceError) or getattr(error, "connection_invalidated", False)
+    lost = isinstance(error, LOST) or getattr(error, "connection_invalidated", False)
     if not (unreachable or lost or sqlstate.startswith(PASSING) or isinstance(error, NoFreeConnection)):
         raise error
     log.warning("database unavailable: %s", error)
@@ -329,6 +332,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(DBAPIError, on_database_error)
+    app.add_exception_handler(asyncpg.PostgresError, on_database_error)
+    app.add_exception_handler(asyncpg.InterfaceError, on_database_error)
     app.add_exception_handler(NoFreeConnection, on_database_error)
     app.add_exception_handler(OSError, on_database_error)
     app.add_exception_handler(Exception, on_crash)

@@ -17,6 +17,7 @@ from app.dashboard import pace
 from app.dashboard.course import Z95, Course, precision
 from app.dashboard.follow import Courses
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
+from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.slider import POINTS
 from app.inference.law import Array
@@ -119,7 +120,7 @@ async def newest_state(
     until = min(now, campaign.finished_at or now)
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
-    index = (await newest.posteriors(connection, campaign)).index
+    index = (await newest.posteriors(await driver_of(connection), campaign)).index
     # Copies: the originals change under other requests while a thread draws.
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []

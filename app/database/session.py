@@ -1,6 +1,18 @@
-"""The engine. A unit of work is `async with engine.begin()`: committed when it ends, rolled back when it raises."""
+"""The engine. A unit of work is `async with engine.begin()`: committed when it ends, rolled back when it raises.
 
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+The serving path has `transaction` and `fetch` instead, which pass SQLAlchemy by on asyncpg's own connection: a
+statement then takes a third of the processor time, and a HIT and its answer need six.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any, TypeAlias
+
+import asyncpg
+from sqlalchemy import TextClause
+from sqlalchemy.dialects.postgresql.asyncpg import dialect
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 
 def create_engine(url: str, *, pool_size: int = 8) -> AsyncEngine:
@@ -26,3 +38,59 @@ def create_engine(url: str, *, pool_size: int = 8) -> AsyncEngine:
             }
         },
     )
+
+
+DIALECT = dialect()  # type: ignore[no-untyped-call]
+
+
+class Record(asyncpg.Record):
+    """A row whose columns are attributes; but `items`, `keys`, `values` and `get` are methods of every row."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+Driver: TypeAlias = "asyncpg.Connection[Any]"
+
+
+async def driver_of(connection: AsyncConnection) -> Driver:
+    """Asyncpg's own connection below SQLAlchemy's, for reading."""
+    driver: Driver | None = (await connection.get_raw_connection()).driver_connection
+    assert driver is not None  # noqa: S101  (a connection in use has one)
+    return driver
+
+
+@asynccontextmanager
+async def transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
+    """A connection of the engine's pool in a transaction: committed at the end, rolled back when the body raises."""
+    async with engine.connect() as connection:
+        driver = await driver_of(connection)
+        try:
+            async with driver.transaction():
+                yield driver
+        finally:
+            # SQLAlchemy saw nothing of this, so it would hand a broken connection to the next one.
+            if driver.is_closed() or driver.is_in_transaction():
+                await connection.invalidate()
+
+
+@cache
+def compiled(statement: TextClause) -> tuple[str, tuple[str, ...]]:
+    """SQL with `$1`, `$2` for its parameters, and their names in that order."""
+    sql = statement.compile(dialect=DIALECT)
+    return str(sql), tuple(sql.positiontup or ())
+
+
+async def fetch(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> list[Record]:
+    """All rows of a statement; of `parameters` it takes those that it names."""
+    sql, names = compiled(statement)
+    return await connection.fetch(sql, *[parameters[name] for name in names], record_class=Record)
+
+
+async def fetch_one(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> Record | None:
+    """The first row of a statement, if it has one."""
+    rows = await fetch(connection, statement, parameters)
+    return rows[0] if rows else None

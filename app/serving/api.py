@@ -10,9 +10,10 @@ from app.auth.guards import program
 from app.crowd.annotators import arrive
 from app.crowd.platforms import LONGEST_ID, Arrival
 from app.database.campaign import campaign_by_slug
+from app.database.session import transaction
 from app.designs import slider
 from app.serving import leases, outside, submission
-from app.web import Database, Now, RowId, Transaction, refusals
+from app.web import Database, Now, RowId, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -107,14 +108,15 @@ class Receipt(BaseModel):
         }
     ),
 )
-async def submit(connection: Transaction, now: Now, hit_id: RowId, response: Response) -> Receipt:
+async def submit(database: Database, now: Now, hit_id: RowId, response: Response) -> Receipt:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
-    hit = await outside.hit_of(connection, hit_id, response.annotator)
-    touches = {
-        number: slider.Touch(**touch.model_dump())
-        for number, touch in outside.by_number(hit, response.telemetry).items()
-    }
-    scores = outside.scores_by_number(hit, response.scores)
-    answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
-    receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
+    async with transaction(database) as connection:
+        hit = await outside.hit_of(connection, hit_id, response.annotator)
+        touches = {
+            number: slider.Touch(**touch.model_dump())
+            for number, touch in outside.by_number(hit, response.telemetry).items()
+        }
+        scores = outside.scores_by_number(hit, response.scores)
+        answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
+        receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.crowd.platforms import PLATFORMS
-from app.database.campaign import finish_if_complete
+from app.database.campaign import FINISH
+from app.database.session import Driver, Record, fetch, fetch_one, transaction
 from app.errors import NotFound
 from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
@@ -48,7 +49,7 @@ class Work:
     assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left).
     """
 
-    assignment: Row[Any]
+    assignment: Record
     hit: Hit | None = None
     reason: Reason | None = None
 
@@ -84,6 +85,8 @@ SHOWN = """
     SELECT array_agg(i.external_id ORDER BY place.place) AS ids, array_agg(i.shown ORDER BY place.place) AS texts
     FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
     JOIN items i ON i.campaign_id = :campaign AND i.number = place.number"""
+
+HELD = text(SHOWN)
 
 LOCK_POSTERIORS = text("""
     SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
@@ -138,17 +141,18 @@ COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignme
 WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
 
 ANY_OPEN = text("""
-    SELECT EXISTS (SELECT 1 FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now)
+    SELECT 1 FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now LIMIT 1
 """)
 
 SAVE_DRAFT = text("""
     UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
+    RETURNING id
 """)
 
 
-async def standing(connection: AsyncConnection, assignment_id: int, *, now: datetime) -> Row[Any]:
+async def standing(connection: Driver, assignment_id: int, *, now: datetime) -> Record:
     """The assignment with its annotator, campaign and unclosed HIT. Raises `NotFound` (`assignment_not_found`)."""
-    row = (await connection.execute(STANDING, {"assignment": assignment_id, "now": now})).one_or_none()
+    row = await fetch_one(connection, STANDING, {"assignment": assignment_id, "now": now})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
@@ -158,19 +162,17 @@ async def next_hit(database: AsyncEngine, newest: Newest, assignment_id: int, *,
     """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
     for _ in range(PATIENCE):
         try:
-            async with database.begin() as connection:
+            async with transaction(database) as connection:
                 work = await hold_or_lease(connection, newest, assignment_id, now=now)
         finally:
             newest.proposals.pop(assignment_id, None)
         if work is not None:
             return work
-    async with database.begin() as connection:
+    async with transaction(database) as connection:
         return Work(await standing(connection, assignment_id, now=now), reason="wait")
 
 
-async def hold_or_lease(
-    connection: AsyncConnection, newest: Newest, assignment_id: int, *, now: datetime
-) -> Work | None:
+async def hold_or_lease(connection: Driver, newest: Newest, assignment_id: int, *, now: datetime) -> Work | None:
     """One try of `next_hit`; None when another request was faster, so the transaction must start afresh."""
     here = await standing(connection, assignment_id, now=now)
     if here.hit_id is not None and here.expires_at > now:
@@ -180,7 +182,7 @@ async def hold_or_lease(
     if here.hit_id is not None:
         if await renewed(connection, here, now=now):
             return await held(connection, here, lease_end(here, now))
-        await connection.execute(GIVE_UP, {"hit": here.hit_id, "now": now})
+        await fetch(connection, GIVE_UP, {"hit": here.hit_id, "now": now})
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
@@ -188,7 +190,7 @@ async def hold_or_lease(
     return await leased(connection, here, proposal, now=now)
 
 
-def closed_because(here: Row[Any]) -> Reason | None:
+def closed_because(here: Record) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
     if PLATFORMS[here.platform].one_hit_per_assignment and here.answered_here:
         return "assignment_done"
@@ -199,17 +201,17 @@ def closed_because(here: Row[Any]) -> Reason | None:
     return by_status.get(here.status)
 
 
-def lease_end(campaign: Row[Any], now: datetime) -> datetime:
+def lease_end(campaign: Record, now: datetime) -> datetime:
     return now + timedelta(minutes=campaign.lease_minutes)
 
 
-async def held(connection: AsyncConnection, here: Row[Any], expires_at: datetime) -> Work:
+async def held(connection: Driver, here: Record, expires_at: datetime) -> Work:
     """The HIT that this assignment has already, with what was entered so far."""
-    shown = (await connection.execute(text(SHOWN), {"campaign": here.id, "items": here.hit_items})).one()
+    (shown,) = await fetch(connection, HELD, {"campaign": here.id, "items": here.hit_items})
     return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
-async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
+async def renewed(connection: Driver, here: Record, *, now: datetime) -> bool:
     """Whether an expired lease could be taken up again, because nobody needed its items meanwhile.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
@@ -224,12 +226,12 @@ async def renewed(connection: AsyncConnection, here: Row[Any], *, now: datetime)
         "now": now,
         "expires_at": lease_end(here, now),
     }
-    await connection.execute(LOCK_HIT, {"hit": here.hit_id})
-    await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
-    return (await connection.execute(RENEW, parameters)).first() is not None
+    await fetch(connection, LOCK_HIT, {"hit": here.hit_id})
+    await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
+    return await fetch_one(connection, RENEW, parameters) is not None
 
 
-async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal, *, now: datetime) -> Work | None:
+async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Work | None:
     """A new HIT of the proposed items, or None when another request took some of them first."""
     expires_at = lease_end(here, now)
     parameters = {
@@ -246,40 +248,40 @@ async def leased(connection: AsyncConnection, here: Row[Any], proposal: Proposal
         "now": now,
         "expires_at": expires_at,
     }
-    await connection.execute(LOCK_POSTERIORS, {"campaign": here.id, "items": proposal.items})
-    row = (await connection.execute(LEASE, parameters)).one_or_none()
+    await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": proposal.items})
+    row = await fetch_one(connection, LEASE, parameters)
     if row is None:
         return None
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))
 
 
-async def without_hit(connection: AsyncConnection, here: Row[Any], reason: Reason, *, now: datetime) -> Work:
+async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: datetime) -> Work:
     work = Work(here, reason=reason)
     if work.finished and here.answered_here:
-        await connection.execute(COMPLETE, {"assignment": here.assignment_id, "now": now})
+        await fetch(connection, COMPLETE, {"assignment": here.assignment_id, "now": now})
     return work
 
 
-async def why_none(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> Reason:
+async def why_none(connection: Driver, here: Record, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
-    parameters = {"campaign": here.id, "wanted": here.judgments_per_item}
-    wanted = set(await connection.scalars(WANTED, parameters))
+    parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}
+    wanted = {row.number for row in await fetch(connection, WANTED, parameters)}
     if not wanted:
-        await finish_if_complete(connection, here.id, now=now)
+        await fetch(connection, FINISH, parameters)
         return "all_done"
     if not here.repeat_items and (wanted <= set(here.seen) or await waits_for_nobody(connection, here, now=now)):
         return "seen_all"
     return "wait"
 
 
-async def waits_for_nobody(connection: AsyncConnection, here: Row[Any], *, now: datetime) -> bool:
+async def waits_for_nobody(connection: Driver, here: Record, *, now: datetime) -> bool:
     """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
     if here.selection != "iterations":
         return False
-    return not (await connection.execute(ANY_OPEN, {"campaign": here.id, "now": now})).scalar_one()
+    return await fetch_one(connection, ANY_OPEN, {"campaign": here.id, "now": now}) is None
 
 
-async def save_draft(connection: AsyncConnection, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
+async def save_draft(connection: Driver, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
     """Keep what was entered so far; False when the HIT is not this assignment's or is closed."""
     parameters = {"hit": hit_id, "assignment": assignment_id, "draft": json.dumps(draft)}
-    return (await connection.execute(SAVE_DRAFT, parameters)).rowcount == 1
+    return await fetch_one(connection, SAVE_DRAFT, parameters) is not None

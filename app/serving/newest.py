@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.session import Driver, Record, fetch
 from app.serving.selection import SelectionIndex
 
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
@@ -74,7 +75,7 @@ class Newest:
         """(leader, items) of the HITs of a campaign that this process is about to lease."""
         return [(leader, items) for campaign, leader, items in self.proposals.values() if campaign == campaign_id]
 
-    async def posteriors(self, connection: AsyncConnection, campaign: Row[Any]) -> Copy:
+    async def posteriors(self, connection: Driver, campaign: Record | Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""
         copy = self.copies.get(campaign.id)
         if copy is None:
@@ -82,7 +83,7 @@ class Newest:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.copies[campaign.id] = copy
         parameters = {"campaign": campaign.id, "watermark": str(copy.watermark)}
-        watermark, numbers, *values = (await connection.execute(CHANGES, parameters)).one()
+        watermark, numbers, *values = (await fetch(connection, CHANGES, parameters))[0]
         if numbers:
             copy.take(zip(numbers, *values, strict=True))
         # Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark,
@@ -91,9 +92,9 @@ class Newest:
         return copy
 
 
-async def load(connection: AsyncConnection, campaign: Row[Any]) -> Copy:
+async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
-    watermark, newest, scores, variances, judgments = (await connection.execute(LOAD, {"campaign": campaign.id})).one()
+    ((watermark, newest, scores, variances, judgments),) = await fetch(connection, LOAD, {"campaign": campaign.id})
     index = await asyncio.to_thread(
         SelectionIndex,
         np.array(scores, float),

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import text
 
+from app.database.session import Driver, fetch_one
 from app.errors import Invalid, NotFound
 
 PLATFORM = "api"
@@ -14,7 +14,7 @@ PLATFORM = "api"
 T = TypeVar("T")  # Python 3.11 has no other way
 
 THEIRS = text("""
-    SELECT h.assignment_id, h.items,
+    SELECT h.assignment_id, h.items AS hit_items,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM hits h JOIN annotators a ON a.id = h.annotator_id
@@ -31,15 +31,15 @@ class Theirs:
     ids: list[str]
 
 
-async def hit_of(connection: AsyncConnection, hit_id: int, annotator: str) -> Theirs:
+async def hit_of(connection: Driver, hit_id: int, annotator: str) -> Theirs:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
     key = {"hit": hit_id, "platform": PLATFORM, "annotator": annotator}
-    hit: Row[Any] | None = (await connection.execute(THEIRS, key)).one_or_none()
+    hit = await fetch_one(connection, THEIRS, key)
     if hit is None:
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"
         )
-    return Theirs(hit.assignment_id, hit.items, hit.ids)
+    return Theirs(hit.assignment_id, hit.hit_items, hit.ids)
 
 
 def scores_by_number(hit: Theirs, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:

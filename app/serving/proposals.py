@@ -6,13 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import text
 
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.newest import Copy, Newest
 from app.serving.selection import Draw, first_iteration, later_iteration
 
@@ -35,7 +34,7 @@ FREE_PLACE = text("""
     SELECT p.ordinal, p.leader,
            ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
                  JOIN posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
-                 WHERE q.judgments < :wanted ORDER BY place) AS items
+                 WHERE q.judgments < :wanted ORDER BY place) AS place_items
     FROM planned_hits p
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
@@ -63,7 +62,7 @@ STORE_PLAN = text("""
 NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
 
 
-async def propose(connection: AsyncConnection, here: Row[Any], newest: Newest, *, now: datetime) -> Proposal | None:
+async def propose(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = await newest.posteriors(connection, here)
     if here.selection == "iterations":
@@ -71,7 +70,7 @@ async def propose(connection: AsyncConnection, here: Row[Any], newest: Newest, *
     return stream(here, copy, newest)
 
 
-def stream(here: Row[Any], copy: Copy, newest: Newest) -> Proposal | None:
+def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     under_way = newest.under_way(here.id)
@@ -87,7 +86,7 @@ def stream(here: Row[Any], copy: Copy, newest: Newest) -> Proposal | None:
 
 
 async def place_in_plan(
-    connection: AsyncConnection, here: Row[Any], copy: Copy, newest: Newest, *, now: datetime
+    connection: Driver, here: Record, copy: Copy, newest: Newest, *, now: datetime
 ) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
     iteration = here.iteration
@@ -95,7 +94,7 @@ async def place_in_plan(
         proposal, finished = await free_place(connection, here, iteration, newest, now=now)
         if proposal is not None or not finished:
             return proposal
-    current = (await connection.execute(LOCK_CAMPAIGN, {"campaign": here.id})).scalar_one()
+    ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
     if current == iteration:
         current += 1
         if not await plan(connection, here, copy, current):
@@ -105,7 +104,7 @@ async def place_in_plan(
 
 
 async def free_place(
-    connection: AsyncConnection, here: Row[Any], iteration: int, newest: Newest, *, now: datetime
+    connection: Driver, here: Record, iteration: int, newest: Newest, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether the iteration is answered in full."""
     parameters = {
@@ -116,17 +115,18 @@ async def free_place(
         "under_way": [leader for leader, _ in newest.under_way(here.id)],
         "now": now,
     }
-    place = (await connection.execute(FREE_PLACE, parameters)).one_or_none()
+    place = await fetch_one(connection, FREE_PLACE, parameters)
     if place is None:
-        return None, (await connection.execute(OPEN_PLACES, parameters)).scalar_one() == 0
-    items = place.items if here.repeat_items else [item for item in place.items if item not in here.seen]
+        ((open_places,),) = await fetch(connection, OPEN_PLACES, parameters)
+        return None, open_places == 0
+    items = place.place_items if here.repeat_items else [item for item in place.place_items if item not in here.seen]
     if not items:
         return None, False
     leader = place.leader if place.leader in items else items[0]
     return Proposal(leader, items, iteration, place.ordinal, shared_leader=True), False
 
 
-async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteration: int) -> bool:
+async def plan(connection: Driver, here: Record, copy: Copy, iteration: int) -> bool:
     """Draw and store all HITs of an iteration; False when nothing is wanted any more. The campaign's row is locked."""
     index = copy.index
     # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
@@ -136,13 +136,13 @@ async def plan(connection: AsyncConnection, here: Row[Any], copy: Copy, iteratio
     if not plans:
         return False
     document = json.dumps([{"leader": draw.leader, "items": draw.items} for draw in plans])
-    await connection.execute(STORE_PLAN, {"campaign": here.id, "iteration": iteration, "plans": document})
-    await connection.execute(NEXT_ITERATION, {"campaign": here.id, "iteration": iteration})
+    await fetch(connection, STORE_PLAN, {"campaign": here.id, "iteration": iteration, "plans": document})
+    await fetch(connection, NEXT_ITERATION, {"campaign": here.id, "iteration": iteration})
     return True
 
 
 def planned(
-    here: Row[Any],
+    here: Record,
     score: npt.NDArray[np.float64],
     variance: npt.NDArray[np.float64],
     judgments: npt.NDArray[np.int64],

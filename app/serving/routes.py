@@ -13,16 +13,28 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import WorkerTokens, arrive
-from app.crowd.platforms import PLATFORMS, Arrival, Platform
+from app.crowd.platforms import PLATFORMS, Arrival
+from app.database.session import transaction
 from app.designs import slider
-from app.errors import Gone, Invalid, NotFound, Refusal
+from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.web import Database, Now, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
+
+
+class NameOfPlatform(StringConvertor):
+    """Part of an address: a platform that has a page. So no other address looks like these, and they can come first."""
+
+    regex = "|".join(platform.name for platform in PLATFORMS.values() if platform.has_page)
+
+
+register_url_convertor("platform", NameOfPlatform())
+ADDRESS = "/{platform_name:platform}/{link_key}"
 
 LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches need far less
 
@@ -56,21 +68,15 @@ def whole_id(raw: str | None) -> int:
     return hit_id
 
 
-def platform_named(name: str) -> Platform:
-    if name not in PLATFORMS or not PLATFORMS[name].has_page:
-        raise NotFound("There is no such page.", code="not_found")
-    return PLATFORMS[name]
-
-
 def tokens(request: Request) -> WorkerTokens:
     worker_tokens: WorkerTokens = request.app.state.worker_tokens
     return worker_tokens
 
 
-@router.get("/{platform_name}/{link_key}")
+@router.get(ADDRESS)
 async def show(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
-    platform = platform_named(platform_name)
+    platform = PLATFORMS[platform_name]
     parameters = dict(reversed(request.query_params.multi_items()))  # of a parameter given twice the first counts
     if token := parameters.get("t"):
         assignment_id = tokens(request).read(token)
@@ -86,10 +92,10 @@ async def show(request: Request, platform_name: str, link_key: str, database: Da
     return await show_work(request, database, assignment_id, Shown(), now=now)
 
 
-@router.post("/{platform_name}/{link_key}")
+@router.post(ADDRESS)
 async def post(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> Response:
     """A visitor by link starts, or an annotator answers; the reply shows the next HIT."""
-    platform = platform_named(platform_name)
+    platform = PLATFORMS[platform_name]
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if platform.name == "link" and "token" not in form:
         return await start(request, link_key, database, now=now)
@@ -119,18 +125,17 @@ async def answer(
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
     answered = slider.read_form(form, source="page" if fetched(request) else "form")
-    async with database.begin() as connection:
+    async with transaction(database) as connection:
         return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
 
 
-@router.put("/{platform_name}/{link_key}", status_code=204)
-async def keep_draft(request: Request, platform_name: str, database: Database, draft: Annotated[Draft, Body()]) -> None:
+@router.put(ADDRESS, status_code=204)
+async def keep_draft(request: Request, database: Database, draft: Annotated[Draft, Body()]) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    platform_named(platform_name)
     assignment_id = tokens(request).read(draft.token)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    async with database.begin() as connection:
+    async with transaction(database) as connection:
         await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
 
 

@@ -7,12 +7,11 @@ share items, two posts of one HIT, and a lease that is renewed meanwhile wait fo
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import text
 
-from app.database.campaign import finish_if_complete
+from app.database.campaign import FINISH
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
@@ -28,8 +27,8 @@ def closing(condition: str) -> str:
     WITH closed AS (
         UPDATE hits SET closed_at = :now WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
     )
-    SELECT p.number, p.a, p.b, closed.items, closed.annotator_id, c.id AS campaign_id, c.update_law, c.gamma, c.epsilon,
-           c.tie_margin_points, c.judgments_per_item
+    SELECT p.number, p.a, p.b, closed.items AS hit_items, closed.annotator_id, c.id AS campaign_id, c.update_law,
+           c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
     JOIN posteriors p ON p.campaign_id = (SELECT campaign_id FROM closed)
                      AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
@@ -42,7 +41,7 @@ CLOSE = text(closing("assignment_id = :assignment AND closed_at IS NULL AND expi
 CLOSE_LATE = text(closing(STILL_WANTED))
 
 FIND_AND_LOCK_HIT = text("""
-    SELECT h.campaign_id, h.items, c.judgments_per_item, c.status
+    SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.id = :hit AND h.assignment_id = :assignment FOR NO KEY UPDATE OF h
 """)
@@ -78,7 +77,7 @@ class Receipt:
 
 
 async def submit(
-    connection: AsyncConnection, assignment_id: int, hit_id: int, answer: slider.Answer, *, now: datetime
+    connection: Driver, assignment_id: int, hit_id: int, answer: slider.Answer, *, now: datetime
 ) -> Receipt:
     """Close the lease, store the answer, update the n posteriors. The caller commits before it replies.
 
@@ -86,26 +85,25 @@ async def submit(
     (`hit_not_found`), `Gone` (`lease_expired`: others have answered meanwhile), `Invalid` (see `designs.slider`).
     """
     key = {"hit": hit_id, "assignment": assignment_id, "now": now}
-    rows: Sequence[Row[Any]] = (await connection.execute(CLOSE, key)).all()
+    rows: Sequence[Record] = await fetch(connection, CLOSE, key)
     if not rows:
-        hit = (await connection.execute(FIND_AND_LOCK_HIT, key)).one_or_none()
+        hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
         if hit is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        seq = (await connection.execute(ANSWERED, {"hit": hit_id})).scalar_one_or_none()
-        if seq is not None:
-            return Receipt(hit_id, seq, repeated=True)
+        if answered := await fetch_one(connection, ANSWERED, key):
+            return Receipt(hit_id, answered.seq, repeated=True)
         rows = await close_late(connection, hit_id, hit, now=now)
     return await store(connection, hit_id, rows, answer, now=now)
 
 
-async def close_late(connection: AsyncConnection, hit_id: int, hit: Row[Any], *, now: datetime) -> Sequence[Row[Any]]:
+async def close_late(connection: Driver, hit_id: int, hit: Record, *, now: datetime) -> Sequence[Record]:
     """Close a HIT whose lease ran out, if all its items are still wanted. Raises `Gone` (`lease_expired`) if not."""
-    rows: Sequence[Row[Any]] = []
+    rows: Sequence[Record] = []
     if hit.status in ("running", "paused"):
-        items = {"campaign": hit.campaign_id, "items": hit.items}
-        await connection.execute(LOCK_POSTERIORS, items)
+        items = {"campaign": hit.campaign_id, "items": hit.hit_items}
+        await fetch(connection, LOCK_POSTERIORS, items)
         parameters = items | {"hit": hit_id, "wanted": hit.judgments_per_item, "now": now}
-        rows = (await connection.execute(CLOSE_LATE, parameters)).all()
+        rows = await fetch(connection, CLOSE_LATE, parameters)
     if not rows:
         raise Gone(
             "Your time for this HIT had run out, and others have answered it meanwhile, so this answer was not stored. "
@@ -116,23 +114,23 @@ async def close_late(connection: AsyncConnection, hit_id: int, hit: Row[Any], *,
 
 
 async def store(
-    connection: AsyncConnection,
+    connection: Driver,
     hit_id: int,
-    rows: Sequence[Row[Any]],
+    rows: Sequence[Record],
     answer: slider.Answer,
     *,
     now: datetime,
 ) -> Receipt:
     """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT."""
     hit = rows[0]
-    scores = slider.ordered_scores(answer, hit.items)
-    touches = [answer.touches.get(item, slider.Touch()) for item in hit.items]
+    scores = slider.ordered_scores(answer, hit.hit_items)
+    touches = [answer.touches.get(item, slider.Touch()) for item in hit.hit_items]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": hit_id,
         "annotator": hit.annotator_id,
         "source": answer.source,
-        "items": hit.items,
+        "items": hit.hit_items,
         "scores": scores,
         "first_touch_ms": [touch.first_touch_ms for touch in touches],
         "changes": [touch.changes for touch in touches],
@@ -141,20 +139,20 @@ async def store(
         "now": now,
         "wanted": hit.judgments_per_item,
     } | posteriors_after(rows, scores)
-    seq, all_reached = (await connection.execute(STORE, parameters)).one()
+    ((seq, all_reached),) = await fetch(connection, STORE, parameters)
     if all_reached:
-        await finish_if_complete(connection, hit.campaign_id, now=now)
+        await fetch(connection, FINISH, parameters)
     return Receipt(hit_id, seq)
 
 
-def posteriors_after(rows: Sequence[Row[Any]], scores: Sequence[float]) -> dict[str, list[float]]:
+def posteriors_after(rows: Sequence[Record], scores: Sequence[float]) -> dict[str, list[float]]:
     """What one answer makes of its items' posteriors, column by column in the order of the HIT; scores 0 to 100."""
     hit = rows[0]
     law = ONLINE[hit.update_law]
     before = {row.number: (row.a, row.b) for row in rows}
     a, b = law.update(
-        [before[item][0] for item in hit.items],
-        [before[item][1] for item in hit.items],
+        [before[item][0] for item in hit.hit_items],
+        [before[item][1] for item in hit.hit_items],
         [score / slider.POINTS for score in scores],
         slider.parameters(hit),
     )

@@ -12,6 +12,7 @@ from app.analysis import export as exports
 from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
+from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.serving import leases, submission
@@ -103,7 +104,7 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
     hit = await hit_of(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
         await submission.submit(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
@@ -149,7 +150,7 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await launched(engine, judgments_per_item=1)
     done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
     while (work := await leases.next_hit(engine, Newest(), done, now=NOW)).hit is not None:
-        async with engine.begin() as connection:
+        async with transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
             await submission.submit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
     content = await written(engine, campaign.slug, "assignments")

@@ -11,6 +11,7 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database import tables
+from app.database.session import transaction
 from app.designs.slider import Answer
 from app.serving import leases, submission
 from app.serving.newest import Newest
@@ -59,7 +60,7 @@ async def submit(
     engine: AsyncEngine, assignment: int, hit: leases.Hit, *, now: datetime = NOW, scores: list[float] | None = None
 ) -> submission.Receipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
         return await submission.submit(connection, assignment, hit.id, answer, now=now)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.database.session import create_engine
+from app.database.session import create_engine, transaction
 from app.inference.match_quality import match_quality
 from app.serving import leases, proposals
 from app.serving.newest import Newest
@@ -62,7 +62,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     quality[leader] = 0
     counts = np.zeros(8)
     someone = await annotator(engine, campaign, "someone")
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         here = await leases.standing(connection, someone, now=NOW)
         for _ in range(1500):
             proposal = await proposals.propose(connection, here, newest, now=NOW)

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from app.database.session import transaction
 from app.errors import NotFound
 from app.serving import leases
 from app.serving.newest import Newest
@@ -14,7 +15,7 @@ LATER = NOW + timedelta(minutes=31)
 async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         assert await leases.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 71}})
     again = await hit_of(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
@@ -38,7 +39,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, await annotator(engine, campaign, "owner"))
     stranger = await annotator(engine, campaign, "stranger")
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         assert not await leases.save_draft(connection, stranger, hit.id, {})
 
 
@@ -150,6 +151,6 @@ async def test_another_process_sees_answers_at_once(engine):
     await next_hit(engine, other, newest=there)
     hit = await hit_of(engine, me, newest=here)
     await submit(engine, me, hit)
-    async with engine.connect() as connection:
+    async with transaction(engine) as connection:
         copy = await there.posteriors(connection, campaign)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5

@@ -3,6 +3,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from app.database.session import driver_of, transaction
 from app.designs.slider import Answer
 from app.serving import newest, submission
 from app.serving.newest import Newest
@@ -10,7 +11,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, val
 
 
 async def judged(engine, campaign, copy_of):
-    async with engine.connect() as connection:
+    async with transaction(engine) as connection:
         copy = await copy_of.posteriors(connection, campaign)
     return copy.index.judgments.tolist()
 
@@ -34,9 +35,12 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
     copy = Newest()
     await judged(engine, campaign, copy)
-    async with engine.connect() as open_transaction:
+    async with engine.connect() as connection:
+        driver = await driver_of(connection)
+        open_transaction = driver.transaction()
+        await open_transaction.start()
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
-        await submission.submit(open_transaction, slow, slow_hit.id, answer, now=NOW)
+        await submission.submit(driver, slow, slow_hit.id, answer, now=NOW)
         await submit(engine, quick, quick_hit)
         before = await judged(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5
@@ -66,8 +70,8 @@ class Delayed:
     def __init__(self, connection):
         self.connection, self.read, self.arrive = connection, asyncio.Event(), asyncio.Event()
 
-    async def execute(self, *arguments):
-        result = await self.connection.execute(*arguments)
+    async def fetch(self, *arguments, **options):
+        result = await self.connection.fetch(*arguments, **options)
         self.read.set()
         await self.arrive.wait()
         return result
@@ -80,7 +84,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     await judged(engine, campaign, copy)
     first = await hit_of(engine, me)
     await submit(engine, me, first)
-    async with engine.connect() as one, engine.connect() as two:
+    async with transaction(engine) as one, transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.posteriors(old, campaign))]

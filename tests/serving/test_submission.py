@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from app.campaigns.lifecycle import transition
+from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from app.serving import submission
@@ -51,7 +52,7 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
     campaign = await running(engine, items_per_hit=2)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
-    async with engine.begin() as connection:
+    async with transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
         await submission.submit(connection, me, hit.id, answer, now=NOW)
     (row,) = await values(engine, "SELECT first_touch_ms, changes, input_kinds, viewport, source, items FROM responses")
@@ -70,8 +71,8 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
 async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    async with engine.connect() as connection:
-        with pytest.raises(Invalid) as refusal:
+    with pytest.raises(Invalid) as refusal:
+        async with transaction(engine) as connection:
             await submission.submit(connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW)
     assert refusal.value.code == code
     assert (await hit_of(engine, me)).id == hit.id
@@ -81,8 +82,8 @@ async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
 async def test_scores_for_items_of_another_hit_are_refused(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    async with engine.connect() as connection:
-        with pytest.raises(Invalid, match="not in this HIT"):
+    with pytest.raises(Invalid, match="not in this HIT"):
+        async with transaction(engine) as connection:
             await submission.submit(connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW)
 
 

@@ -68,7 +68,11 @@ async def test_made_up_answers_are_marked(engine):
     ) == {("simulation", "simulation")}
 
 
-async def test_a_truth_that_is_not_a_number_is_refused(engine):
+@pytest.mark.parametrize("fields", ["{}", '{"oracle": "seldom"}'])
+async def test_a_truth_that_is_not_a_number_is_refused(engine, fields):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET fields = CAST(:fields AS jsonb)"), {"fields": fields})
     with pytest.raises(Invalid) as refusal:
-        await rehearse(engine, await running(engine), truth_column="nothing")
+        await rehearse(engine, campaign, truth_column="oracle")
     assert refusal.value.code == "truth_not_numeric"
