@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from app.inference import metrics
+from app.inference.inestimable import Inestimable
+from app.inference.side_by_side import Figure, compare
+
+NAMES = ("pearson", "spearman", "kendall", "ndcg")
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def noisy(items=60, noise=0.2, seed=2):
+    reference = rng(seed).random(items)
+    return reference, reference + rng(seed + 1).normal(0, noise, items)
+
+
+def test_the_values_are_those_of_the_metrics():
+    reference, score = noisy()
+    found, plain = compare(reference, score, draws=50, rng=rng()), metrics.compare(reference, score)
+    for name in NAMES:
+        figure = getattr(found, name)
+        assert figure.value == getattr(plain, name)
+        assert figure.low < figure.value < figure.high
+
+
+def test_the_interval_is_that_of_the_metric_over_items_drawn_again():
+    reference, score = noisy()
+    found = compare(reference, score, draws=400, rng=rng())
+    drawn = rng(9).integers(60, size=(400, 60))
+    for name in NAMES:
+        gain = reference - reference.min() if name == "ndcg" else reference
+        values = [getattr(metrics, name)(gain[items], score[items]) for items in drawn]
+        figure = getattr(found, name)
+        width = figure.high - figure.low
+        assert (figure.low, figure.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.25 * width)
+
+
+def test_items_without_a_score_on_one_side_are_left_out():
+    reference, score = noisy()
+    gaps = np.append(reference, [0.5, np.nan]), np.append(score, [np.nan, 0.5])
+    plain, found = compare(reference, score, draws=50, rng=rng()), compare(*gaps, draws=50, rng=rng())
+    assert (found.n, found.pearson, found.ndcg) == (60, plain.pearson, plain.ndcg)
+    assert "2 items" in found.notes[0]
+
+
+def test_equal_scores_have_no_correlation_and_no_interval():
+    found = compare([0.1, 0.5, 0.9], [0.5, 0.5, 0.5], draws=50, rng=rng())
+    assert np.isnan([found.kendall.value, found.kendall.low, found.kendall.high]).all()
+    assert np.isfinite(found.ndcg.value)
+    assert "equal" in found.notes[0]
+
+
+def test_draws_without_a_figure_are_counted():
+    found = compare([0.1, 0.1, 0.9], [0.2, 0.3, 0.8], draws=100, rng=rng())
+    assert found.kendall.low <= found.kendall.value
+    assert any("draws of the items have no Kendall" in note for note in found.notes)
+
+
+def test_an_interval_is_optional():
+    found = compare(*noisy(), draws=0, rng=rng())
+    assert isinstance(found.pearson, Figure)
+    assert np.isnan(found.pearson.low)
+    assert found.notes == ()
+
+
+def test_one_item_cannot_be_compared():
+    with pytest.raises(Inestimable):
+        compare([0.5], [0.5], rng=rng())
+
+
+@pytest.mark.parametrize("options", [{"level": 2.0}, {"draws": -1}])
+def test_options_that_cannot_be_are_refused(options):
+    with pytest.raises(ValueError, match=r"level|draws"):
+        compare(*noisy(), **options, rng=rng())
