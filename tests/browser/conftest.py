@@ -2,9 +2,6 @@
 
 import asyncio
 import os
-import socket
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,10 +21,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
-from tests import chromium
+from tests import chromium, servers
 from tests.browser.acts import PATIENT_MS
 
-ROOT = Path(__file__).resolve().parents[2]
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
 CHROMIUM_SWITCHES = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -40,12 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @dataclass
@@ -99,34 +89,17 @@ def crowd(crowd_server: Crowd) -> Crowd:
     return crowd_server
 
 
-@pytest_asyncio.fixture(scope="session")
-async def origin(server: tuple[subprocess.Popen[bytes], str]) -> str:
-    """The address of a running Easel."""
-    process, address = server
-    async with httpx.AsyncClient() as client, asyncio.timeout(30):
-        while True:
-            assert process.poll() is None, "the server ended"
-            try:
-                (await client.get(f"{address}/health")).raise_for_status()
-            except httpx.TransportError:
-                await asyncio.sleep(0.05)
-            else:
-                return address
-
-
 @pytest.fixture(scope="session")
-def server(served_database_url: str, crowd_server: Crowd) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    port = free_port()
+def origin(served_database_url: str, crowd_server: Crowd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running Easel."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
     environment |= {
         "DATABASE_URL": served_database_url,
         "EASEL_MTURK_SUBMIT_ORIGINS": crowd_server.origin,
         "EASEL_FRAME_ANCESTORS": crowd_server.origin,
     }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
-    with subprocess.Popen([*command, "--log-level", "warning"], cwd=ROOT, env=environment) as process:
-        yield process, f"http://127.0.0.1:{port}"
-        process.terminate()
+    with servers.serving(environment, tmp_path_factory.mktemp("served") / "said") as (_, address):
+        yield address
 
 
 @pytest_asyncio.fixture(scope="session")

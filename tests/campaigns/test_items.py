@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from app.campaigns import items, lifecycle
 from app.campaigns.demo import demo
@@ -161,7 +162,7 @@ async def test_a_hundred_thousand_rows_take_seconds_and_report_on_the_way(engine
     reported: list[int] = []
     begin = time.perf_counter()
     assert await import_items(engine, campaign, content, progress=reported.append) == 100_000
-    assert time.perf_counter() - begin < 20  # measured: 2 to 3 seconds on a busy machine
+    assert time.perf_counter() - begin < 60  # measured: 2 to 3 seconds; a busy machine takes its time
     assert reported == list(range(5_000, 100_001, 5_000))
     assert await value(engine, COUNT) == 100_000
 
@@ -188,6 +189,18 @@ async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
         (2.37, 1.63, 0),
         (2.0, 3.0, 0),
     ]
+
+
+async def test_a_prior_that_was_stored_and_is_not_possible_stops_the_launch(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, VERBS)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET prior_a = -1, prior_b = 2 WHERE number = 3"))
+    with pytest.raises(Conflict) as problem:
+        await lead(engine, campaign)
+    assert problem.value.code == "impossible_prior"
+    assert "item number 4" in problem.value.message
+    assert await value(engine, "SELECT status FROM campaigns") == "draft"
 
 
 async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(engine):

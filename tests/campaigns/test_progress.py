@@ -48,4 +48,4 @@ async def test_who_stops_watching_ends_the_job():
     watching = watched(job)
     assert await anext(watching) == 1
     await watching.aclose()
-    await asyncio.wait_for(ended.wait(), 1)
+    await asyncio.wait_for(ended.wait(), 60)

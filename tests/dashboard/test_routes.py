@@ -236,7 +236,7 @@ async def listening(app, researcher, url, **headers):
                 lines.put_nowait(line)
 
     async def next_line(beginning):
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(60):
             while not (line := await lines.get()).startswith(beginning):
                 pass
         return line.removeprefix(beginning)
