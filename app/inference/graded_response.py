@@ -42,7 +42,8 @@ class GradedResponse:
     score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
     standard_error: (n_items,), of theta given a and b: right for comparing systems with each other.
     estimable: (n_items,), whether the system has a judgment.
-    sensitivity, sensitivity_standard_error: (n_annotators,), a_k > 0; near 0 is a judge whose answers are random.
+    sensitivity, sensitivity_standard_error: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is
+        not near 0 if some of these are ties: at a = 0 a tie has no probability, so such a judge keeps some weight.
     difficulty, difficulty_standard_error: (n_segments, 2), b_j1 < b_j2.
     log_marginal: log P(U, a, b) up to a constant of the prior, at the maximum.
     iterations: steps of the maximisation.
@@ -95,7 +96,7 @@ def fit(
 
     Time and memory of one step are linear in n * nodes; the standard errors of a and b take the cube and square of
     n_annotators + 2 n_segments. Raises `Inestimable` ("no_judgments", "one_outcome") and `NotConverged`
-    ("not_converged"); ValueError for arrays that are not as above.
+    ("not_converged", "no_single_answer"); ValueError for arrays that are not as above.
     """
     columns = checked(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
@@ -246,6 +247,9 @@ def _inverse_diagonal(matrix: Array) -> Array:
     try:
         factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
-        sentence = "Where the fit stopped, the curvature is not that of a maximum."
-        raise NotConverged(sentence, code="not_converged") from error
+        sentence = (
+            "The fit stopped between two answers that the judgments fit equally well: judges contradict each other too"
+            " evenly to tell whom to follow."
+        )
+        raise NotConverged(sentence, code="no_single_answer") from error
     return np.diag(cho_solve(factor, np.eye(len(matrix)), overwrite_b=True, check_finite=False)).copy()

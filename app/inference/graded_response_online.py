@@ -30,7 +30,9 @@ Belief = tuple[float, float]
 WIDTH_VARIANCE = 1.0
 """Prior variance of log(b_2 - b_1): about the spread of log |b_2 - b_1| under the prior of the batch fit."""
 
-_MOST_STEPS = 30
+_MOST_STEPS = 100
+"""About 10 are needed; the more, the less is known of the judge and the segment."""
+
 _Four = tuple[float, float, float, float]
 
 

@@ -96,7 +96,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """The terms of all judgments, artifacts in the place of systems and one segment for all; author, task: (artifacts,);
+    """The terms of all judgments, artifacts in the place of systems, one segment for all; author, task: (artifacts,);
     sizes: numbers of authors, artifacts, tasks and reviewers.
     """
 

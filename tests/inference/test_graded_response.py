@@ -1,0 +1,364 @@
+import itertools
+import math
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit
+
+from app.inference import graded_marginal
+from app.inference.baseline import against, baseline_advice
+from app.inference.graded_marginal import Prior, adapted_nodes, information, log_marginal, modes, terms_of
+from app.inference.graded_response import fit, item_information, place
+from app.inference.inestimable import Inestimable, NotConverged
+
+
+def drawn(judgments, systems, judges, segments, *, seed):
+    """Judgments from known parameters, those drawn from near the prior."""
+    rng = np.random.default_rng(seed)
+    theta, log_a = rng.normal(0, math.sqrt(2), systems), rng.normal(math.log(1.7), 0.6, judges)
+    centre, width = rng.normal(0, 1.0, segments), rng.lognormal(0, 0.4, segments)
+    b = np.stack([centre - width / 2, centre + width / 2], axis=1)
+    i, k, j = (rng.integers(count, size=judgments) for count in (systems, judges, segments))
+    at_least = expit(np.exp(log_a)[k, None] * (theta[i, None] - b[j]))
+    outcomes = (rng.random(judgments)[:, None] < at_least).sum(axis=1) - 1
+    return SimpleNamespace(columns=(i, k, j, outcomes), theta=theta, log_a=log_a, b=b)
+
+
+def probability(outcome, theta, a, lower, upper):
+    """Section 4.1 as it is printed."""
+    cumulative = [1.0, expit(a * (theta - lower)), expit(a * (theta - upper)), 0.0]
+    return cumulative[outcome + 1] - cumulative[outcome + 2]
+
+
+def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
+    data = drawn(30, 2, 2, 2, seed=1)
+    prior, a, b = Prior(), np.exp(data.log_a), data.b
+    terms = terms_of(*data.columns)
+
+    def integrand(theta, system):
+        density = math.exp(-(theta**2) / (2 * prior.tau**2)) / (prior.tau * math.sqrt(2 * math.pi))
+        rows = [row for row in zip(*data.columns, strict=True) if row[0] == system]
+        return density * math.prod(probability(u, theta, a[k], *b[j]) for _, k, j, u in rows)
+
+    likelihood = sum(math.log(quad(integrand, -9, 9, args=(s,), epsabs=0, epsrel=1e-10)[0]) for s in (0, 1))
+    log_prior = -0.5 * np.sum((data.log_a - prior.mu_a) ** 2) - 0.5 * np.sum(((b - prior.mu_b) / 2.0) ** 2)
+    barrier = 0.01 * np.sum(np.log(b[:, 1] - b[:, 0]))
+    nodes = adapted_nodes(*modes(terms, prior, data.log_a, b.T.ravel()), prior, 21)
+    value = log_marginal(terms, prior, data.log_a, b.T.ravel(), nodes)[0]
+    assert value == pytest.approx(likelihood + log_prior + barrier, abs=1e-7)
+
+
+def test_nodes_of_the_prior_are_those_of_the_paper_at_the_stated_variance():
+    prior = Prior(tau=2.0)
+    nodes = adapted_nodes(np.zeros(1), np.array([prior.tau**-2]), prior, 21)
+    weight = np.exp(nodes.log_weight[0])
+    assert nodes.theta[0, 10] == 0.0  # "we set T = 21 to include x = 0"
+    assert weight.sum() == pytest.approx(1.0, abs=1e-12)
+    assert weight @ nodes.theta[0] ** 2 == pytest.approx(4.0, abs=1e-10)
+
+
+@pytest.mark.parametrize(("adaptive", "count"), [(True, 101), (False, 21)])
+def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, monkeypatch):
+    # Nodes that follow the modes give the gradient of the integral, so there they must be enough to be exact.
+    monkeypatch.setattr(graded_marginal, "_TERMS_AT_ONCE", 100)  # so that there are several blocks
+    data = drawn(300, 5, 4, 6, seed=2)
+    terms, prior = terms_of(*data.columns), Prior(barrier=0.3)
+
+    def nodes_at(log_a, b):
+        mode, curvature = modes(terms, prior, log_a, b) if adaptive else (np.zeros(5), np.full(5, prior.tau**-2))
+        return adapted_nodes(mode, curvature, prior, count)
+
+    def at(point):
+        log_a, b = point[:4], point[4:]
+        value, *gradient = log_marginal(terms, prior, log_a, b, nodes_at(log_a, b))
+        return value, np.concatenate(gradient)
+
+    point = np.concatenate([data.log_a + 0.1, data.b.T.ravel()])
+    steps = 1e-5 * np.eye(len(point))
+    slopes = [(at(point + step)[0] - at(point - step)[0]) / 2e-5 for step in steps]
+    bends = [(at(point + step)[1] - at(point - step)[1]) / 2e-5 for step in steps]
+    np.testing.assert_allclose(at(point)[1], slopes, atol=1e-6)
+    curvature = information(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
+    np.testing.assert_allclose(curvature, -np.array(bends), atol=1e-5)
+
+
+def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro():
+    # One judge of extreme sensitivity, who prefers the system on an easy segment and the baseline on a hard one.
+    terms = terms_of(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
+    b = np.array([-3.0, 2.0, -3.0 + 1e-3, 2.0 + 1e-3])
+    theta, _ = modes(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
+
+    def loss(x):
+        return 0.25 * x[0] ** 2 + np.logaddexp(0, -400 * (x[0] - b[2])) + np.logaddexp(0, 400 * (x[0] - b[1]))
+
+    assert theta[0] == pytest.approx(0.0, abs=1e-8)
+    far, _ = modes(terms, Prior(), np.log([400.0]), b, start=np.array([500.0]))
+    assert far[0] == pytest.approx(0.0, abs=1e-8)
+    assert loss(theta) <= loss(theta + 1e-4)
+
+
+def test_fit_is_where_a_general_optimiser_finds_the_maximum():
+    data = drawn(200, 4, 3, 3, seed=3)
+    terms, prior, found = terms_of(*data.columns), Prior(), fit(*data.columns)
+
+    def loss(point):
+        log_a, lower, upper = point[:3], point[3:6], point[3:6] + np.exp(point[6:])
+        b = np.concatenate([lower, upper])
+        nodes = adapted_nodes(*modes(terms, prior, log_a, b), prior, 21)
+        return -log_marginal(terms, prior, log_a, b, nodes)[0]
+
+    oracle = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-4})
+    np.testing.assert_allclose(np.log(found.sensitivity), oracle.x[:3], atol=2e-3)
+    np.testing.assert_allclose(found.difficulty[:, 0], oracle.x[3:6], atol=2e-3)
+    np.testing.assert_allclose(found.difficulty[:, 1], oracle.x[3:6] + np.exp(oracle.x[6:]), atol=2e-3)
+    assert found.log_marginal == pytest.approx(-oracle.fun, abs=1e-4)
+
+
+def test_performance_is_the_mode_given_the_rest_and_its_error_comes_from_the_curvature():
+    data = drawn(200, 3, 3, 3, seed=4)
+    found = fit(*data.columns)
+
+    def log_density(theta, system):
+        rows = [row for row in zip(*data.columns, strict=True) if row[0] == system]
+        return -(theta**2) / 4 + sum(
+            math.log(probability(u, theta, found.sensitivity[k], *found.difficulty[j])) for _, k, j, u in rows
+        )
+
+    for system, (theta, error) in enumerate(zip(found.score, found.standard_error, strict=True)):
+        below, here, above = (log_density(theta + step, system) for step in (-1e-3, 0, 1e-3))
+        assert here > max(below, above)
+        assert error == pytest.approx(((2 * here - below - above) / 1e-6) ** -0.5, rel=1e-3)
+
+
+def test_known_parameters_are_recovered_within_their_errors():
+    data = drawn(6000, 12, 30, 30, seed=5)
+    found = fit(*data.columns)
+    assert np.corrcoef(found.score, data.theta)[0, 1] > 0.995
+    log_error = found.sensitivity_standard_error / found.sensitivity
+    assert 0.6 < np.std((np.log(found.sensitivity) - data.log_a) / log_error) < 1.5
+    assert 0.6 < np.std((found.difficulty - data.b) / found.difficulty_standard_error) < 1.5
+    assert np.all(found.difficulty[:, 0] < found.difficulty[:, 1])
+    assert found.notes == ()
+
+
+def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments():
+    data = drawn(3000, 6, 20, 20, seed=6)
+    errors = {}
+    for adaptive in (True, False):
+        found = fit(*data.columns, adaptive=adaptive, errors=False)
+        residual = found.difficulty.mean(axis=1) - data.b.mean(axis=1)
+        errors[adaptive] = np.std(residual)
+        assert np.isnan(found.sensitivity_standard_error).all()
+    assert errors[True] < errors[False]
+
+
+def test_random_judge_is_the_least_sensitive():
+    data = drawn(3000, 8, 10, 10, seed=7)
+    i, k, j, outcomes = data.columns
+    rng = np.random.default_rng(8)
+    outcomes = np.where(k == 4, rng.integers(-1, 2, len(k)), outcomes)
+    found = fit(i, k, j, outcomes)
+    assert np.argmin(found.sensitivity) == 4
+    # Not near 0: at a = 0 nothing would be a tie, and a third of the random answers are.
+    assert found.sensitivity[4] < 0.5 * np.median(found.sensitivity)
+
+
+def test_order_of_judgments_and_numbering_change_nothing():
+    data = drawn(150, 4, 3, 5, seed=9)
+    there = fit(*data.columns)
+    order = np.random.default_rng(1).permutation(150)
+    i, k, j, outcomes = (column[order] for column in data.columns)
+    again = fit((3 - i).astype(np.int32), 2 - k, 4 - j, outcomes.astype(np.int8))
+    np.testing.assert_allclose(again.score[::-1], there.score, atol=1e-3)
+    np.testing.assert_allclose(again.sensitivity[::-1], there.sensitivity, atol=1e-2)
+
+
+def test_later_system_is_placed_where_a_fit_with_fixed_parameters_puts_it():
+    data = drawn(4000, 9, 20, 20, seed=10)
+    i, k, j, outcomes = data.columns
+    early = i < 8
+    found = fit(i[early], k[early], j[early], outcomes[early])
+    placed = place(found, i[~early] - 8, k[~early], j[~early], outcomes[~early])
+    assert placed.notes == ()
+    everything = fit(*data.columns)
+    assert abs(placed.score[0] - everything.score[8]) < 3 * placed.standard_error[0]
+    np.testing.assert_array_equal(place(found, i[early], k[early], j[early], outcomes[early]).score, found.score)
+
+
+def test_later_system_judged_by_an_unknown_judge_counts_as_typical_and_says_so():
+    data = drawn(100, 3, 2, 3, seed=11)
+    found = fit(*data.columns, n_annotators=3, n_segments=4)
+    placed = place(found, [0], [2], [3], [1], n_items=2)
+    best = minimize_scalar(lambda x: x**2 / 4 + np.logaddexp(0, -1.7 * (x - 0.5))).x
+    assert placed.score[0] == pytest.approx(best, abs=1e-5)
+    assert np.isnan(placed.score[1])
+    assert placed.estimable.tolist() == [True, False]
+    assert placed.notes == (
+        "System 1 had no judgment and no estimate.",
+        "Judge 2 had no judgment in the fit and counted as typical.",
+        "Segment 3 had no judgment in the fit and counted as typical.",
+    )
+    with pytest.raises(Inestimable, match="no judgments of the new systems") as refused:
+        place(found, [], [], [], [])
+    assert refused.value.code == "no_judgments"
+
+
+def test_item_information_has_the_worked_value():
+    assert item_information(0.0, (-0.5, 0.5)) == pytest.approx(0.29256050705391523, rel=1e-14)
+
+
+@given(theta=st.floats(-20, 20), lower=st.floats(-5, 5), width=st.floats(1e-3, 5), a=st.floats(0.1, 5))
+def test_item_information_is_the_expected_square_of_the_slope(theta, lower, width, a):
+    upper, step = lower + width, 1e-6
+    expected = 0.0
+    for outcome in (-1, 0, 1):
+        chance = probability(outcome, theta, a, lower, upper)
+        ends = [probability(outcome, theta + sign * step, a, lower, upper) for sign in (1, -1)]
+        if chance > 1e-8:
+            expected += ((ends[0] - ends[1]) / (2 * step)) ** 2 / chance
+    assert float(item_information(theta, (lower, upper), a)) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+def test_item_information_broadcasts_and_stays_finite_far_out():
+    values = item_information(np.array([[-2000.0], [0.0], [2000.0]]), np.array([[-0.5, 0.5], [1.0, 1.0]]), 2.0)
+    assert values.shape == (3, 2)
+    np.testing.assert_array_equal(values[[0, 2]], 0.0)
+    assert np.all(values[1] > 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict", "share"),
+    [((345, 307, 348), "even", 345 / 693), ((10, 5, 100), "weak", 10 / 110), ((90, 0, 10), "strong", 0.9)],
+)
+def test_baseline_is_advised_on_by_how_often_it_wins_and_loses(counts, verdict, share):
+    advice = baseline_advice(np.repeat([-1, 0, 1], counts))
+    assert (advice.won, advice.tied, advice.lost) == counts
+    assert advice.verdict == verdict
+    assert advice.share_won == pytest.approx(share)
+    assert f"won {counts[0]}, tied {counts[1]} and lost {counts[2]}" in advice.sentence
+
+
+def test_baseline_that_always_ties_is_no_baseline():
+    advice = baseline_advice([0, 0])
+    assert advice.verdict == "tied"
+    assert advice.sentence.startswith("The baseline won 0, tied 2 and lost 0 of 2 judgments: it tells no system")
+    assert math.isnan(advice.share_won)
+    with pytest.raises(Inestimable):
+        baseline_advice([])
+
+
+def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side():
+    rows, items, outcomes = against(7, [7, 1, 2, 3, 7], [1, 7, 7, 4, 7], [1, 1, 0, 1, 0])
+    assert rows.tolist() == [0, 1, 2]
+    assert items.tolist() == [1, 1, 2]
+    assert outcomes.tolist() == [-1, 1, 0]
+
+
+def test_equal_judgments_are_counted_together():
+    columns = [np.tile(column, 3) for column in ([0, 1], [0, 0], [1, 0], [0, 1])]
+    terms = terms_of(*columns)
+    assert terms.count.tolist() == [3.0, 3.0, 3.0]
+    assert terms.tie_count.tolist() == [3.0]
+    rows = zip(terms.system.tolist(), terms.threshold.tolist(), terms.sign.tolist(), strict=True)
+    # The tie on segment 1 is not losing (b_1) and not winning (b_2, number 2 + 1); the win on segment 0 is b_2.
+    assert Counter(rows) == Counter([(0, 1, 1.0), (0, 3, -1.0), (1, 2, 1.0)])
+
+
+@pytest.mark.parametrize(("outcome", "words"), [(0, "are ties"), (1, "prefer the system"), (-1, "prefer the baseline")])
+def test_judgments_that_are_all_alike_are_refused_with_a_reason(outcome, words):
+    with pytest.raises(Inestimable, match=f"All 3 judgments {words}") as refused:
+        fit([0, 1, 2], [0, 0, 1], [0, 0, 0], [outcome] * 3)
+    assert refused.value.code == "one_outcome"
+
+
+def test_no_judgments_are_refused():
+    with pytest.raises(Inestimable) as refused:
+        fit([], [], [], [], n_items=3)
+    assert refused.value.code == "no_judgments"
+
+
+def test_what_nobody_judged_has_no_estimate_and_is_named():
+    found = fit([0, 2, 2], [0, 0, 0], [0, 0, 0], [1, 0, -1], n_items=4, n_annotators=2, n_segments=2)
+    assert np.isnan(found.score).tolist() == [False, True, False, True]
+    assert found.estimable.tolist() == [True, False, True, False]
+    assert np.isnan(found.difficulty[1]).all()
+    assert np.isnan(found.sensitivity[1])
+    assert np.isfinite(found.difficulty_standard_error[0]).all()
+    assert found.notes[:3] == (
+        "2 systems (1, 3) had no judgment and no estimate.",
+        "Judge 1 had no judgment and no estimate.",
+        "Segment 1 had no judgment and no estimate.",
+    )
+    assert found.notes[3].startswith("All judgments are by one judge")
+
+
+def test_one_system_alone_is_noted():
+    assert any("Only one system" in note for note in fit([0, 0], [0, 1], [0, 1], [1, -1]).notes)
+
+
+def test_systems_that_share_no_segment_are_named_by_group():
+    items, judges, outcomes = np.repeat(np.arange(12), 2), np.tile([0, 1], 12), np.tile([1, 0, -1, 1], 6)
+    note = fit(items, judges, items, outcomes).notes[-1]
+    assert note.startswith("The systems fall into 12 groups that share no segment: System 0; System 1;")
+    assert "System 4; .... Scores" in note
+    note = fit(items, judges, items // 11, outcomes).notes[-1]
+    assert "2 groups that share no segment: 11 systems (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...); System 11." in note
+
+
+def test_segment_without_ties_keeps_its_two_difficulties_apart_and_in_order():
+    i, k, j = (np.array(column) for column in zip(*itertools.product(range(4), range(3), range(2)), strict=True))
+    found = fit(i, k, j, np.where((i + k) % 2 == 0, 1, -1))
+    assert np.all(found.difficulty[:, 0] < found.difficulty[:, 1])
+    assert np.isfinite(found.difficulty_standard_error).all()
+
+
+def test_fit_that_is_stopped_early_is_refused():
+    data = drawn(100, 3, 3, 3, seed=12)
+    with pytest.raises(NotConverged, match="did not settle within 2 steps") as refused:
+        fit(*data.columns, most_iterations=2)
+    assert refused.value.code == "not_converged"
+
+
+def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
+    items = np.repeat(np.arange(12), 2)
+    with pytest.raises(NotConverged, match="two answers") as refused:
+        fit(items, np.tile([0, 1], 12), items, np.tile([1, -1], 12))
+    assert refused.value.code == "no_single_answer"
+
+
+def test_too_many_parameters_for_errors_leave_them_out_and_say_so(monkeypatch):
+    monkeypatch.setattr("app.inference.graded_response.MOST_PARAMETERS", 8)
+    found = fit(*drawn(100, 3, 3, 3, seed=12).columns)
+    assert np.isnan(found.difficulty_standard_error).all()
+    assert np.isfinite(found.standard_error).all()
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("3 judges and 3 segments are too many for standard errors of sensitivities")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([0, 1], [0], [0, 0], [1, 0]), "lengths are: items 2, annotators 1"),
+        (([0, 1], [0, 0], [0, 0], [1, 2]), "outcomes are -1, 0 or 1, but 1 to 2 occur"),
+        (([0, 5], [0, 0], [0, 0], [1, 0]), "items are numbered from 0 to 4, but 0 to 5 occur"),
+        (([0.0, 1.0], [0, 0], [0, 0], [1, 0]), "items must be whole numbers, not float64"),
+        (([[0, 1]], [0, 0], [0, 0], [1, 0]), "items is an array of shape"),
+    ],
+)
+def test_malformed_arrays_are_refused(columns, message):
+    with pytest.raises(ValueError, match=message):
+        fit(*columns, n_items=5)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tau": 0.0}, {"sigma_a": math.inf}, {"barrier": math.nan}, {"mu_b": (0.5, 0.5)}, {"mu_a": math.inf}]
+)
+def test_impossible_priors_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Prior(**wrong)
