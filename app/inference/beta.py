@@ -70,18 +70,19 @@ def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Arra
     return np.where(x == inside, np.exp(log_density), 0.0)
 
 
-def mode_of_one(alpha: float, beta: float) -> float:
-    """`score` of one posterior in plain floats: the same operations, so the same bits, many times faster."""
-    above, below = max(alpha - 1.0, 0.0), max(beta - 1.0, 0.0)
-    if above + below > 0.0:
-        return above / (above + below)
-    return alpha / (alpha + beta)
+def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
+    """`score` and `variance` of one posterior in plain floats: the same operations, so the same bits, much faster."""
+    above = alpha - 1.0 if alpha > 1.0 else 0.0
+    below = beta - 1.0 if beta > 1.0 else 0.0
+    peak, total = above + below, alpha + beta
+    mode = above / peak if peak > 0.0 else alpha / total
+    return mode, alpha * beta / (total * total * (total + 1.0))
 
 
-def variance_of_one(alpha: float, beta: float) -> float:
-    """`variance` of one posterior in plain floats: the same operations, so the same bits."""
-    total = alpha + beta
-    return alpha * beta / (total * total * (total + 1.0))
+def estimates(alpha: Sequence[float], beta: Sequence[float]) -> Columns:
+    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
+    both = [mode_and_variance(a, b) for a, b in zip(*checked(alpha, beta), strict=True)]
+    return [mode for mode, _ in both], [variance for _, variance in both]
 
 
 def checked(alpha: Sequence[float], beta: Sequence[float]) -> Columns:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from app.inference import beta as beta_posterior
+from app.inference.beta import mode_and_variance
 from app.inference.law import Columns, Law, Parameters, checked_scores
 from app.inference.pairs import Posterior, update_by_pairs
 
@@ -55,12 +56,12 @@ def _tied(i: Posterior, j: Posterior, parameters: Parameters) -> tuple[Posterior
 
 def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
     """Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
-    variance_i, variance_j = beta_posterior.variance_of_one(*i), beta_posterior.variance_of_one(*j)
+    mode_i, variance_i = mode_and_variance(*i)
+    mode_j, variance_j = mode_and_variance(*j)
     # The variances first: their sum is the same either way round, so that swapping two items swaps
     # the answer exactly.
     c = math.sqrt(2.0 * gamma * gamma + (variance_i + variance_j))
-    difference = beta_posterior.mode_of_one(*i) - beta_posterior.mode_of_one(*j)
-    return variance_i / c, variance_j / c, difference
+    return variance_i / c, variance_j / c, mode_i - mode_j
 
 
 LAW = Law(
@@ -76,5 +77,6 @@ LAW = Law(
     variance=beta_posterior.variance,
     interval=beta_posterior.interval,
     density=beta_posterior.density,
+    estimates=beta_posterior.estimates,
     update=update,
 )

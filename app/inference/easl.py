@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from app.inference import beta as beta_posterior
-from app.inference.law import Columns, Law, Parameters, checked_scores
+from app.inference.law import Array, Columns, Law, Parameters, checked_scores
 
 
 def update(
@@ -27,6 +30,13 @@ def update(
     )
 
 
+def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
+    """(24) and (25) for all judgments of many HITs, in place; see `law.Law`."""
+    # `at` adds one number after another, in order, so that sums round as they do in `update`.
+    np.add.at(alpha, items, scores)
+    np.add.at(beta, items, 1.0 - scores)
+
+
 LAW = Law(
     name="easl",
     title="EASL: scores add to a Beta posterior",
@@ -40,5 +50,7 @@ LAW = Law(
     variance=beta_posterior.variance,
     interval=beta_posterior.interval,
     density=beta_posterior.density,
+    estimates=beta_posterior.estimates,
     update=update,
+    update_all=update_all,
 )

@@ -65,10 +65,17 @@ class Law:
     density(a, b, x): the posterior's density at `x`, which broadcasts with them, per unit of the score.
     These raise ValueError for a parameter that cannot be one of this posterior, such as alpha = 0 or NaN.
 
+    estimates(a, b): `score` and `variance` of the n posteriors of one HIT, sequences of n floats, as two new lists of n
+    plain floats with the same bits, many times faster for a few items. Raises ValueError as they do.
+
     update(a, b, scores, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order,
     scores in [0, 1]; answers two new lists of n plain floats and leaves its arguments alone.
     Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or a
     posterior that cannot be.
+
+    update_all(a, b, items, scores): only of a law that moves an item by its own scores alone: all judgments of many
+    HITs at once, changing the arrays `a` and `b`, (N,), with the bits of one `update` after another. items, scores:
+    (T,) in the order of the HITs. It checks nothing.
     """
 
     name: str
@@ -83,7 +90,9 @@ class Law:
     variance: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
     interval: Interval
     density: Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Array]
+    estimates: Callable[[Sequence[float], Sequence[float]], Columns]
     update: Callable[[Sequence[float], Sequence[float], Sequence[float], Parameters], Columns]
+    update_all: Callable[[Array, Array, npt.NDArray[np.intp], Array], None] | None = None
 
 
 def checked_scores(scores: Sequence[float], items: int) -> list[float]:

@@ -53,6 +53,11 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
 
+def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> Columns:
+    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
+    return _checked(mu, sigma2)
+
+
 def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: Parameters) -> Columns:
     """One HIT: its pairs one after another, the higher score wins, (3) to (10).
 
@@ -130,5 +135,6 @@ LAW = Law(
     variance=variance,
     interval=interval,
     density=density,
+    estimates=estimates,
     update=update,
 )

@@ -156,4 +156,5 @@ def posteriors_after(rows: Sequence[Record], scores: Sequence[float]) -> dict[st
         [score / slider.POINTS for score in scores],
         slider.parameters(hit),
     )
-    return {"a": a, "b": b, "score": law.score(a, b).tolist(), "variance": law.variance(a, b).tolist()}
+    score, variance = law.estimates(a, b)
+    return {"a": a, "b": b, "score": score, "variance": variance}

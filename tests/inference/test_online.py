@@ -70,6 +70,31 @@ def test_replay_gives_the_bits_of_one_update_after_another(name, answers):
     assert list(zip(*map(np.ndarray.tolist, replayed), strict=True)) == list(live.values())
 
 
+def test_many_hits_of_few_items_replay_to_the_bits_of_one_update_after_another(law):
+    _, answers = campaign(seed=5, items=20, judgments=400)
+    live_a, live_b = (column.tolist() for column in start(law, 20))
+    for items, scores in answers:
+        a, b = law.update([live_a[i] for i in items], [live_b[i] for i in items], scores, tuned)
+        for i, value_a, value_b in zip(items, a, b, strict=True):
+            live_a[i], live_b[i] = value_a, value_b
+    replayed = replay(law, *start(law, 20), answers, tuned)
+    assert [column.tolist() for column in replayed] == [live_a, live_b]
+
+
+def test_estimates_of_a_hit_have_the_bits_of_score_and_variance(law):
+    a, b = replay(law, *start(law), [([0, 1, 2], [0.2, 0.9, 0.9]), ([1, 2, 5], [0.0, 1.0, 0.3])], tuned)
+    scores, variances = law.estimates(a, b)
+    assert (scores, variances) == (law.score(a, b).tolist(), law.variance(a, b).tolist())
+    assert law.estimates(a.tolist(), b.tolist()) == (scores, variances)
+    assert {type(value) for value in scores + variances} == {float}
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_estimates_of_a_posterior_that_cannot_be_are_refused(law, bad):
+    with pytest.raises(ValueError, match="must be finite"):
+        law.estimates([1.0, 1.0], [1.0, bad])
+
+
 def test_replay_leaves_the_priors_alone(law):
     a, b = start(law)
     replay(law, a, b, [([0, 1], [0.2, 0.9])], tuned)
@@ -150,6 +175,19 @@ def test_a_mean_that_is_no_number_is_refused():
 def test_an_unknown_item_is_refused(law, items):
     with pytest.raises(ValueError, match="item numbers"):
         replay(law, *start(law), [(items, [0.1, 0.2])], tuned)
+
+
+@pytest.mark.parametrize("scores", [[0.1], [0.1, 1.5], [0.1, float("nan")]])
+def test_replaying_scores_that_cannot_be_is_refused(law, scores):
+    with pytest.raises(ValueError, match=r"one score per item|between 0 and 1"):
+        replay(law, *start(law), [([0, 1], [0.5, 0.5]), ([0, 1], scores)], tuned)
+
+
+def test_replaying_priors_that_cannot_be_is_refused(law):
+    a, b = start(law)
+    b[3] = 0.0
+    with pytest.raises(ValueError, match="must be finite"):
+        replay(law, a, b, [([3, 4], [0.1, 0.2])], tuned)
 
 
 def test_an_item_twice_in_a_hit_is_refused(law):
