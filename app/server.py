@@ -9,8 +9,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -45,10 +45,14 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
     # Otherwise SIGTERM would end this process before it has ended PostgreSQL.
     signal.signal(signal.SIGTERM, end)
-    with closing(listening_socket(settings.host, settings.port)) as listener, own_database(settings, ask_to_end) as url:
+    with (
+        bound(settings.host, settings.port, settings.workers) as listeners,
+        own_database(settings, ask_to_end) as url,
+    ):
         upgrade(url)
-        listener.listen(2048)  # from here on visitors wait instead of being refused
-        base = address(settings, listener.getsockname()[1])
+        for listener in listeners:
+            listener.listen(2048)  # from here on visitors wait instead of being refused
+        base = address(settings, listeners[0].getsockname()[1])
         words, key = asyncio.run(welcome(url, base, with_demo=with_demo))
         click.echo(words)
         # The workers are new processes; what was found out here reaches them by the environment. So they ask nothing of
@@ -57,7 +61,7 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
         if settings.secret_key is None:
             os.environ[environment_name("secret_key")] = key
         with announced(settings, base):
-            run(settings, listener)
+            run(settings, listeners)
 
 
 def end(_signal: int, _frame: object) -> NoReturn:
@@ -72,19 +76,37 @@ def ask_to_end() -> None:
 # The port
 
 
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to the port: taken before anything else is done. Raises StartupProblem."""
+@contextmanager
+def bound(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
+    """A socket for each worker, all bound to the port before anything else is done. Raises StartupProblem.
+
+    The kernel spreads visitors evenly over sockets that share a port. Of a single socket, the first worker to wake
+    takes all who come at once, and keeps them as long as their connections last.
+    """
+    with ExitStack() as stack:
+        try:
+            listeners = [stack.enter_context(listening_socket(host, port))]
+            if workers > 1:
+                # Bound alone first: a port that another Easel shares among its workers would not count as in use.
+                port = listeners[0].getsockname()[1]
+                stack.close()
+                shared = (listening_socket(host, port, socket.SO_REUSEPORT) for _ in range(workers))
+                listeners = [stack.enter_context(listener) for listener in shared]
+        except OSError as problem:
+            raise cannot_listen(host, port, problem) from None
+        yield listeners
+
+
+def listening_socket(host: str, port: int, *options: int) -> socket.socket:
+    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as problem:
-        raise cannot_listen(host, port, problem) from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option in (socket.SO_REUSEADDR, *options):
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
         listener.bind(place)
-    except OSError as problem:
+    except OSError:
         listener.close()
-        raise cannot_listen(host, port, problem) from None
+        raise
     return listener
 
 
@@ -232,7 +254,33 @@ class Configuration(uvicorn.Config):
         super().load()
 
 
-def run(settings: Settings, listener: socket.socket) -> None:
+class Workers(Multiprocess):
+    """uvicorn's supervisor, with a socket of its own for every worker; a new worker takes over a dead one's."""
+
+    handle_hup = Multiprocess.handle_term  # as with one worker, a terminal that goes away ends the server
+
+    def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
+        self.listeners = listeners
+        super().__init__(config, [])
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """What the worker that is about to start listens on: the dead one's, at first the next one's."""
+        dead = [k for k, process in enumerate(self.processes) if process.exitcode is not None]
+        return [self.listeners[dead[0] if dead else len(self.processes)]]
+
+    @sockets.setter
+    def sockets(self, _none: list[socket.socket]) -> None:
+        pass
+
+    def handle_ttin(self) -> None:
+        """One worker more would have no socket."""
+
+    def handle_ttou(self) -> None:
+        """One worker fewer would leave its visitors waiting."""
+
+
+def run(settings: Settings, listeners: list[socket.socket]) -> None:
     """Serve until a signal comes, here or in workers."""
     configuration = Configuration(
         "app.main:create_app",
@@ -250,9 +298,9 @@ def run(settings: Settings, listener: socket.socket) -> None:
         # From here on and not only once it runs: an exception raised into a starting event loop would hang it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.handle_exit)
-        server.run(sockets=[listener])
+        server.run(sockets=listeners)
     else:
-        Multiprocess(configuration, sockets=[listener]).run()
+        Workers(configuration, listeners).run()
 
 
 def end_with_parent() -> None:

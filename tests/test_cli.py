@@ -317,10 +317,10 @@ def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
 
 
 def test_a_host_that_is_not_ours_is_named():
-    with pytest.raises(StartupProblem, match="EASEL_HOST"):
-        server.listening_socket("192.0.2.1", 0)
-    with pytest.raises(StartupProblem, match="EASEL_HOST"):
-        server.listening_socket("no such host", 0)
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bound("192.0.2.1", 0, 1):
+        pass
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bound("no such host", 0, 1):
+        pass
 
 
 def test_a_port_that_needs_more_rights_is_said():

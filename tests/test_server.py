@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,29 @@ def test_a_worker_that_is_killed_is_replaced(data):
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: victim not in (now := workers_of(server.process.pid)) and len(now) == 2)
         wait_until(lambda: answers(server))
+
+
+def established(pid: int) -> int:
+    """Connections of visitors that a process holds: its sockets on the server's port but for the listening one."""
+    table = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:])
+    open_sockets = {columns[9] for columns in table if columns[3] == "01"}
+    held = {str(file.readlink()).strip("socket:[]") for file in Path(f"/proc/{pid}/fd").iterdir()}
+    return len(open_sockets & held)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_visitors_who_come_at_once_are_spread_over_the_workers(data):
+    with serving(data, "--workers", "2") as server, ExitStack() as stack:
+        wait_until(lambda: len(workers_of(server.process.pid)) == 2)
+        wait_until(lambda: answers(server))
+        visitors = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", int(server.base.rpartition(":")[2]))))
+            for _ in range(64)
+        ]
+        assert len(visitors) == 64
+        wait_until(lambda: sum(map(established, workers_of(server.process.pid))) >= 64)
+        # Each is as likely to come to one as to the other: 11 or fewer of 64 happen once in ten million times.
+        assert min(map(established, workers_of(server.process.pid))) >= 12
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
