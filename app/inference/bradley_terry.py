@@ -89,8 +89,6 @@ def _rao_kupper(comparisons: Comparisons, difference: Array, threshold: float, /
     ties = float(comparisons.tied.sum())
     up_slope, down_slope = wins * expit(-up), losses * expit(-down)
     up_bend, down_bend = up_slope * expit(up), down_slope * expit(down)
-    if threshold <= 0.0:
-        return Slopes(-np.inf, up_slope - down_slope, up_bend + down_bend)
     rest = -np.expm1(-2.0 * threshold)
     return Slopes(
         value=float(wins @ log_expit(up) + losses @ log_expit(down)) + ties * (2.0 * threshold + np.log(rest)),

@@ -139,7 +139,8 @@ def followers(left: Integers, start: int, stop: int) -> tuple[Integers, Integers
 
 
 def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
-    """Which items hang together: (n_items,) group numbers, 0 the largest group, -1 for an item in no group of two.
+    """Which items hang together: (n_items,) group numbers, 0 the largest group (of equal ones
+    that with the lowest item), -1 for an item in no group of two.
 
     both_ways False: items are together if a chain of comparisons joins them. True: if in such a chain, walked in
     either direction, each item at least tied with the next (the strongly connected components in which
@@ -152,9 +153,9 @@ def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
     shape = (comparisons.n_items, comparisons.n_items)
     graph = coo_array((np.ones(winner.size, dtype=np.int8), (winner, loser)), shape=shape).tocsr()
     _, label = connected_components(graph, directed=both_ways, connection="strong")
-    size = np.bincount(label)
+    _, lowest_item, size = np.unique(label, return_index=True, return_counts=True)
     rank = np.empty(size.size, dtype=np.intp)
-    rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
+    rank[np.lexsort((lowest_item, -size))] = np.arange(size.size)
     return np.where(size[label] > 1, rank[label], -1)
 
 

@@ -35,7 +35,11 @@ def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Agreement:
     both = ~(np.isnan(reference) | np.isnan(score))
     kept, other = reference[both], score[both]
     gain = kept - kept.min(initial=np.inf)
-    notes = [f"{both.size - kept.size} items lack a score on one side and are left out."] if not both.all() else []
+    notes = (
+        [f"Left out, as one side has no score for them: {both.size - kept.size} of {both.size} items."]
+        if not both.all()
+        else []
+    )
     figures: dict[str, float] = {}
     for name, measure, left in (
         ("pearson", pearson, kept),

@@ -114,7 +114,8 @@ def most_likely(
     members = np.flatnonzero(group >= 0)
     if not members.size:
         raise Inestimable(
-            "Without a prior no score is finite: no two items beat or tie each other both ways round.", code="one_way"
+            "Without a prior no score is finite: every comparison, or chain of comparisons, went one way.",
+            code="one_way",
         )
     within = _within_groups(comparisons, group, members)
     if threshold is not None and not (within.low_won + within.high_won).any():
@@ -163,7 +164,8 @@ def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tup
         sizes = np.bincount(group[group >= 0])
         members = [named(np.flatnonzero(group == number)) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} smaller groups" if sizes.size > 4 else ""
-        why = "were never compared with each other" if prior > 0.0 else "did not beat or tie each other both ways round"
+        never_met = prior > 0.0 or groups(comparisons, both_ways=False).max() == group.max()
+        why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
         notes.append(
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
             f"{'; '.join(members)}{others}."
@@ -206,12 +208,12 @@ class _Fit:
         slack = 1e-12 * (1.0 + abs(start.value))
         for share in 0.5 ** np.arange(_HALVINGS):
             threshold = start.threshold + share * threshold_step
-            if threshold < 0.0:
+            if start.threshold > 0.0 >= threshold:
                 continue
             point = self.at(self.centred(start.score + share * step), threshold)
             if point.value >= start.value - slack:
                 return point
-        return start
+        raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
     def newton_step(self, point: _Point, *, estimated: bool) -> tuple[Array, float]:
         curvature = self.curvature(point)
@@ -267,7 +269,7 @@ class _Curvature:
     def __init__(self, upper: csr_array, prior: float, group: Integers, size: Array) -> None:
         self.upper, self.lower, self.prior, self.group, self.size = upper, upper.T, prior, group, size
         self.n = group.size
-        self.diagonal = upper.sum(axis=1) + upper.sum(axis=0) + prior
+        self.diagonal: Array = np.asarray(upper.sum(axis=1) + upper.sum(axis=0) + prior, dtype=np.float64)
 
     def solve(self, right: Array) -> Array:
         right = _centred(right, self.group, self.size)
@@ -322,11 +324,11 @@ class _Curvature:
     def exact_inverse_diagonal(self) -> Array:
         # A = L L', so the diagonal of A^-1 is the sum of squares down each column of L^-1.
         factor = cholesky(self.dense(), lower=True, overwrite_a=True, check_finite=False)
-        inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
+        inverse: Array = dtrtri(factor, lower=1, overwrite_c=1)[0]
         # Takes back what `dense` added, and the constants' share where there is a prior.
-        added = self.diagonal.mean() + self.prior
-        squared: Array = np.square(inverse).sum(axis=0)
-        return squared - 1.0 / (added * self.size[self.group])
+        added = float(self.diagonal.mean()) + self.prior
+        variance: Array = np.square(inverse).sum(axis=0) - 1.0 / (added * self.size[self.group])
+        return variance
 
     def probed_inverse_diagonal(self) -> tuple[Array, str]:
         """Hutchinson's estimate: the mean of z times inverse z over vectors z of random signs, the same each time."""

@@ -179,7 +179,9 @@ def _notes(repeats: Integers, annotators: Integers) -> tuple[str, ...]:
 
 
 def _kappa_note(kappa: Array, repeats: Integers) -> tuple[str, ...]:
-    constant = int((np.isnan(kappa) & (repeats > 0)).sum())
+    asked_again = repeats > 0
+    constant = int((np.isnan(kappa) & asked_again).sum())
     if not constant:
         return ()
-    return (f"No kappa for {constant} annotators who gave one and the same label throughout: chance would too.",)
+    of = f"{constant} of {int(asked_again.sum())} annotators asked again"
+    return (f"{of} gave one and the same label throughout, as chance would: no kappa for them.",)

@@ -142,10 +142,9 @@ def _triads(edges: _Edges) -> Iterator[tuple[Integers, Booleans, Booleans]]:
     """All triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
     keys = edges.source * edges.n_nodes + edges.target
     left = left_in_run(edges.source)
-    total = np.cumsum(left)
-    cuts = np.searchsorted(total, np.arange(_WEDGES_AT_ONCE, total[-1] + _WEDGES_AT_ONCE, _WEDGES_AT_ONCE)) + 1
+    cuts = (np.flatnonzero(np.diff(np.cumsum(left) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
     for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
-        ab, ac = followers(left, int(start), min(int(stop), left.size))
+        ab, ac = followers(left, start, stop)
         wanted = edges.target[ab] * edges.n_nodes + edges.target[ac]
         bc = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
         closed = keys[bc] == wanted

@@ -1,0 +1,71 @@
+import evalica
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.inference import elo
+from app.inference.inestimable import Inestimable
+from tests.inference.preferences import judged
+
+
+def test_a_win_among_equals_moves_half_of_k():
+    fit = elo.fit([0], [1], [1], k=32)
+    np.testing.assert_allclose(fit.score, [1516, 1484])
+
+
+def test_an_underdog_gains_more():
+    fit = elo.fit([0, 1], [1, 0], [1, 1], k=32)
+    expected = 1 / (1 + 10 ** (32 / 400))  # of the one 32 points below
+    np.testing.assert_allclose(fit.score, [1516 - 32 * (1 - expected), 1484 + 32 * (1 - expected)])
+
+
+def test_ratings_are_those_of_evalica():
+    rng = np.random.default_rng(16)
+    first, second, outcomes = judged(rng.normal(0, 1, 10), 500, rng, threshold=0.5)
+    winner = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
+    theirs = evalica.elo(first.tolist(), second.tolist(), [winner[o] for o in outcomes.tolist()], initial=1000, k=30)
+    ours = elo.fit(first, second, outcomes, k=30, initial=1000)
+    np.testing.assert_allclose(ours.score, theirs.scores.sort_index())
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(-1, 1)), min_size=1, max_size=40))
+def test_points_are_only_passed_on(rows):
+    first, shift, outcomes = map(np.array, zip(*rows, strict=True))
+    fit = elo.fit(first, (first + shift) % 4, outcomes, n_items=4)
+    assert np.nansum(fit.score) == pytest.approx(1500 * fit.estimable.sum())
+
+
+def test_bootstrap_intervals_hold_the_rating_and_are_the_same_for_the_same_rng():
+    rng = np.random.default_rng(17)
+    judgments = judged(np.array([-1.0, 0.0, 1.0]), 300, rng)
+    fits = [elo.fit(*judgments, resamples=50, rng=np.random.default_rng(1)) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].low, fits[1].low)
+    assert (fits[0].low < fits[0].high).all()
+    assert fits[0].high[0] < fits[0].low[2]
+    assert np.isnan(elo.fit(*judgments).low).all()
+
+
+def test_strong_items_come_out_above_weak_ones():
+    rng = np.random.default_rng(18)
+    truth = np.linspace(-2, 2, 8)
+    fit = elo.fit(*judged(truth, 4000, rng), k=8)
+    assert np.corrcoef(fit.score, truth)[0, 1] > 0.97
+    # 400 points are odds of 10.
+    assert fit.score[-1] - fit.score[0] == pytest.approx(4 * 400 / np.log(10), rel=0.2)
+
+
+def test_an_item_without_judgments_has_no_rating():
+    fit = elo.fit([0], [2], [1], n_items=4)
+    assert fit.estimable.tolist() == [True, False, True, False]
+    assert np.isnan(fit.score[1])
+    assert "items 1 and 3" in fit.notes[1]
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="rng"):
+        elo.fit([0], [1], [1], resamples=10)
+    with pytest.raises(ValueError, match="k and scale"):
+        elo.fit([0], [1], [1], k=0)
+    with pytest.raises(Inestimable):
+        elo.fit([], [], [])
