@@ -1,0 +1,185 @@
+"""Scores that know their annotators: reliability, bias and scale of each, learned together with the scores.
+
+The method is explained in `annotator_beliefs`. Here everything is estimated at once from all judgments;
+`annotator_aware_online` does the same one HIT at a time.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference import annotator_beliefs as learning
+from app.inference.annotator_beliefs import Beliefs, Crowd, Judged
+from app.inference.inestimable import Inestimable, NotConverged
+from app.inference.law import Array
+from app.inference.long_form import check_equal_length, finite, numbered
+
+Mask = npt.NDArray[np.bool_]
+_HALF = 0.5  # of each step is taken: the loops in who judged what make full steps swing
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorAware:
+    """Scores of N items and what was learned of J annotators; NaN where nothing was, with notes that say so.
+
+    score: (N,) in [0, 1], the weighted mean of corrected scores; the plain mean if `trust` is 0.
+    standard_error: (N,) from the spread of judgments around the scores, one for all items, and the item's weight.
+    weight: (N,) how many judgments of a typical annotator the item's judgments are worth, at most their number.
+    estimable: (N,) whether the item has a judgment.
+    reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with what items are worth.
+    random: (J,) the probability that they answer at random.
+    annotator_weight: (J,) what one judgment of theirs counts for, 0 to 1, as far as it was acted on (`trust`).
+    bias: (J,) how much higher they score the same items, in scores; scale: (J,) how much wider, as a ratio.
+    annotator_estimable: (J,) whether they judged three items that others have judged too.
+    trust: 0 to 1, how far weights and biases were acted on; scale_trust: the same of scales, beyond that.
+    iterations: until it settled.
+    """
+
+    score: Array
+    standard_error: Array
+    weight: Array
+    estimable: Mask
+    reliability: Array
+    random: Array
+    annotator_weight: Array
+    bias: Array
+    scale: Array
+    annotator_estimable: Mask
+    trust: float
+    scale_trust: float
+    iterations: int
+    notes: tuple[str, ...]
+
+
+def fit(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-3,
+) -> AnnotatorAware:
+    """Everything from all judgments at once; time per iteration and memory are linear in their number.
+
+    items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. It stops when no annotator's information changes
+    by more than `tolerance` of itself plus 1. Raises ValueError for arrays that cannot be, `Inestimable`
+    (`no_judgments`), `NotConverged` (`not_converged`).
+    """
+    judged = checked(items, annotators, scores, n_items, n_annotators)
+    known, totals, evidence, iterations = _settled(judged, max_iterations, tolerance)
+    return _result(judged, known, learning.crowd(totals), evidence, iterations)
+
+
+def checked(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    n_items: int | None,
+    n_annotators: int | None,
+) -> Judged:
+    """The judgments as arrays; raises ValueError for what cannot be one, `Inestimable` if there are none."""
+    items, item_count = numbered("items", items, n_items)
+    annotators, annotator_count = numbered("annotators", annotators, n_annotators)
+    values = finite("scores", scores)
+    check_equal_length(items=items, annotators=annotators, scores=values)
+    if not len(values):
+        raise Inestimable("There are no judgments yet, so nothing can be estimated.", code="no_judgments")
+    if values.min() < 0.0 or values.max() > 1.0:
+        raise ValueError(f"scores must lie between 0 and 1, but {values.min()} to {values.max()} occur")
+    return Judged.of(items, annotators, values, item_count, annotator_count)
+
+
+def _settled(judged: Judged, max_iterations: int, tolerance: float) -> tuple[Beliefs, Array, Array, int]:
+    """Beliefs that no longer change, the totals and the evidence that they lead to, and after how many rounds."""
+    evidence = np.zeros((judged.n_annotators, learning.EVIDENCE))
+    totals = np.zeros(learning.TOTALS)
+    known = learning.beliefs(evidence, learning.crowd(totals))
+    for done in range(1, max_iterations + 1):
+        common = learning.crowd(totals)
+        evidence = learning.evidence_of(judged, learning.others(judged, known, common))
+        new = learning.beliefs(evidence, common)
+        change = np.abs(new.information - known.information) / (1.0 + known.information)
+        known = _towards(known, new)
+        totals = learning.contributions(evidence, known, _typical(evidence, known)).sum(axis=0)
+        if change.max() <= tolerance:
+            return known, totals, evidence, done
+    raise NotConverged(
+        f"Reliabilities had not settled after {max_iterations} iterations, so there are no scores to show.",
+        code="not_converged",
+    )
+
+
+def _towards(known: Beliefs, new: Beliefs) -> Beliefs:
+    rows = (1.0 - _HALF) * known.rows() + _HALF * new.rows()
+    return Beliefs.of(rows)
+
+
+def _typical(evidence: Array, known: Beliefs) -> float:
+    judgments = evidence[:, learning.N]
+    return float(judgments @ known.information / judgments.sum())
+
+
+def _result(judged: Judged, known: Beliefs, common: Crowd, evidence: Array, iterations: int) -> AnnotatorAware:
+    weight, score = learning.corrected(judged, known, common, trust=common.trust, scale_trust=common.scale_trust)
+    # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
+    above, below = judged.by_item(weight * score), judged.by_item(weight * (1.0 - score))
+    total = judged.by_item(weight)
+    seen = total > 0.0
+    mean = np.where(seen, above, np.nan) / np.where(seen, above + below, 1.0)
+    answered = evidence[:, learning.COMPARED] >= learning.COMPARED_AT_LEAST
+    own_weight = 1.0 + common.trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
+
+    def where(values: Array) -> Array:
+        return np.where(answered, values, np.nan)
+
+    return AnnotatorAware(
+        score=mean,
+        standard_error=_standard_error(judged, weight, score, mean, total),
+        weight=total,
+        estimable=seen,
+        reliability=where(known.reliability),
+        random=where(known.classes[:, 0]),
+        annotator_weight=where(own_weight),
+        bias=where(known.bias * common.spread),
+        scale=where(np.exp(known.log_scale)),
+        annotator_estimable=answered,
+        trust=common.trust,
+        scale_trust=common.scale_trust,
+        iterations=iterations,
+        notes=_notes(seen, evidence, answered, common),
+    )
+
+
+def _standard_error(judged: Judged, weight: Array, score: Array, mean: Array, total: Array) -> Array:
+    """sqrt(s^2 / weight), s^2 the mean square of judgments around their items' scores; NaN if no item has two."""
+    freedom = len(weight) - np.count_nonzero(total > 0.0)
+    if freedom <= 0:
+        return np.full(judged.n_items, np.nan)
+    square = weight @ (score - mean[judged.items]) ** 2 / (weight.mean() * freedom)
+    error: Array = np.sqrt(square / np.where(total > 0.0, total, np.nan))
+    return error
+
+
+def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[str, ...]:
+    notes = []
+    if unseen := int(np.count_nonzero(~seen)):
+        notes.append(f"{unseen:,} of {len(seen):,} items have no judgment and no score.")
+    gave = evidence[:, learning.N] > 0.0
+    if np.count_nonzero(gave) == 1:
+        notes.append(
+            "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
+        )
+    elif alone := int(np.count_nonzero(gave & ~answered)):
+        notes.append(
+            f"{alone:,} of {np.count_nonzero(gave):,} annotators judged fewer than {learning.COMPARED_AT_LEAST} items "
+            "that others have judged too, so nothing is said of them; they are taken for what most annotators are."
+        )
+    if common.trust == 0.0:
+        notes.append(
+            "Annotators agree no better when the others are weighted and corrected than when they are averaged, so "
+            "scores are plain means."
+        )
+    return tuple(notes)

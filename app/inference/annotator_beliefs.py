@@ -1,0 +1,351 @@
+"""What answers tell of the annotators who gave them: reliability, bias and scale, and how far to act on it.
+
+The judgment y of annotator j on item i, in [0, 1], is read as
+
+    y = centre + spread * (bias_j + scale_j * (r_j * t_i + sqrt(1 - r_j^2) * noise)),   t_i and noise ~ N(0, 1),
+
+r_j being the correlation of j's answers with what the item is worth. An annotator with r = 0 answers at random. Careful
+annotators have biases and scales near each other, random ones anywhere; how near, how many are random and how
+reliability is spread is estimated from everybody's answers (empirical Bayes, expectation-maximisation).
+Each annotator is compared with the consensus of the OTHERS on the same items (belief propagation), so agreeing with
+oneself counts for nothing, and somebody who always says 0 gives no evidence of being precise.
+
+What is learned is used for the scores only as far as it helps. A judgment is corrected in two ways:
+
+- it counts for at most 1, less the less informative its annotator is;
+- its odds y / (1 - y) are divided by the annotator's bias, and brought to the common scale. The ends of the scale stay
+  where they are: 0 stays 0 and 1 stays 1 whoever says it. Sliders have piles at their ends, and adding a bias would
+  rank the items of such a pile by who had judged them.
+
+Whether that helps is measured: do annotators agree more (correlation with the consensus of the others, which carries
+no bias of their own) when the others are corrected than when they are averaged? With a mean gain d over annotators of
+standard error e, the corrections are taken to the part max(0, 1 - e^2 / d^2) (the positive part of James & Stein's
+factor): no evidence, no correction, and the score is the plain mean.
+
+This method is the project's own; no paper describes it. All arrays are float64; "items" and "annotators" are numbers
+from 0; a judgment is one entry of arrays of equal length.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from app.inference.law import Array
+from app.inference.long_form import Integers, sums
+
+RELIABILITY: Final = np.tanh(np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8]))
+"""The reliabilities that are told apart; the first is that of answers at random."""
+CLASSES: Final = len(RELIABILITY)
+INFORMATION: Final = RELIABILITY**2 / (1.0 - RELIABILITY**2)
+"""What one judgment adds to the precision of t, by reliability."""
+_HALF_STEPS = np.array([0.08, 0.18, 0.32, 0.55, 1.0])
+_STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
+# Narrow where scales are alike, so that a small scale_sd is not taken for none.
+_STEP_WIDTHS: Final = np.gradient(_STEPS)
+_RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
+LOG_SCALE: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (CLASSES - 1, 1))])
+"""log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider range."""
+
+# What everyone is taken for before anybody has answered: so many made-up annotators or judgments of that kind.
+_PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
+_PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15
+
+COMPARED_AT_LEAST: Final = 3
+"""Judgments on items which others have judged too, before an annotator's agreement means anything."""
+_WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
+_NOBODY = 1e-9  # a sum of weights that is but the rounding of a difference
+
+# Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
+N, Y, YY, M, MM, MY, V, COMPARED = range(8)
+# ... and for the three ways to form the others' mean score c, its weight w and the moments of y and c under w.
+WAYS: Final = 3
+PLAIN, BIAS_CORRECTED, CORRECTED = range(WAYS)
+MOMENTS: Final = 6
+EVIDENCE: Final = 8 + WAYS * MOMENTS
+
+# Columns of what others say about the item of one judgment: m, v, then c and w for each of the ways.
+OTHERS: Final = 2 + 2 * WAYS
+
+# Columns of the totals over annotators, after those of the classes.
+JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD, VOICES, VOICES2 = range(CLASSES, CLASSES + 10)
+GAINS: Final = CLASSES + 10
+TOTALS: Final = GAINS + 6
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
+
+    same: (J,) alike for two judgments of the same item by the same annotator; such are not compared with each other.
+    """
+
+    items: Integers
+    annotators: Integers
+    scores: Array
+    same: Integers
+    n_items: int
+    n_annotators: int
+
+    @classmethod
+    def of(cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int) -> "Judged":
+        """With `same` found by sorting."""
+        same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)[1]
+        return cls(items, annotators, scores, same, n_items, n_annotators)
+
+    def by_item(self, values: Array) -> Array:
+        """Sums over each item's judgments, (n_items,)."""
+        return sums(self.items, values, self.n_items)
+
+    def by_annotator(self, values: Array) -> Array:
+        """Sums over each annotator's judgments, (n_annotators,)."""
+        return sums(self.annotators, values, self.n_annotators)
+
+    def of_others(self, values: Array) -> Array:
+        """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
+        return self.by_item(values)[self.items] - sums(self.same, values, len(values))[self.same]
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """What all annotators have in common.
+
+    centre, spread: mean score, and the standard deviation within an annotator; in scores.
+    shares: (CLASSES,) how common each reliability is; sums to 1.
+    bias_sd: of careful annotators' biases, in spreads; scale_sd: of the logarithm of their scales.
+    typical: the mean information of a judgment.
+    headroom: the mean of y (1 - y): what a bias of one logit moves a score by.
+    trust: how far weights and biases are acted on, 0 to 1; scale_trust: how far scales are, beyond that.
+    """
+
+    centre: float
+    spread: float
+    shares: Array
+    bias_sd: float
+    scale_sd: float
+    typical: float
+    headroom: float
+    trust: float
+    scale_trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """What is thought of each annotator, arrays of one length A.
+
+    classes: (A, CLASSES) probability of each reliability.
+    information: expected precision that a judgment adds to t, >= 0.
+    slope, offset: a judgment y tells `slope * (y - centre) / spread - offset` of t, times its precision.
+    bias: in spreads, and log_scale: both as of a careful annotator.
+    bias2, scale2: expected squares of the bias and the log scale, times the probability of being careful.
+    """
+
+    classes: Array
+    information: Array
+    slope: Array
+    offset: Array
+    bias: Array
+    log_scale: Array
+    bias2: Array
+    scale2: Array
+
+    def rows(self) -> Array:
+        """One row per annotator, (A, CLASSES + 7)."""
+        rest = (self.information, self.slope, self.offset, self.bias, self.log_scale, self.bias2, self.scale2)
+        return np.column_stack([self.classes, *rest])
+
+    @classmethod
+    def of(cls, rows: Array) -> "Beliefs":
+        """From `rows()`."""
+        return cls(rows[:, :CLASSES], *rows[:, CLASSES:].T)
+
+    @property
+    def reliability(self) -> Array:
+        """The expected correlation of an annotator's answers with what items are worth, 0 to 1."""
+        reliability: Array = self.classes @ RELIABILITY
+        return reliability
+
+
+def crowd(totals: Array) -> Crowd:
+    """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
+    judgments = totals[JUDGMENTS] + _PRIOR_JUDGMENTS
+    shares = totals[:CLASSES] + np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
+    shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
+    careful = max(float(totals[1:CLASSES].sum()), 0.0) + _PRIOR_CAREFUL
+    within = max(totals[SQUARES] - totals[OWN_SQUARES], 0.0) + _PRIOR_JUDGMENTS * _PRIOR_SPREAD**2
+    prior_square = _PRIOR_CAREFUL * _PRIOR_SD**2
+    headroom = totals[SUM] - totals[SQUARES] + _PRIOR_JUDGMENTS * _PRIOR_HEADROOM
+    told = totals[TOLD] / totals[JUDGMENTS] if totals[JUDGMENTS] else 0.0
+    return Crowd(
+        centre=float((totals[SUM] + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / judgments),
+        spread=float(np.sqrt(within / max(judgments - totals[ACTIVE], 1.0))),
+        shares=shares / shares.sum(),
+        bias_sd=float(np.sqrt((max(totals[BIAS2], 0.0) + prior_square) / careful)),
+        scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
+        typical=float(max(told, 1e-9)),
+        headroom=float(max(headroom / judgments, 0.01)),
+        trust=_trust(totals, 0),
+        scale_trust=_trust(totals, 1),
+    )
+
+
+def _trust(totals: Array, gain: int) -> float:
+    """The positive part of James & Stein's factor for one of the two mean gains; 0 if two annotators are nearly all.
+
+    The standard error of a mean over few annotators is itself uncertain, so its square is taken times k / (k - 2), the
+    variance of Student's t with k degrees of freedom, k the effective number of annotators.
+    """
+    voices, voices2 = totals[VOICES], totals[VOICES2]
+    first, second, square = totals[GAINS + 3 * gain : GAINS + 3 * gain + 3]
+    effective = voices * voices / voices2 if voices2 > 0.0 else 0.0
+    if effective <= 2.0 or first <= 0.0:
+        return 0.0
+    mean = first / voices
+    variance = max(square - 2.0 * mean * second + mean * mean * voices2, 0.0) / (voices * voices - voices2)
+    return float(max(0.0, 1.0 - variance * effective / (effective - 2.0) / (mean * mean)))
+
+
+def beliefs(evidence: Array, common: Crowd) -> Beliefs:
+    """What `evidence` (A, EVIDENCE) says of each annotator; without evidence, what the crowd is like."""
+    blocks = [_beliefs(evidence[k : k + 4096], common) for k in range(0, max(len(evidence), 1), 4096)]
+    return Beliefs.of(np.concatenate([block.rows() for block in blocks]))
+
+
+def _beliefs(evidence: Array, common: Crowd) -> Beliefs:
+    """The posterior over a grid of reliability and scale, (A, CLASSES, S), the bias integrated out exactly."""
+    log_likelihood, bias, bias_variance = _likelihood(evidence, common)
+    weight = log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd)
+    weight = np.exp(weight - weight.max(axis=(1, 2), keepdims=True))
+    weight /= weight.sum(axis=(1, 2), keepdims=True)
+    careful = weight[:, 1:]
+    as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
+    classes = weight.sum(axis=2)
+    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(LOG_SCALE)
+    return Beliefs(
+        classes=classes,
+        information=classes @ INFORMATION,
+        slope=telling.sum(axis=(1, 2)),
+        offset=(telling * bias).sum(axis=(1, 2)),
+        bias=(as_careful * bias[:, 1:]).sum(axis=(1, 2)),
+        log_scale=(as_careful * LOG_SCALE[1:]).sum(axis=(1, 2)),
+        bias2=(careful * (bias[:, 1:] ** 2 + bias_variance[:, 1:])).sum(axis=(1, 2)),
+        scale2=(careful * LOG_SCALE[1:] ** 2).sum(axis=(1, 2)),
+    )
+
+
+def _likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+    """The log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES, S).
+
+    Given the others, y has mean bias + scale r m and variance scale^2 (1 - r^2 (1 - v)), v taken at its mean.
+    """
+    n, y, yy, m, mm, my, v = (evidence[:, column, None, None] for column in range(7))
+    d = (y - n * common.centre) / common.spread
+    dd = (yy - 2.0 * common.centre * y + n * common.centre**2) / common.spread**2
+    dm = (my - common.centre * m) / common.spread
+    r = RELIABILITY[:, None]
+    precision = 1.0 / (1.0 - r * r * (1.0 - v / np.maximum(n, 1.0)))
+    scale = np.exp(LOG_SCALE)
+    slope = scale * r
+    residual = d - slope * m
+    residual2 = np.maximum(dd - 2.0 * slope * dm + slope * slope * mm, 0.0)
+    prior_sd = np.r_[_RANDOM_BIAS_SD / common.spread, np.full(CLASSES - 1, common.bias_sd)][:, None]
+    bias_precision = precision * n / scale**2 + prior_sd**-2
+    bias = precision * residual / scale**2 / bias_precision
+    log_likelihood = (
+        n * (0.5 * np.log(precision) - LOG_SCALE)
+        - 0.5 * precision * residual2 / scale**2
+        + 0.5 * bias * bias * bias_precision
+        - 0.5 * np.log(bias_precision * prior_sd**2)
+    )
+    return log_likelihood, bias, 1.0 / bias_precision
+
+
+def _scale_prior(scale_sd: float) -> Array:
+    """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
+    log_prior = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2) + np.log(
+        _STEP_WIDTHS
+    )
+    normalised: Array = log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
+    return normalised
+
+
+def corrected(
+    judged: Judged, known: Beliefs, common: Crowd, *, trust: float, scale_trust: float
+) -> tuple[Array, Array]:
+    """Each judgment's weight in (0, 1] and corrected score in [0, 1], the corrections taken to the part `trust`,
+    that of scale to the part `trust * scale_trust`.
+    """
+    weight = 1.0 + trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
+    if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
+        return weight[judged.annotators], judged.scores
+    bias = trust * logit_bias(known, common)
+    scale = np.exp(trust * scale_trust * known.log_scale)
+    shift = bias + np.log(common.centre / (1.0 - common.centre)) * (1.0 - scale)
+    inside = (judged.scores > 0.0) & (judged.scores < 1.0)
+    y = np.where(inside, judged.scores, 0.5)
+    logit = (np.log(y / (1.0 - y)) - shift[judged.annotators]) / scale[judged.annotators]
+    return weight[judged.annotators], np.where(inside, 1.0 / (1.0 + np.exp(-logit)), judged.scores)
+
+
+def logit_bias(known: Beliefs, common: Crowd) -> Array:
+    """Each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
+    return np.clip(known.bias * common.spread / common.headroom, -_WIDEST_BIAS, _WIDEST_BIAS)
+
+
+def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
+    """What the other annotators' judgments of the same item say, for each judgment; (OTHERS, J).
+
+    m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
+    too. With nobody else: m = 0, v = 1, mean score and weight 0.
+    """
+    information = known.information[judged.annotators]
+    standing = (judged.scores - common.centre) / common.spread
+    told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
+    precision = 1.0 + np.maximum(judged.of_others(information), 0.0)
+    columns = [judged.of_others(told) / precision, 1.0 / precision]
+    for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
+        weight, score = corrected(judged, known, common, trust=trust, scale_trust=scale_trust)
+        total = judged.of_others(weight)
+        heard = total > _NOBODY
+        mean = judged.of_others(weight * score) / np.where(heard, total, 1.0)
+        columns += [np.where(heard, mean, 0.0), np.where(heard, total, 0.0)]
+    return np.array(columns)
+
+
+def evidence_of(judged: Judged, heard: Array) -> Array:
+    """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
+    y = judged.scores
+    m, v = heard[:2]
+    columns = [np.ones(len(y)), y, y * y, m, m * m, m * y, v, (heard[3] > 0.0) * 1.0]
+    for way in range(WAYS):
+        c, w = heard[2 + 2 * way : 4 + 2 * way]
+        columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
+    return np.column_stack([judged.by_annotator(column) for column in columns])
+
+
+def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
+    """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
+
+    An annotator without judgments adds nothing.
+    """
+    n = evidence[:, N]
+    answered = n > 0.0
+    enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
+    voice = np.where(enough, evidence[:, COMPARED] * np.minimum(known.information / typical, 1.0), 0.0)
+    agreement = [_agreement(evidence[:, 8 + way * MOMENTS : 8 + (way + 1) * MOMENTS]) for way in range(WAYS)]
+    own_squares = evidence[:, Y] ** 2 / np.maximum(n, 1.0)
+    columns = [n, evidence[:, Y], evidence[:, YY], own_squares, answered, known.bias2, known.scale2]
+    columns += [n * known.information, voice, voice * voice]
+    for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
+        gain = agreement[after] - agreement[before]
+        columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]
+    return np.column_stack([known.classes, *columns]) * answered[:, None]
+
+
+def _agreement(moments: Array) -> Array:
+    """The weighted correlation of an annotator's scores with the mean of the others; 0 if either does not vary."""
+    w, y, yy, c, cc, yc = moments.T
+    w = np.where(w > 0.0, w, 1.0)
+    spreads = np.maximum(yy / w - (y / w) ** 2, 0.0) * np.maximum(cc / w - (c / w) ** 2, 0.0)
+    varies = spreads > 1e-12
+    return np.where(varies, (yc / w - y * c / w**2) / np.sqrt(np.where(varies, spreads, 1.0)), 0.0)
