@@ -2,17 +2,17 @@
 
 Otani et al. 2016 leave this to future work (sections 5.3 and 7: gradient steps, and choosing by uncertainty).
 Here theta_i, the centre and the logarithm of the width of (b_j1, b_j2), and log a_k each have a Normal posterior,
-independent of the others (assumed-density filtering). A judgment changes the four it involves: their new mean is the
-mode of prior times likelihood and their variance comes from the curvature there (Laplace), both found in the plane of
-(z_1, z_2), z_c = a_k (theta_i - b_jc), through which alone the four enter. No step size has to be chosen, an uncertain
-judge moves a system less than a proven one, and the same judgments in the same order give the same bits.
+independent of the others. A judgment gives the four it involves the means and variances that they have under prior
+times likelihood (assumed-density filtering), by quadrature: the likelihood knows theta and the centre by their
+difference alone, so three dimensions are enough. No step size has to be chosen, an uncertain judge moves a system less
+than a proven one, and the same judgments in the same order give the same bits. (The mode in place of the mean would
+not do: each judgment would pull its system to its own side and then praise the judge for agreeing.)
 
 As in the batch fit the scale of theta is known only as far as the prior of a fixes it: compare differences of scores
 with their standard errors, not with those of another fit. Dropped correlations make these errors somewhat too small.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,10 +30,31 @@ Belief = tuple[float, float]
 WIDTH_VARIANCE = 1.0
 """Prior variance of log(b_2 - b_1): about the spread of log |b_2 - b_1| under the prior of the batch fit."""
 
-_MOST_STEPS = 100
-"""About 10 are needed; the more, the less is known of the judge and the segment."""
 
-_Four = tuple[float, float, float, float]
+class _Grid(NamedTuple):
+    """A standard Normal in three dimensions: coordinates and log weight, (points,) each, and moments (6, points): the
+    coordinates and their squares.
+    """
+
+    apart: Array
+    width: Array
+    a: Array
+    log_weight: Array
+    moments: Array
+
+
+def _grid() -> _Grid:
+    """Nodes enough for means and variances right to .04 (relative to the prior's) at the first judgment, where the
+    likelihood is a step beside the prior, and to .01 soon after.
+    """
+    rules = [np.polynomial.hermite_e.hermegauss(count) for count in (31, 7, 7)]
+    apart, width, a = (axis.ravel() for axis in np.meshgrid(*(x for x, _ in rules), indexing="ij"))
+    weight = np.einsum("i,j,k->ijk", *(w for _, w in rules)).ravel()
+    coordinates = np.stack([apart, width, a])
+    return _Grid(apart, width, a, np.log(weight), np.concatenate([coordinates, coordinates**2]))
+
+
+_GRID = _grid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +170,43 @@ def learn(posterior: Posterior, item: int, annotator: int, segment: int, outcome
 def update(
     theta: Belief, centre: Belief, log_width: Belief, log_a: Belief, outcome: int
 ) -> tuple[Belief, Belief, Belief, Belief]:
-    """The four beliefs after one judgment; no variance grows, none reaches 0. ValueError for another outcome."""
+    """The four beliefs after one judgment. ValueError for another outcome than +1, 0, -1."""
     if outcome not in (-1, 0, 1):
         raise ValueError(f"an outcome is -1, 0 or 1, not {outcome}")
-    (m0, v0), (m1, v1), (m2, v2), (m3, v3) = theta, centre, log_width, log_a
-    variance = (v0, v1, v2, v3)
-    mode = _mode((m0, m1, m2, m3), variance, outcome)
-    left = _variance_left(mode, variance, outcome)
-    return (mode[0], left[0]), (mode[1], left[1]), (mode[2], left[2]), (mode[3], left[3])
+    apart = theta[0] - centre[0], theta[1] + centre[1]
+    a = np.exp(log_a[0] + math.sqrt(log_a[1]) * _GRID.a)
+    middle = a * (apart[0] + math.sqrt(apart[1]) * _GRID.apart)
+    half = a * np.exp(log_width[0] + math.sqrt(log_width[1]) * _GRID.width) / 2.0
+    log_density = _GRID.log_weight + _log_likelihood(middle + half, middle - half, outcome)
+    density = np.exp(log_density - log_density.max())
+    moments = (_GRID.moments @ (density / density.sum())).tolist()
+    shift, at_width, at_a = (_standard(*moments[axis::3]) for axis in range(3))
+    toward, away = theta[1] / apart[1], centre[1] / apart[1]
+    return (
+        _moved(theta, shift, toward),
+        _moved(centre, (-shift[0], shift[1]), away),
+        _moved(log_width, at_width, 1.0),
+        _moved(log_a, at_a, 1.0),
+    )
+
+
+def _standard(mean: float, square: float) -> Belief:
+    """Mean and variance of a coordinate from its first two moments; rounding cannot make the variance 0."""
+    return mean, max(square - mean * mean, 1e-9)
+
+
+def _moved(belief: Belief, shift: Belief, share: float) -> Belief:
+    """The belief when a standardised sum, of whose variance it has that share, comes to have the mean and variance
+    `shift` where it had 0 and 1.
+    """
+    mean, variance = belief
+    return mean + math.sqrt(variance * share) * shift[0], variance * (1.0 + share * (shift[1] - 1.0))
+
+
+def _log_likelihood(z1: Array, z2: Array, outcome: int) -> Array:
+    if outcome:
+        return np.asarray(log_expit(z2 if outcome > 0 else -z1))
+    return np.asarray(log_expit(z1) + log_expit(-z2) + np.log(-np.expm1(z2 - z1)))
 
 
 def choose(
@@ -208,126 +258,3 @@ def _expected_information(z1: Array, z2: Array) -> tuple[Array, Array, Array]:
     ratio = np.exp(log_expit(-z1) - log_expit(-z2))
     other = np.exp(log_expit(z2) - log_expit(z1))
     return p1 * q1 * (p1 + ratio / tie), -q1 * p2 / tie, p2 * q2 * (q2 + other / tie)
-
-
-class _Seen(NamedTuple):
-    """The log likelihood of an outcome, its gradient and minus its second derivatives in (z_1, z_2)."""
-
-    value: float
-    g1: float
-    g2: float
-    i11: float
-    i12: float
-    i22: float
-
-
-def _seen(z1: float, z2: float, outcome: int) -> _Seen:
-    if outcome == 1:
-        value, rest = _log_logistic(z2)
-        return _Seen(value, 0.0, rest, 0.0, 0.0, rest * (1.0 - rest))
-    if outcome == -1:
-        value, rest = _log_logistic(-z1)
-        return _Seen(value, -rest, 0.0, rest * (1.0 - rest), 0.0, 0.0)
-    (value1, rest1), (value2, rest2) = _log_logistic(z1), _log_logistic(-z2)
-    between = -math.expm1(z2 - z1)
-    pull = (1.0 - between) / between
-    bend = pull / between
-    return _Seen(
-        value1 + value2 + math.log(between),
-        rest1 + pull,
-        -rest2 - pull,
-        rest1 * (1.0 - rest1) + bend,
-        -bend,
-        rest2 * (1.0 - rest2) + bend,
-    )
-
-
-def _log_logistic(z: float) -> tuple[float, float]:
-    """The logarithm of S(z), and its derivative S(-z)."""
-    fraction = math.exp(-abs(z))
-    return min(z, 0.0) - math.log1p(fraction), (fraction if z >= 0.0 else 1.0) / (1.0 + fraction)
-
-
-def _plane(point: _Four) -> tuple[float, float, _Four, _Four]:
-    """z_1 and z_2 at (theta, centre, log width, log a), and their gradients."""
-    theta, centre, log_width, log_a = point
-    a = math.exp(log_a)
-    half = a * math.exp(log_width) / 2.0
-    z1, z2 = a * (theta - centre) + half, a * (theta - centre) - half
-    return z1, z2, (a, -a, half, z1), (a, -a, -half, z2)
-
-
-def _mode(prior: _Four, variance: _Four, outcome: int) -> _Four:
-    """The most probable point after the judgment: Gauss-Newton, each step halved until it does not lead downwards."""
-    point, value = prior, _log_density(prior, prior, variance, outcome)
-    for _ in range(_MOST_STEPS):
-        target = _target(point, prior, variance, outcome)
-        step = _four(map(float.__sub__, target, point))
-        size = 1.0 / max(1.0, abs(step[2]), abs(step[3]))  # the logarithms by 1 at most
-        while size > 1e-6:
-            candidate = _four(p + size * s for p, s in zip(point, step, strict=True))
-            reached = _log_density(candidate, prior, variance, outcome)
-            if reached >= value:
-                point, value = candidate, reached
-                break
-            size /= 2.0
-        if size <= 1e-6 or all(s * s <= 1e-12 * v for s, v in zip(step, variance, strict=True)):
-            break
-    return point
-
-
-def _log_density(point: _Four, prior: _Four, variance: _Four, outcome: int) -> float:
-    z1, z2, _, _ = _plane(point)
-    distance = sum((p - m) * (p - m) / v for p, m, v in zip(point, prior, variance, strict=True))
-    return _seen(z1, z2, outcome).value - 0.5 * distance
-
-
-def _target(point: _Four, prior: _Four, variance: _Four, outcome: int) -> _Four:
-    """Where a Gauss-Newton step from `point` leads: prior + V J' (1 + I S)^-1 (g + I J (point - prior)), S = J V J'."""
-    z1, z2, j1, j2 = _plane(point)
-    at = _seen(z1, z2, outcome)
-    moved = _four(map(float.__sub__, point, prior))
-    d1, d2 = _dot(j1, moved), _dot(j2, moved)
-    right = at.g1 + at.i11 * d1 + at.i12 * d2, at.g2 + at.i12 * d1 + at.i22 * d2
-    y1, y2 = _solve(at, _spread(variance, j1, j2), right)
-    return _four(m + v * (a * y1 + b * y2) for m, v, a, b in zip(prior, variance, j1, j2, strict=True))
-
-
-def _variance_left(point: _Four, variance: _Four, outcome: int) -> _Four:
-    """The diagonal of V - V J' (1 + I S)^-1 I J V."""
-    z1, z2, j1, j2 = _plane(point)
-    at, spread = _seen(z1, z2, outcome), _spread(variance, j1, j2)
-    k11, k12 = _solve(at, spread, (at.i11, at.i12))
-    _, k22 = _solve(at, spread, (at.i12, at.i22))
-    return _four(
-        # Rounding alone could bring it to 0: the share is below 1.
-        v * max(1.0 - v * (a * a * k11 + 2.0 * a * b * k12 + b * b * k22), 1e-9)
-        for v, a, b in zip(variance, j1, j2, strict=True)
-    )
-
-
-def _spread(variance: _Four, j1: _Four, j2: _Four) -> tuple[float, float, float]:
-    """S = J V J': s_11, s_12, s_22."""
-    return (
-        sum(v * a * a for v, a in zip(variance, j1, strict=True)),
-        sum(v * a * b for v, a, b in zip(variance, j1, j2, strict=True)),
-        sum(v * b * b for v, b in zip(variance, j2, strict=True)),
-    )
-
-
-def _solve(at: _Seen, spread: tuple[float, float, float], right: tuple[float, float]) -> tuple[float, float]:
-    """(1 + I S)^-1 times `right`."""
-    (s11, s12, s22), (r1, r2) = spread, right
-    a11, a12 = 1.0 + at.i11 * s11 + at.i12 * s12, at.i11 * s12 + at.i12 * s22
-    a21, a22 = at.i12 * s11 + at.i22 * s12, 1.0 + at.i12 * s12 + at.i22 * s22
-    determinant = a11 * a22 - a12 * a21
-    return (a22 * r1 - a12 * r2) / determinant, (a11 * r2 - a21 * r1) / determinant
-
-
-def _dot(a: _Four, b: _Four) -> float:
-    return sum(map(float.__mul__, a, b))
-
-
-def _four(values: Iterable[float]) -> _Four:
-    a, b, c, d = values
-    return a, b, c, d

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from app.inference import graded_response
@@ -19,9 +18,9 @@ location = st.tuples(mean, st.floats(1e-4, 5))
 
 def log_likelihood(point, outcome):
     theta, centre, log_width, log_a = point
-    a, half = math.exp(log_a), math.exp(log_width) / 2
+    a, half = np.exp(log_a), np.exp(log_width) / 2
     z1, z2 = a * (theta - centre + half), a * (theta - centre - half)
-    tie = -np.logaddexp(0, -z1) - np.logaddexp(0, z2) + math.log(-math.expm1(z2 - z1))
+    tie = -np.logaddexp(0, -z1) - np.logaddexp(0, z2) + np.log(-np.expm1(z2 - z1))
     return {1: -np.logaddexp(0, -z2), 0: tie, -1: -np.logaddexp(0, z1)}[outcome]
 
 
@@ -35,28 +34,75 @@ def drawn(judgments, systems, judges, segments, *, seed):
     return (i, k, j, outcomes), theta, log_a
 
 
-@settings(max_examples=50)
-@given(theta=location, centre=location, log_width=logarithm, log_a=logarithm, outcome=st.sampled_from([-1, 0, 1]))
-def test_update_reaches_the_mode_and_no_variance_grows(theta, centre, log_width, log_a, outcome):
+FRESH = ((0.0, 2.0), (0.0, 2.0), (0.0, 1.0), (0.53, 1.0))
+KNOWN = ((1.2, 0.1), (-0.4, 0.05), (0.3, 0.2), (0.2, 0.3))
+SURPRISING = ((2.0, 0.5), (-1.0, 0.3), (-0.5, 0.5), (1.0, 0.2))
+
+
+@pytest.mark.parametrize(("beliefs", "error"), [(FRESH, 0.05), (KNOWN, 0.01), (SURPRISING, 0.02)])
+@pytest.mark.parametrize("outcome", [-1, 0, 1])
+def test_update_has_the_moments_of_prior_times_likelihood(beliefs, error, outcome):
+    # A plain sum over a grid of all four, where the update integrates over three.
+    axes = [mean + math.sqrt(variance) * np.linspace(-5, 5, 27) for mean, variance in beliefs]
+    points = np.meshgrid(*axes, indexing="ij")
+    squares = sum((x - m) ** 2 / v for x, (m, v) in zip(points, beliefs, strict=True))
+    density = np.exp(log_likelihood(points, outcome) - squares / 2)
+    density /= density.sum()
+    theta, centre, log_width, log_a = beliefs
+    after = update(theta, centre, log_width, log_a, outcome)
+    for x, (_, prior), (mean, variance) in zip(points, beliefs, after, strict=True):
+        assert mean == pytest.approx(np.sum(density * x), abs=error * math.sqrt(prior))
+        assert variance == pytest.approx(np.sum(density * (x - mean) ** 2), rel=error)
+
+
+@settings(max_examples=100)
+@given(theta=location, centre=location, log_width=logarithm, log_a=logarithm)
+def test_expected_beliefs_after_a_judgment_are_those_before(theta, centre, log_width, log_a):
     beliefs = theta, centre, log_width, log_a
-    prior, variance = (np.array(column) for column in zip(*beliefs, strict=True))
-    after, left = (np.array(column) for column in zip(*update(*beliefs, outcome), strict=True))
+    chance = [math.exp(log_evidence(beliefs, outcome)) for outcome in (-1, 0, 1)]
+    assert sum(chance) == pytest.approx(1.0)
+    after = [update(*beliefs, outcome) for outcome in (-1, 0, 1)]
+    for position, (mean, variance) in enumerate(beliefs):
+        means = [moved[position][0] for moved in after]
+        assert np.dot(chance, means) == pytest.approx(mean, abs=1e-6)
+        spread = [moved[position][1] + (moved[position][0] - mean) ** 2 for moved in after]
+        assert np.dot(chance, spread) == pytest.approx(variance, rel=1e-6, abs=1e-8)
 
-    def loss(point):
-        return 0.5 * np.sum((point - prior) ** 2 / variance) - log_likelihood(point, outcome)
 
-    assert np.all((left > 0) & (left <= variance))
-    for direction in np.vstack([np.eye(4), -np.eye(4)]) * np.sqrt(variance) * 1e-2:
-        assert loss(after) <= loss(after + direction) + 1e-4  # nats
+def log_evidence(beliefs, outcome):
+    """By the same nodes as the update, so that the law of total expectation holds to rounding."""
+    (theta, theta_variance), (centre, centre_variance), width, a = beliefs
+    rules = [np.polynomial.hermite_e.hermegauss(count) for count in (31, 7, 7)]
+    apart = theta - centre + math.sqrt(theta_variance + centre_variance) * rules[0][0]
+    log_width, log_a = (
+        mean + math.sqrt(variance) * x for (mean, variance), (x, _) in zip((width, a), rules[1:], strict=True)
+    )
+    point = np.meshgrid(apart, [0.0], log_width, log_a, indexing="ij")
+    weight = np.einsum("i,j,k->ijk", *(w / w.sum() for _, w in rules))[:, None]
+    return math.log(np.sum(weight * np.exp(log_likelihood(point, outcome))))
 
 
-def test_update_has_the_variance_of_the_curvature_when_only_performance_is_uncertain():
-    sure = 1e-12
+def test_update_of_performance_alone_has_the_moments_of_its_posterior():
+    sure = 1e-14
     (theta, variance), *_ = update((0.3, 2.0), (0.0, sure), (0.0, sure), (math.log(1.7), sure), 1)
-    best = minimize_scalar(lambda x: (x - 0.3) ** 2 / 4 + np.logaddexp(0, -1.7 * (x - 0.5))).x
-    assert theta == pytest.approx(best, abs=1e-5)
-    won = expit(1.7 * (theta - 0.5))
-    assert variance == pytest.approx(1 / (1 / 2.0 + 1.7**2 * won * (1 - won)), rel=1e-6)
+    x = np.linspace(-15, 15, 20001)
+    density = np.exp(-((x - 0.3) ** 2) / 4) * expit(1.7 * (x - 0.5))
+    density /= density.sum()
+    assert theta == pytest.approx(density @ x, abs=2e-4)
+    assert variance == pytest.approx(density @ (x - theta) ** 2, rel=2e-3)
+
+
+@pytest.mark.parametrize("outcome", [-1, 1])
+def test_judgment_that_nobody_could_foresee_says_nothing_about_the_judge(outcome):
+    # Winning and losing are equally likely whatever the sensitivity. The mode of all four would praise the judge.
+    *_, (log_a, variance) = update((0.0, 2.0), (0.0, 1.0), (-12.0, 1e-9), (0.5, 0.2), outcome)
+    assert (log_a, variance) == pytest.approx((0.5, 0.2), abs=1e-4)
+
+
+def test_impossible_looking_outcome_still_gives_numbers():
+    for outcome in (-1, 0):
+        beliefs = update((5000.0, 1.0), (-5000.0, 1.0), (0.0, 1.0), (1.0, 1e-12), outcome)
+        assert all(math.isfinite(mean) and variance > 0 for mean, variance in beliefs)
 
 
 @pytest.mark.parametrize("outcome", [-1, 1])
