@@ -5,7 +5,9 @@ concave in the differences, so Newton's method finds the one maximum from any st
 the standard errors. It is the Laplacian of the graph of comparisons, so it is never made dense for many items.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -23,13 +25,13 @@ WEAK_PRIOR = 0.1
 """Precision of the Normal prior on a score: as much as 0.4 of one comparison with an equal tells (Bradley-Terry)."""
 
 _NEWTON_LIMIT, _HALVINGS = 100, 40
-_DENSE_SOLVE, _DENSE_INVERSE = 400, 2000
+_DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
 _CG_TOLERANCE, _CG_LIMIT = 1e-5, 400
 _NOT_CONVERGED = (
     "The scores did not settle: the judgments are likeliest with differences that have no end. A prior above 0, or a "
     "stronger one, gives them one."
 )
-_PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.1
+_PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class PairwiseScores:
     """Scores from judgments of pairs, in units of the method.
 
     score: (n_items,) mean 0 within each group of items that hang together; NaN where not estimable.
-    standard_error: (n_items,) of the score as a distance from its group's mean; NaN where not estimable.
+    standard_error: (n_items,) of the score as a distance from its group's mean; NaN where not estimable, and where a
+    note says that it is left out.
     estimable: (n_items,) whether there is a score. group: (n_items,) group of each item, 0 the largest, -1 none;
     scores of two groups say nothing about each other.
     threshold, threshold_error: half the width of the zone of ties in units of the score where the method estimates
@@ -128,7 +131,7 @@ def most_likely(
         standard_error=_spread(np.sqrt(variance), members, group.size),
         estimable=group >= 0,
         group=group,
-        threshold=best.threshold if threshold is not None else np.nan,
+        threshold=float(best.threshold) if threshold is not None else np.nan,
         threshold_error=threshold_error,
         log_likelihood=best.slopes.value,
         iterations=iterations,
@@ -163,7 +166,7 @@ def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tup
     if group.max() > 0:
         sizes = np.bincount(group[group >= 0])
         members = [named(np.flatnonzero(group == number)) for number in range(min(sizes.size, 4))]
-        others = f", and {sizes.size - 4} smaller groups" if sizes.size > 4 else ""
+        others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
         never_met = prior > 0.0 or groups(comparisons, both_ways=False).max() == group.max()
         why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
         notes.append(
@@ -232,7 +235,7 @@ class _Fit:
         if not estimated:
             return variance, np.nan, notes
         along, left = self.threshold_direction(curvature, point)
-        return variance + along**2 / left, 1.0 / np.sqrt(left), notes
+        return variance + along**2 / left, float(1.0 / np.sqrt(left)), notes
 
     def threshold_direction(self, curvature: "_Curvature", point: _Point) -> tuple[Array, float]:
         """How the scores move with the threshold, and the curvature left for it: the Schur complement."""
@@ -303,23 +306,33 @@ class _Curvature:
 
     def inverse_diagonal(self) -> tuple[Array, tuple[str, ...]]:
         """The variances that go with the curvature, (n,): exact in groups of up to 2,000 items, else estimated."""
-        if self.size.size == 1 and self.n <= _DENSE_INVERSE:
-            return self.exact_inverse_diagonal(), ()
-        variance, notes = np.empty(self.n), []
+        if self.size.size == 1:
+            return self.inverse_diagonal_at_once()
+        variance, notes = np.empty(self.n), list[str]()
         order = np.argsort(self.group, kind="stable")
-        upper = (self.upper + self.lower)[order][:, order].tocsr()
-        for start, stop in zip(np.cumsum(self.size) - self.size, np.cumsum(self.size), strict=True):
-            own = slice(int(start), int(stop))
-            # Halves, so that upper + lower is the whole again.
-            block = _Curvature(
-                upper[own, own] / 2.0, self.prior, np.zeros(own.stop - own.start, np.intp), np.array([stop - start])
-            )
-            if block.n <= _DENSE_INVERSE:
-                variance[order[own]] = block.exact_inverse_diagonal()
-            else:
-                variance[order[own]], note = block.probed_inverse_diagonal()
-                notes.append(note)
+        weights = (self.upper + self.lower)[order][:, order].tocsr()
+        for groups_here, items_here in self.batches():
+            group = self.group[order[items_here]]
+            # Halves, so that upper and lower make the whole again.
+            upper = weights[items_here, items_here] / 2.0
+            block = _Curvature(upper, self.prior, group - groups_here.start, self.size[groups_here])
+            variance[order[items_here]], more = block.inverse_diagonal_at_once()
+            notes += more
         return variance, tuple(notes)
+
+    def batches(self) -> Iterator[tuple[slice, slice]]:
+        """Groups, the largest first, and their items in order of groups: each large one alone, small ones together."""
+        ends = np.cumsum(self.size).astype(np.intp)
+        batch = np.where(self.size > _SMALL_GROUP, -1 - np.arange(ends.size), ends // _SMALL_GROUP)
+        cuts = np.flatnonzero(np.diff(batch, append=batch[-1] + 1)) + 1
+        for start, stop in pairwise([0, *cuts.tolist()]):
+            yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
+
+    def inverse_diagonal_at_once(self) -> tuple[Array, tuple[str, ...]]:
+        if self.n <= _DENSE_INVERSE:
+            return self.exact_inverse_diagonal(), ()
+        variance, note = self.probed_inverse_diagonal()
+        return variance, (note,)
 
     def exact_inverse_diagonal(self) -> Array:
         # A = L L', so the diagonal of A^-1 is the sum of squares down each column of L^-1.
@@ -342,5 +355,5 @@ class _Curvature:
             return mean, f"{note}, within about {50 * float((error / mean).max()):.1f} % of the exact ones."
         return (
             np.where(poor, np.nan, mean),
-            f"{note}; they are left out for {int(poor.sum())} items where the probes differ by more than 10 %.",
+            f"{note}; they are left out for {int(poor.sum())} items where those are not within about 10 %.",
         )

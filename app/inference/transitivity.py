@@ -123,8 +123,8 @@ class _Edges:
 def _edges(first: Integers, second: Integers, outcomes: Integers, annotators: Integers, hits: Integers) -> _Edges:
     """The graph of who was compared with whom, each edge from the node with fewer edges to that with more.
 
-    first and second number an annotator's items.
-    So a node has at most sqrt(2 E) edges out of it, which bounds the work (Chiba & Nishizeki 1985).
+    So a node has at most sqrt(2 E) edges out of it, which bounds the work (Chiba & Nishizeki 1985). first and second
+    are numbers of an annotator's item, so annotators share no node.
     """
     _, node, degree = np.unique(np.concatenate([first, second]), return_inverse=True, return_counts=True)
     rank = np.empty(degree.size, dtype=np.intp)

@@ -157,7 +157,7 @@ def test_groups_that_never_met_are_named():
 def test_many_groups_are_counted_not_listed():
     first = np.arange(0, 20, 2)
     fit = bradley_terry.fit(first, first + 1, np.ones(10, dtype=int))
-    assert fit.notes[0].endswith("items 6 and 7, and 6 smaller groups.")
+    assert fit.notes[0].endswith("items 6 and 7, and 6 other groups.")
 
 
 def test_without_a_prior_groups_are_those_that_beat_each_other_both_ways():
@@ -274,3 +274,18 @@ def test_a_link_whose_slope_leads_downhill_is_no_endless_loop():
 
     with pytest.raises(NotConverged):
         most_likely(counted([0], [1], [1]), wrong, prior=0.1)
+
+
+def test_many_small_groups_beside_a_large_one_have_the_errors_they_have_alone(monkeypatch):
+    monkeypatch.setattr(pairwise_scores, "_SMALL_GROUP", 5)
+    rng = np.random.default_rng(23)
+    parts = [judged(rng.normal(0, 1, items), 60 * items, rng) for items in (30, 4, 3, 3, 2, 2, 2)]
+    offsets = np.cumsum([0, 30, 4, 3, 3, 2, 2])
+    joined = [np.concatenate(side) for side in zip(*parts, strict=True)]
+    shifts = np.repeat(offsets, [part[0].size for part in parts])
+    together = bradley_terry.fit(joined[0] + shifts, joined[1] + shifts, joined[2])
+    for part, offset in zip(parts, offsets.tolist(), strict=True):
+        alone = bradley_terry.fit(*part)
+        own = slice(offset, offset + alone.score.size)
+        np.testing.assert_allclose(together.score[own], alone.score, atol=1e-8)
+        np.testing.assert_allclose(together.standard_error[own], alone.standard_error, rtol=1e-6)
