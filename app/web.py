@@ -60,11 +60,19 @@ async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
+async def get_turn(request: Request) -> AsyncIterator[None]:
+    async with request.app.state.turns:
+        yield
+
+
 RowId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
+# As many requests go on as there are connections, the others wait in the order in which they came; the pool would let
+# whoever comes last overtake them.
+Turn = Depends(get_turn, scope="function")
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
 Now = Annotated[datetime, Depends(get_now)]

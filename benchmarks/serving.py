@@ -2,9 +2,10 @@
 
 One PostgreSQL and two server processes on this machine's cores, which the load generator shares. Every client is an
 annotator without a moment's thought: they get a HIT, answer it, and get the next one, and after 30 HITs someone else
-takes their place. Two ways: `page` is what a browser does, one POST that stores the answer and brings the next HIT as
-HTML; `two calls` is the JSON API, where next and submit are separate. pgbench runs what one pair must write at the
-least: a lease, an answer, five posteriors, in two transactions, with the mathematics left out.
+takes their place, with a browser and a connection of their own. Two ways: `page` is what a browser does, one POST that
+stores the answer and brings the next HIT as HTML; `two calls` is the JSON API, where next and submit are separate.
+pgbench runs what one pair must write at the least: a lease, an answer, five posteriors, in two transactions, with the
+mathematics left out.
 """
 
 import argparse
@@ -19,11 +20,12 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import numpy as np
 import uvloop
@@ -138,13 +140,13 @@ def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
     """(pairs per second, seconds of each next and submit) of `task.clients` clients, after a second of warming up."""
 
     async def client(waiting: list[str], times: list[tuple[float, float, float]], ends: float) -> None:
-        http = Http(*await asyncio.open_connection("127.0.0.1", task.port))
         while time.perf_counter() < ends:
+            http = Http(*await asyncio.open_connection("127.0.0.1", task.port))
             async for took in WAYS[task.way](http, task, waiting.pop()):
                 times.append((time.perf_counter(), *took))
                 if time.perf_counter() >= ends:
                     break
-        http.writer.close()
+            http.writer.close()
 
     async def everyone() -> tuple[float, list[tuple[float, float]]]:
         times: list[tuple[float, float, float]] = []
@@ -159,22 +161,27 @@ def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
 
 
 @contextmanager
-def servers(url: str, port: int, processes: int) -> Iterator[None]:
+def server(url: str, port: int, workers: int) -> Iterator[None]:
     environment = os.environ | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET}
-    command = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", str(port)]
-    command += ["--workers", str(processes), "--no-access-log"]
-    with tempfile.NamedTemporaryFile("w+") as log:
-        server = subprocess.Popen(command, env=environment, stderr=log)
-        try:
-            deadline = time.monotonic() + 60
-            while Path(log.name).read_text().count("Application startup complete") < processes:
-                if time.monotonic() > deadline or server.poll() is not None:
-                    raise RuntimeError(f"the server did not start: {Path(log.name).read_text()}")
-                time.sleep(0.1)
-            yield
-        finally:
-            server.terminate()
-            server.wait(20)
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--workers", str(workers)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(10 * workers):  # connections are spread by chance: until then each worker has answered
+            answers(port, process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answers(port: int, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until the server answers a new connection."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/health", timeout=60):
+            return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not start")
 
 
 @asynccontextmanager
@@ -248,7 +255,7 @@ def measure_bare(url: str, *, items: int, clients: int, seconds: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
-    parser.add_argument("--processes", type=int, default=2, help="server processes")
+    parser.add_argument("--workers", type=int, default=2, help="processes of the server")
     parser.add_argument("--port", type=int, default=8917)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
     options = parser.parse_args()
@@ -257,7 +264,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
         upgrade(url)
-        with servers(url, options.port, options.processes):
+        with server(url, options.port, options.workers):
             for way in options.ways:
                 for items, clients in sizes:
                     size = {"items": items, "clients": clients, "seconds": options.seconds}

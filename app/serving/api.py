@@ -13,12 +13,12 @@ from app.database.campaign import campaign_by_slug
 from app.database.session import transaction
 from app.designs import slider
 from app.serving import leases, outside, submission
-from app.web import Database, Now, RowId, refusals
+from app.web import Database, Now, RowId, Turn, refusals
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["Serving"],
-    dependencies=[Depends(program)],
+    dependencies=[Turn, Depends(program)],
     responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
 )
 

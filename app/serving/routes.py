@@ -22,9 +22,9 @@ from app.designs import slider
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.web import Database, Now, fetched, page, sanitised
+from app.web import Database, Now, Turn, fetched, page, sanitised
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[Turn])
 
 
 class NameOfPlatform(StringConvertor):

@@ -1,5 +1,6 @@
 """The annotator's address over HTTP, without a browser."""
 
+import asyncio
 import json
 import math
 import re
@@ -305,3 +306,20 @@ async def test_minutes_and_pay_stay_above_each_hit(client, engine):
     assert '<p class="effort"><span dir="auto">4 credits</span></p>' in page
     following = await client.post(f"/link/{campaign.link_key}", data=fields_of(page), headers=FETCH)
     assert "4 credits" in following.text
+
+
+async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they_came(app, client, engine):
+    campaign = await running(engine)
+    app.state.turns = asyncio.Semaphore(1)
+    served = []
+
+    async def visit(number):
+        await client.get(f"/link/{campaign.link_key}")
+        served.append(number)
+
+    async with app.state.turns:
+        visits = [asyncio.create_task(visit(number)) for number in range(6)]
+        await asyncio.sleep(0.1)
+        assert served == []
+    await asyncio.gather(*visits)
+    assert served == list(range(6))
