@@ -140,18 +140,40 @@ def _maximise(review: _Review, most_iterations: int) -> Array:
     low, high = review.prior.mu_b
     free = sum(review.sizes)
     start = np.append(np.zeros(free), [low, high - low])
+    scale = _scale(review)
+
+    def loss(scaled: Array) -> tuple[float, Array]:
+        value, gradient = _loss(scaled * scale, review)
+        return value, gradient * scale
+
     result = minimize(
-        _loss,
-        start,
-        args=(review,),
+        loss,
+        start / scale,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(None, None)] * (free + 1) + [(_NARROWEST, None)],
+        bounds=[(None, None)] * (free + 1) + [(_NARROWEST / scale[-1], None)],
         options={"maxiter": most_iterations, "maxfun": 2 * most_iterations, "maxcor": 50, "gtol": 1e-5, "ftol": 1e-11},
     )
     if not result.success:
         raise NotConverged(f"The fit did not settle within {result.nit} steps.", code="not_converged")
-    return np.asarray(result.x, dtype=np.float64)
+    return np.asarray(result.x * scale, dtype=np.float64)
+
+
+def _scale(review: _Review) -> Array:
+    """About the standard deviation of each parameter: a system with thousands of judgments and an artifact with three
+    need steps of their own size.
+    """
+    terms, prior, (authors, artifacts, tasks, reviewers) = review.terms, review.prior, review.sizes
+    each = terms.count * review.sensitivity**2 / 5.0  # a logistic term's information is a^2 / 4 at most
+    by_artifact = sums(terms.system, each, artifacts)
+    precision = (
+        sums(review.author, by_artifact, authors) + prior.tau**-2,
+        by_artifact + review.quality_sd**-2,
+        sums(review.task, by_artifact, tasks) + prior.sigma_b**-2,
+        sums(terms.judge, each, reviewers) + prior.sigma_b**-2,
+        np.full(2, each.sum() + prior.sigma_b**-2),
+    )
+    return np.asarray(np.concatenate(precision) ** -0.5)
 
 
 def _loss(point: Array, review: _Review) -> tuple[float, Array]:
