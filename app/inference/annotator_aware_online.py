@@ -17,7 +17,7 @@ which they are numbered; `apply` then gives the same bits live and in a replay.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,13 +116,12 @@ def _judged(
 
 def _without(judged: Judged, last: int) -> Judged:
     end = len(judged.scores) - last
-    return Judged(
-        judged.items[:end],
-        judged.annotators[:end],
-        judged.scores[:end],
-        judged.same[:end],
-        judged.n_items,
-        judged.n_annotators,
+    return replace(
+        judged,
+        items=judged.items[:end],
+        annotators=judged.annotators[:end],
+        scores=judged.scores[:end],
+        same=None,  # what the others say of these is known
     )
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.special import expit, logit
 
 from app.inference.law import Array
 from app.inference.long_form import Integers, sums
@@ -68,8 +69,9 @@ EVIDENCE: Final = 8 + WAYS * MOMENTS
 OTHERS: Final = 2 + 2 * WAYS
 
 # Columns of the totals over annotators, after those of the classes.
-JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD, VOICES, VOICES2 = range(CLASSES, CLASSES + 10)
-GAINS: Final = CLASSES + 10
+JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD = range(CLASSES, CLASSES + 8)
+HEARD, HEARD2, VOICES, VOICES2 = range(CLASSES + 8, CLASSES + 12)
+GAINS: Final = CLASSES + 12
 TOTALS: Final = GAINS + 6
 
 
@@ -77,21 +79,22 @@ TOTALS: Final = GAINS + 6
 class Judged:
     """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
 
-    same: (J,) alike for two judgments of the same item by the same annotator; such are not compared with each other.
+    same: (J,) alike for two judgments of the same item by the same annotator, which are not compared with each other;
+    None if there are no such judgments.
     """
 
     items: Integers
     annotators: Integers
     scores: Array
-    same: Integers
+    same: Integers | None
     n_items: int
     n_annotators: int
 
     @classmethod
     def of(cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int) -> "Judged":
         """With `same` found by sorting."""
-        same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)[1]
-        return cls(items, annotators, scores, same, n_items, n_annotators)
+        pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
+        return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
 
     def by_item(self, values: Array) -> Array:
         """Sums over each item's judgments, (n_items,)."""
@@ -103,7 +106,8 @@ class Judged:
 
     def of_others(self, values: Array) -> Array:
         """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        return self.by_item(values)[self.items] - sums(self.same, values, len(values))[self.same]
+        own = values if self.same is None else sums(self.same, values, len(values))[self.same]
+        return self.by_item(values)[self.items] - own
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +197,12 @@ def _trust(totals: Array, gain: int) -> float:
     """The positive part of James & Stein's factor for one of the two mean gains; 0 if two annotators are nearly all.
 
     The standard error of a mean over few annotators is itself uncertain, so its square is taken times k / (k - 2), the
-    variance of Student's t with k degrees of freedom, k the effective number of annotators.
+    variance of Student's t with k degrees of freedom, k the effective number of annotators by their judgments.
     """
     voices, voices2 = totals[VOICES], totals[VOICES2]
     first, second, square = totals[GAINS + 3 * gain : GAINS + 3 * gain + 3]
-    effective = voices * voices / voices2 if voices2 > 0.0 else 0.0
-    if effective <= 2.0 or first <= 0.0:
+    effective = totals[HEARD] ** 2 / totals[HEARD2] if totals[HEARD2] > 0.0 else 0.0
+    if effective <= 2.0 or first <= 0.0 or voices2 > 0.99 * voices * voices:
         return 0.0
     mean = first / voices
     variance = max(square - 2.0 * mean * second + mean * mean * voices2, 0.0) / (voices * voices - voices2)
@@ -280,11 +284,10 @@ def corrected(
         return weight[judged.annotators], judged.scores
     bias = trust * logit_bias(known, common)
     scale = np.exp(trust * scale_trust * known.log_scale)
-    shift = bias + np.log(common.centre / (1.0 - common.centre)) * (1.0 - scale)
+    shift = bias + logit(common.centre) * (1.0 - scale)
     inside = (judged.scores > 0.0) & (judged.scores < 1.0)
-    y = np.where(inside, judged.scores, 0.5)
-    logit = (np.log(y / (1.0 - y)) - shift[judged.annotators]) / scale[judged.annotators]
-    return weight[judged.annotators], np.where(inside, 1.0 / (1.0 + np.exp(-logit)), judged.scores)
+    moved = (logit(np.where(inside, judged.scores, 0.5)) - shift[judged.annotators]) / scale[judged.annotators]
+    return weight[judged.annotators], np.where(inside, expit(moved), judged.scores)
 
 
 def logit_bias(known: Beliefs, common: Crowd) -> Array:
@@ -331,11 +334,12 @@ def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
     n = evidence[:, N]
     answered = n > 0.0
     enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
-    voice = np.where(enough, evidence[:, COMPARED] * np.minimum(known.information / typical, 1.0), 0.0)
+    heard = np.where(enough, evidence[:, COMPARED], 0.0)
+    voice = heard * np.minimum(known.information / typical, 1.0)
     agreement = [_agreement(evidence[:, 8 + way * MOMENTS : 8 + (way + 1) * MOMENTS]) for way in range(WAYS)]
     own_squares = evidence[:, Y] ** 2 / np.maximum(n, 1.0)
     columns = [n, evidence[:, Y], evidence[:, YY], own_squares, answered, known.bias2, known.scale2]
-    columns += [n * known.information, voice, voice * voice]
+    columns += [n * known.information, heard, heard * heard, voice, voice * voice]
     for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
         gain = agreement[after] - agreement[before]
         columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]

@@ -1,0 +1,217 @@
+"""What knowing the annotators is worth: `python -m benchmarks.annotator_aware [RUNS]`; 100 runs take 15 minutes.
+
+Spearman with the truth of the plain mean (which is EASL's score), of the fit to all judgments and of the law that is
+updated after every HIT, on the same judgments: simulated campaigns, and the RankME judgments (examples/data/rankme),
+each arm scored against the means of the other arms. Bands hold 90 % of the runs.
+"""
+
+import csv
+import gzip
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference import annotator_aware, annotator_aware_online, beta
+from app.inference.metrics import spearman
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+Hit = tuple[int, list[int], list[float]]
+
+RANKME = Path(__file__).parents[1] / "examples" / "data" / "rankme" / "judgments.csv.gz"
+ITEMS, ANNOTATORS, N = 150, 30, 5
+BUDGETS = (1, 2, 3, 4, 5, 10)
+RANDOM_SHARES = (0.0, 0.15, 0.3)
+METHODS = ("mean", "fit", "online")
+
+
+class Crowd(NamedTuple):
+    """What annotators are like: y = 0.5 + bias + scale (truth - 0.5) + noise, cut to the slider's 101 steps.
+
+    Standard deviations: of biases, of log scales, of the noise of a typical annotator, and of its logarithm.
+    """
+
+    bias: float
+    scale: float
+    noise: float
+    noise_spread: float
+
+
+CROWDS = {
+    "biases .15": Crowd(0.15, 0.3, 0.15, 0.4),
+    "biases .1": Crowd(0.1, 0.3, 0.15, 0.4),
+    "all alike": Crowd(0.0, 0.0, 0.15, 0.0),
+}
+
+
+def campaign(crowd: Crowd, random_share: float, rng: np.random.Generator) -> tuple[Floats, list[Hit]]:
+    """True scores, and HITs in rounds that show every item once; random annotators answer evenly over the slider."""
+    truth = rng.beta(2, 2, ITEMS)
+    bias, scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
+    noise = crowd.noise * np.exp(rng.normal(0, crowd.noise_spread, ANNOTATORS))
+    at_random = rng.permutation(ANNOTATORS) < random_share * ANNOTATORS
+    seen: list[set[int]] = [set() for _ in range(ANNOTATORS)]
+    hits = []
+    for _ in range(max(BUDGETS)):
+        for shown in rng.permutation(ITEMS).reshape(-1, N):
+            items = shown.tolist()
+            who = min(rng.permutation(ANNOTATORS).tolist(), key=lambda j: len(seen[j].intersection(items)))
+            seen[who].update(items)
+            y = 0.5 + bias[who] + scale[who] * (truth[items] - 0.5) + noise[who] * rng.normal(size=N)
+            y = rng.random(N) if at_random[who] else y
+            hits.append((who, items, np.round(y.clip(0, 1), 2).tolist()))
+    return truth, hits
+
+
+def flat(hits: list[Hit]) -> tuple[Numbers, Numbers, Floats]:
+    """Items, annotators and scores, one entry per judgment."""
+    items = np.array([item for _, shown, _ in hits for item in shown])
+    annotators = np.repeat([who for who, _, _ in hits], [len(shown) for _, shown, _ in hits])
+    return items, annotators, np.array([score for _, _, scores in hits for score in scores])
+
+
+def mean(items: Numbers, scores: Floats, n_items: int) -> Floats:
+    return np.bincount(items, scores, n_items) / np.maximum(np.bincount(items, minlength=n_items), 1)
+
+
+def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
+    """The scores after so many HITs."""
+    posteriors = np.ones((n_items, 2))
+    for done, (shown, change) in enumerate(annotator_aware_online.steps([(1.0, 1.0)] * n_items, hits), start=1):
+        posteriors[list(shown)] = np.column_stack([change.a, change.b])
+        if done in snapshots:
+            yield beta.score(*posteriors.T)
+
+
+def agreement(scores: Floats, truth: Floats) -> float:
+    """Spearman; scores that differ by less than rounding are tied."""
+    return spearman(np.round(scores, 9), truth)
+
+
+def simulated(crowd: Crowd, share: float, seed: int) -> Floats:
+    """Spearman of each method at each budget, (3, 6)."""
+    rng = np.random.default_rng([seed, int(100 * share)])
+    truth, hits = campaign(crowd, share, rng)
+    counts = tuple(budget * ITEMS // N for budget in BUDGETS)
+    plain, fitted = [], []
+    for count in counts:
+        items, annotators, scores = flat(hits[:count])
+        plain.append(agreement(mean(items, scores, ITEMS), truth))
+        fitted.append(agreement(annotator_aware.fit(items, annotators, scores, n_items=ITEMS).score, truth))
+    return np.array([plain, fitted, [agreement(scores, truth) for scores in online(hits, ITEMS, counts)]])
+
+
+def band(values: Floats) -> str:
+    low, high = np.percentile(values, (5, 95))
+    return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
+
+
+def show_simulated(name: str, crowd: Crowd, runs: int, pool: ProcessPoolExecutor) -> None:
+    print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}: {crowd}; {runs} runs\n")
+    print("| at random | judgments per item | mean | fit | online | fit - mean | online - mean |")
+    print("|---|---|---|---|---|---|---|")
+    for share in RANDOM_SHARES:
+        found = np.array(list(pool.map(partial(simulated, crowd, share), range(runs))))
+        for k, budget in enumerate(BUDGETS):
+            cells = " | ".join(band(found[:, method, k]) for method in range(len(METHODS)))
+            gains = " | ".join(f"{(found[:, method, k] - found[:, 0, k]).mean():+.4f}" for method in (1, 2))
+            print(f"| {share:.0%} | {budget} | {cells} | {gains} |", flush=True)
+
+
+class Arm(NamedTuple):
+    """One arm's judgments of one criterion, scores in [0, 1], and the mean of the other arms' means of its items."""
+
+    items: Numbers
+    annotators: Numbers
+    scores: Floats
+    oracle: Floats
+
+
+def rankme() -> dict[tuple[str, str], Arm]:
+    """Arms by criterion and name; all judge the same items."""
+    with gzip.open(RANKME, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    n_items = 1 + max(int(row["item"]) for row in rows)
+    arms = {}
+    for key in sorted({(row["criterion"], row["arm"]) for row in rows}):
+        own = [row for row in rows if (row["criterion"], row["arm"]) == key]
+        points = np.array([float(row["score"]) for row in own])
+        scores = (points - 1) / 5 if "likert" in key[1] else np.clip(points / 100, 0, 1)
+        items = np.array([int(row["item"]) for row in own])
+        annotators = np.unique([row["annotator"] for row in own], return_inverse=True)[1]
+        arms[key] = Arm(items, annotators, scores, mean(items, scores, n_items))
+    return {key: arm._replace(oracle=oracle(arms, key)) for key, arm in arms.items()}
+
+
+def oracle(arms: dict[tuple[str, str], Arm], key: tuple[str, str]) -> Floats:
+    """The mean of the other arms' means, each moved to mean 0."""
+    others = [arm.oracle - arm.oracle.mean() for other, arm in arms.items() if other[0] == key[0] and other != key]
+    return np.mean(others, axis=0)
+
+
+def on_arm(arm: Arm, random_share: float, per_item: int, seed: int) -> Floats:
+    """Spearman of each method, (3,): judgments in random order, `per_item` of each item, some annotators replaced by
+    random ones; the online law takes them one by one.
+    """
+    rng = np.random.default_rng([seed, per_item])
+    order = rng.permutation(len(arm.items))
+    nth = np.array([np.count_nonzero(arm.items[order[:k]] == arm.items[j]) for k, j in enumerate(order)])
+    kept = order[nth < per_item]
+    items, annotators, scores = arm.items[kept], arm.annotators[kept], arm.scores[kept]
+    people = arm.annotators.max() + 1
+    replaced = rng.permutation(people) < round(random_share * people)
+    scores = np.where(replaced[annotators], rng.random(len(scores)).round(2), scores)
+    hits = [(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
+    n_items = len(arm.oracle)
+    return np.array(
+        [
+            agreement(mean(items, scores, n_items), arm.oracle),
+            agreement(annotator_aware.fit(items, annotators, scores, n_items=n_items).score, arm.oracle),
+            *(agreement(scores, arm.oracle) for scores in online(hits, n_items, (len(hits),))),
+        ]
+    )
+
+
+def on_arms(arms: list[Arm], per_item: int, seed: int) -> Floats:
+    """(arms, with and without random annotators, methods)."""
+    return np.array([[on_arm(arm, share, per_item, seed) for share in (0.0, 0.3)] for arm in arms])
+
+
+def recovered(found: Floats) -> str:
+    """Of what 30 % random annotators cost the mean, the part that each method wins back; found (2, methods)."""
+    lost = found[0, 0] - found[1, 0]
+    return " | ".join(f"{(found[1, method] - found[1, 0]) / lost:.0%}" for method in (1, 2))
+
+
+def show_rankme(runs: int, pool: ProcessPoolExecutor) -> None:
+    arms = rankme()
+    for per_item in (3, 2):
+        print(f"\nRankME, {per_item} judgments per item in random order, {runs} runs; 30 % of annotators replaced\n")
+        print("| arm | mean | fit | online | mean, 30 % | fit | online | fit recovers | online |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        found = np.mean(list(pool.map(partial(on_arms, list(arms.values()), per_item), range(runs))), axis=0)
+        names = [" ".join(key) for key in arms]
+        groups = {"all arms": slice(None)} | {
+            c: [k for k, n in enumerate(names) if c in n] for c in {k[0] for k in arms}
+        }
+        averages = [(f"**{name}**", found[chosen].mean(axis=0)) for name, chosen in sorted(groups.items())]
+        for name, row in [*zip(names, found, strict=True), *averages]:
+            print(f"| {name} | {' | '.join(f'{value:.3f}' for value in row.ravel())} | {recovered(row)} |")
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    with ProcessPoolExecutor() as pool:
+        for name, crowd in CROWDS.items():
+            show_simulated(name, crowd, runs, pool)
+        show_rankme(max(runs // 10, 1), pool)
+
+
+if __name__ == "__main__":
+    main()

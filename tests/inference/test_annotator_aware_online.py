@@ -1,0 +1,186 @@
+"""`easl-aware`, the law that is updated after every HIT."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.inference import annotator_aware, beta, easl, online
+from app.inference import annotator_aware_online as aware
+from app.inference import annotator_beliefs as learning
+from app.inference.law import Parameters
+from app.inference.metrics import spearman
+
+ITEMS = 60
+FLAT = [(1.0, 1.0)] * ITEMS
+
+
+def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5):
+    """True scores and HITs of n items by 12 annotators, the first of whom answer at random."""
+    rng = np.random.default_rng(seed)
+    truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.15, 12)
+    hits = []
+    for _ in range(rounds):
+        for shown in rng.permutation(ITEMS).reshape(-1, n):
+            who = int(rng.integers(12))
+            y = rng.random(n) if who < share * 12 else truth[shown] + bias[who] + 0.12 * rng.normal(size=n)
+            hits.append((who, shown.tolist(), np.round(y.clip(0, 1), 2).tolist()))
+    return truth, hits
+
+
+def flat(hits):
+    rows = [(item, who, score) for who, shown, scores in hits for item, score in zip(shown, scores, strict=True)]
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def state_after(hits):
+    """The items' and annotators' states and the totals, as a database would hold them."""
+    items, annotators, totals = {}, {}, []
+    for shown, change in aware.steps(FLAT, hits):
+        items.update(zip(shown, change.items, strict=True))
+        annotators.update(change.annotators)
+        totals = change.totals
+    return items, annotators, totals
+
+
+def test_the_first_hit_is_that_of_easl():
+    scores = [0.0, 0.3, 1.0]
+    change = aware.apply(
+        7, scores, priors=[(1.0, 1.0), (2.0, 1.5), (1.0, 1.0)], items=[[]] * 3, annotators={}, totals=[]
+    )
+    assert (change.a, change.b) == easl.update([1, 2, 1], [1, 1.5, 1], scores, Parameters())
+    assert list(change.annotators) == [7]
+    assert [len(state) for state in change.items] == [aware.JUDGMENT] * 3
+    assert len(change.annotators[7]) == aware.ANNOTATOR
+    assert len(change.totals) == aware.TOTALS
+
+
+def test_one_annotator_alone_is_scored_as_by_easl():
+    _, hits = campaign(3, 2)
+    alone = [(0, shown, scores) for _, shown, scores in hits]
+    a, b = aware.replay(FLAT, alone)
+    plain = online.replay(online.ONLINE["easl"], np.ones(ITEMS), np.ones(ITEMS), [h[1:] for h in alone], Parameters())
+    assert a == pytest.approx(plain[0], rel=1e-15)
+    assert b == pytest.approx(plain[1], rel=1e-15)
+
+
+def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_replay():
+    _, hits = campaign(5, 4, share=0.3)
+    stored = json.dumps({"items": [[] for _ in FLAT], "annotators": {}, "totals": []})
+    posteriors = np.ones((ITEMS, 2))
+    for who, shown, scores in hits:
+        state = json.loads(stored)
+        before = [state["items"][item] for item in shown]
+        around = {
+            number: state["annotators"][str(number)]
+            for number in aware.concerned(who, before)
+            if str(number) in state["annotators"]
+        }
+        change = aware.apply(
+            who,
+            scores,
+            priors=[FLAT[item] for item in shown],
+            items=before,
+            annotators=around,
+            totals=state["totals"],
+        )
+        for item, new in zip(shown, change.items, strict=True):
+            state["items"][item] = new
+        state["annotators"] |= change.annotators
+        state["totals"] = change.totals
+        posteriors[shown] = np.column_stack([change.a, change.b])
+        stored = json.dumps(state)
+    a, b = aware.replay(FLAT, hits)
+    assert (posteriors == np.column_stack([a, b])).all()
+
+
+def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
+    _, hits = campaign(6, 5, share=0.3)
+    items, annotators, totals = state_after(hits)
+    rows = np.concatenate([np.reshape(items[k], (-1, aware.JUDGMENT)) for k in sorted(items)])
+    judged = annotator_aware.checked(np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12)
+    evidence = learning.evidence_of(judged, rows[:, 2:].T)
+    kept = np.array([annotators[number] for number in range(12)])
+    assert kept[:, : learning.EVIDENCE] == pytest.approx(evidence, abs=1e-9)
+    assert kept[:, -learning.TOTALS :].sum(axis=0) == pytest.approx(np.array(totals), abs=1e-9)
+
+
+def test_only_those_concerned_change():
+    _, hits = campaign(8, 1)
+    items, annotators, totals = state_after(hits)
+    who, shown, scores = 11, [0, 1], [0.2, 0.9]
+    states = [items[item] for item in shown]
+    needed = aware.concerned(who, states)
+    assert needed == sorted({11, *(int(state[0]) for state in states)})
+    change = aware.apply(
+        who,
+        scores,
+        priors=FLAT[:2],
+        items=states,
+        annotators={number: annotators[number] for number in needed if number in annotators},
+        totals=totals,
+    )
+    assert sorted(change.annotators) == needed
+
+
+def test_it_comes_close_to_the_fit_to_all_judgments():
+    found = []
+    for seed in range(4):
+        truth, hits = campaign(seed, 6, share=0.3)
+        items, annotators, scores = flat(hits)
+        plain = np.bincount(items, scores) / np.bincount(items)
+        fitted = annotator_aware.fit(items, annotators, scores).score
+        found.append([spearman(s, truth) for s in (plain, fitted, beta.score(*aware.replay(FLAT, hits)))])
+    plain, fitted, online_ = np.mean(found, axis=0)
+    assert fitted > plain + 0.03
+    assert online_ > fitted - 0.01
+
+
+def test_an_annotator_may_judge_an_item_again():
+    _, hits = campaign(9, 2)
+    again = [*hits, (hits[0][0], hits[0][1], [0.5] * 5)]
+    a, b = aware.replay(FLAT, again)
+    assert (a + b)[hits[0][1]].min() > 2 + 2 * 0.1
+    assert np.isfinite([a, b]).all()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-3, 3), st.permutations(range(4)), st.lists(st.floats(0, 1), min_size=3, max_size=3))
+    )
+)
+@settings(max_examples=15)
+def test_posteriors_grow_by_at_most_one_judgment_each(hits):
+    hits = [(who, shown[:3], scores) for who, shown, scores in hits]
+    a, b = aware.replay([(1.0, 1.0)] * 4, hits)
+    counts = np.bincount([item for _, shown, _ in hits for item in shown], minlength=4)
+    assert (a >= 1).all()
+    assert (b >= 1).all()
+    assert (a + b <= 2 + counts + 1e-9).all()
+
+
+def test_no_hits_leave_the_priors():
+    a, b = aware.replay([(2.0, 3.0)], [])
+    assert (a.tolist(), b.tolist()) == ([2.0], [3.0])
+
+
+@pytest.mark.parametrize(
+    ("hit", "message"),
+    [
+        ((0, [0, 0], [0.1, 0.2]), "different numbers"),
+        ((0, [0, 60], [0.1, 0.2]), "from 0 to 59"),
+        ((0, [0, -1], [0.1, 0.2]), "different numbers"),
+        ((0, [0, 1], [0.1]), "one score per item"),
+        ((0, [0], [1.5]), "between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_a_hit_is_refused(hit, message):
+    with pytest.raises(ValueError, match=message):
+        aware.replay(FLAT, [hit])
+
+
+def test_every_item_needs_its_prior():
+    with pytest.raises(ValueError, match="each item has a prior"):
+        aware.apply(0, [0.5], priors=[], items=[[]], annotators={}, totals=[])
