@@ -166,7 +166,7 @@ class Beliefs:
     @property
     def reliability(self) -> Array:
         """The expected correlation of an annotator's answers with what items are worth, 0 to 1."""
-        reliability: Array = self.classes @ RELIABILITY
+        reliability: Array = (self.classes * RELIABILITY).sum(axis=1)
         return reliability
 
 
@@ -227,7 +227,7 @@ def _beliefs(evidence: Array, common: Crowd) -> Beliefs:
     telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(LOG_SCALE)
     return Beliefs(
         classes=classes,
-        information=classes @ INFORMATION,
+        information=(classes * INFORMATION).sum(axis=1),
         slope=telling.sum(axis=(1, 2)),
         offset=(telling * bias).sum(axis=(1, 2)),
         bias=(as_careful * bias[:, 1:]).sum(axis=(1, 2)),
@@ -266,9 +266,8 @@ def _likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
 
 def _scale_prior(scale_sd: float) -> Array:
     """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
-    log_prior = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2) + np.log(
-        _STEP_WIDTHS
-    )
+    log_density = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2)
+    log_prior = log_density + np.log(_STEP_WIDTHS)
     normalised: Array = log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
     return normalised
 

@@ -37,7 +37,9 @@ def flat(hits):
 
 def state_after(hits):
     """The items' and annotators' states and the totals, as a database would hold them."""
-    items, annotators, totals = {}, {}, []
+    items: dict[int, aware.State] = {}
+    annotators: dict[int, aware.State] = {}
+    totals: aware.State = []
     for shown, change in aware.steps(FLAT, hits):
         items.update(zip(shown, change.items, strict=True))
         annotators.update(change.annotators)
