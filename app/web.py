@@ -26,6 +26,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.database import session
 from app.errors import Refusal
 from app.settings import Settings, easel_command
 
@@ -198,7 +199,6 @@ def on_http_error(request: Request, error: Exception) -> Response:
 # for another one, starting or stopping, a transaction ended to resolve a deadlock
 NOT_TEXT = ("22021", "22P05")
 PASSING = ("08", "53", "57P", "40P01")
-LOST = (OperationalError, InterfaceError, asyncpg.InterfaceError)
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
@@ -209,7 +209,8 @@ def on_database_error(request: Request, error: Exception) -> Response:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
     unreachable = isinstance(error, OSError) and error.filename is None
-    lost = isinstance(error, LOST) or getattr(error, "connection_invalidated", False)
+    broken = isinstance(error, (OperationalError, InterfaceError, *session.LOST))
+    lost = broken or getattr(error, "connection_invalidated", False)
     if not (unreachable or lost or sqlstate.startswith(PASSING) or isinstance(error, NoFreeConnection)):
         raise error
     log.warning("database unavailable: %s", error)
@@ -341,7 +342,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(DBAPIError, on_database_error)
     app.add_exception_handler(asyncpg.PostgresError, on_database_error)
-    app.add_exception_handler(asyncpg.InterfaceError, on_database_error)
+    for lost in session.LOST:
+        app.add_exception_handler(lost, on_database_error)
     app.add_exception_handler(NoFreeConnection, on_database_error)
     app.add_exception_handler(OSError, on_database_error)
     app.add_exception_handler(Exception, on_crash)

@@ -53,6 +53,9 @@ class Record(asyncpg.Record):
             raise AttributeError(name) from None
 
 
+# What asyncpg raises when a connection broke, the second when it notices in the middle of something.
+LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
+
 Driver: TypeAlias = "asyncpg.Connection[Any]"
 
 
@@ -71,6 +74,9 @@ async def transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
         try:
             async with driver.transaction():
                 yield driver
+        except LOST:
+            driver.terminate()
+            raise
         finally:
             # SQLAlchemy saw nothing of this, so it would hand a broken connection to the next one.
             if driver.is_closed() or driver.is_in_transaction():

@@ -14,7 +14,7 @@ PUBLIC = {
     "/static",
     "/api/v1/openapi.json",  # describes the program, not what it holds
     "/api/v1/tokens",  # takes a name and password itself
-    "/{platform_name}/{link_key}",  # annotators
+    "/{platform_name:platform}/{link_key}",  # annotators
 }
 
 
