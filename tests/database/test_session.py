@@ -28,10 +28,9 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
 
 async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine):
     before = await backend(engine)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(asyncpg.DivisionByZeroError):
         async with transaction(engine) as connection:
-            await connection.execute("CREATE TABLE half_done ()")
-            raise ZeroDivisionError
+            await connection.execute("CREATE TABLE half_done (); SELECT 1 / 0")
     assert await backend(engine) == before
     async with transaction(engine) as connection:
         assert await connection.fetchval("SELECT to_regclass('half_done')") is None
