@@ -74,7 +74,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size)
     app.state.reading_database = create_engine(settings.database_url, pool_size=2)
-    app.state.turns = asyncio.Semaphore(settings.pool_size)
+    app.state.turns = asyncio.Semaphore(max(1, settings.pool_size // 2))
     app.state.newest = Newest()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)

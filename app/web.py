@@ -71,8 +71,8 @@ Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
-# As many requests go on as there are connections, the others wait in the order in which they came; the pool would let
-# whoever comes last overtake them.
+# Half of the connections are for annotators: more at once would wait for each other's rows. Who has none waits in the
+# order in which they came; the pool would let whoever comes last overtake them.
 Turn = Depends(get_turn, scope="function")
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from app.auth.login import Session, session_of
 from app.auth.secret import same
 from app.auth.users import user_of_token
+from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
 from app.web import Database, Now, wants_json
 
@@ -85,7 +86,7 @@ async def program(
     """The researcher (`id`, `name`) whose token a program shows. Raises `Unauthenticated`."""
     if credentials is None:
         raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
-    async with database.begin() as connection:
+    async with statements(database) as connection:
         return await user_of_token(connection, credentials.credentials, now=now)
 
 

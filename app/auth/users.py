@@ -5,16 +5,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.secret import digest, new_secret
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.database.tables import api_tokens, logins, users
 from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
 LONGEST_TOKEN_NAME = 80
+OWNER = text("""
+    SELECT u.id, u.name, t.id AS token_id, t.last_used_at FROM users u JOIN api_tokens t ON t.user_id = u.id
+    WHERE t.token_hash = :token_hash
+""")
+
+NOTE_USE = text("UPDATE api_tokens SET last_used_at = :now WHERE id = :token")
+
 TOKEN_NOTED_MINUTES = 1  # `last_used_at` is written at most this often, so that reading costs no write
 
 
@@ -99,21 +107,14 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def user_of_token(
-    connection: AsyncConnection, token: str, *, now: datetime
-) -> Row[int, str, int, datetime | None]:
-    """Whose program this is. Raises `Unauthenticated` (`token_invalid`)."""
-    statement = (
-        select(users.c.id, users.c.name, api_tokens.c.id.label("token_id"), api_tokens.c.last_used_at)
-        .join(api_tokens, api_tokens.c.user_id == users.c.id)
-        .where(api_tokens.c.token_hash == digest(token))
-    )
-    row = (await connection.execute(statement)).one_or_none()
-    if row is None:
+async def user_of_token(connection: Driver, token: str, *, now: datetime) -> Record:
+    """Whose program this is: `id`, `name`. Raises `Unauthenticated` (`token_invalid`)."""
+    user = await fetch_one(connection, OWNER, {"token_hash": digest(token)})
+    if user is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    if row.last_used_at is None or row.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
-        await connection.execute(update(api_tokens).where(api_tokens.c.id == row.token_id).values(last_used_at=now))
-    return row
+    if user.last_used_at is None or user.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
+        await fetch(connection, NOTE_USE, {"token": user.token_id, "now": now})
+    return user
 
 
 async def first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:

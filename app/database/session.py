@@ -69,11 +69,17 @@ async def driver_of(connection: AsyncConnection) -> Driver:
 @asynccontextmanager
 async def transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
     """A connection of the engine's pool in a transaction: committed at the end, rolled back when the body raises."""
+    async with statements(engine) as driver, driver.transaction():
+        yield driver
+
+
+@asynccontextmanager
+async def statements(engine: AsyncEngine) -> AsyncIterator[Driver]:
+    """A connection of the engine's pool on which every statement is a transaction of its own."""
     async with engine.connect() as connection:
         driver = await driver_of(connection)
         try:
-            async with driver.transaction():
-                yield driver
+            yield driver
         except LOST:
             driver.terminate()
             raise

@@ -7,9 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth.guards import program
-from app.crowd.annotators import arrive
-from app.crowd.platforms import LONGEST_ID, Arrival
-from app.database.campaign import campaign_by_slug
+from app.crowd.platforms import LONGEST_ID
 from app.database.session import transaction
 from app.designs import slider
 from app.serving import leases, outside, submission
@@ -54,10 +52,7 @@ class Work(BaseModel):
 @router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
 async def next_hit(request: Request, database: Database, now: Now, slug: str, who: WhoAsks) -> Work:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    async with database.begin() as connection:
-        campaign = await campaign_by_slug(connection, slug)
-        arrival = Arrival(worker_id=who.annotator, assignment_id=outside.PLATFORM)
-        assignment_id = await arrive(connection, campaign.id, outside.PLATFORM, arrival, now=now)
+    assignment_id = await outside.assignment_of(database, slug, who.annotator, now=now)
     work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)

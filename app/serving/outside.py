@@ -2,16 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.session import Driver, fetch_one
+from app.crowd.annotators import arrive
+from app.crowd.platforms import Arrival
+from app.database.campaign import campaign_by_slug
+from app.database.session import Driver, fetch_one, statements
 from app.errors import Invalid, NotFound
 
 PLATFORM = "api"
 
 T = TypeVar("T")  # Python 3.11 has no other way
+
+KNOWN = text("""
+    SELECT s.id FROM assignments s JOIN annotators a ON a.id = s.annotator_id JOIN campaigns c ON c.id = a.campaign_id
+    WHERE c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform
+""")
 
 THEIRS = text("""
     SELECT h.assignment_id, h.items AS hit_items,
@@ -29,6 +39,17 @@ class Theirs:
     assignment_id: int
     items: list[int]
     ids: list[str]
+
+
+async def assignment_of(database: AsyncEngine, slug: str, annotator: str, *, now: datetime) -> int:
+    """The one assignment of this annotator, made when they are new. Raises `NotFound` (`campaign_not_found`)."""
+    async with statements(database) as connection:
+        known = await fetch_one(connection, KNOWN, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
+    if known is not None:
+        return int(known.id)
+    async with database.begin() as transaction:
+        campaign = await campaign_by_slug(transaction, slug)
+        return await arrive(transaction, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
 
 
 async def hit_of(connection: Driver, hit_id: int, annotator: str) -> Theirs:
