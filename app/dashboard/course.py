@@ -11,16 +11,13 @@ import numpy.typing as npt
 
 from app.designs.slider import POINTS
 from app.inference.law import Array, Law, Parameters
-from app.inference.online import steps
+from app.inference.online import Hit, steps
 
 MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
 EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 
 ARRAYS = ("a", "b", "judgments", "early_a", "early_b")
-
-Hit = tuple[Sequence[int], Sequence[float]]
-"""The numbers of a HIT's items as presented, and their scores in [0, 1]."""
 
 
 def precision(variance: Array) -> float:

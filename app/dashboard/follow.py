@@ -14,10 +14,11 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.course import Course, Hit, begun, followed
+from app.dashboard.course import Course, begun, followed
 from app.designs import slider
-from app.inference.online import ONLINE
+from app.inference.online import ONLINE, Hit
 
+MOST_COURSES = 50  # in memory at once, about 70 bytes for each item of their campaigns
 AT_ONCE = 1_000  # responses that are read and replayed between two looks at the clock
 PATIENCE_SECONDS = 0.3
 # Answers commit out of order; more than these are never under way at once, so what lies before them is settled.
@@ -75,10 +76,12 @@ class Courses:
                 return known.course
 
     def keep(self, campaign_id: int, known: Settled) -> None:
-        """Of two that follow at once, the one that came further counts."""
+        """Of two that follow at once, the one that came further counts. Of too many, the first has to start again."""
         before = self.settled.get(campaign_id)
         if before is None or before.seq < known.seq:
             self.settled[campaign_id] = known
+        if len(self.settled) > MOST_COURSES:
+            del self.settled[next(iter(self.settled))]
 
 
 async def course_of(connection: AsyncConnection, campaign: Row[Any]) -> Course:

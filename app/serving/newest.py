@@ -17,6 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.session import Driver, Record, fetch
 from app.serving.selection import SelectionIndex
 
+MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
+
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
 SETTLE_RESTORED = text("""
     UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
@@ -69,7 +71,7 @@ class Newest:
     copies: dict[int, Copy] = field(default_factory=dict)
     # assignment: campaign, leader, items
     proposals: dict[int, tuple[int, int, list[int]]] = field(default_factory=dict)
-    loading: dict[int, asyncio.Lock] = field(default_factory=dict)
+    loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:
         """(leader, items) of the HITs of a campaign that this process is about to lease."""
@@ -79,9 +81,9 @@ class Newest:
         """The campaign's copy as of now. `campaign` has been launched."""
         copy = self.copies.get(campaign.id)
         if copy is None:
-            async with self.loading.setdefault(campaign.id, asyncio.Lock()):
+            async with self.loading:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
-                self.copies[campaign.id] = copy
+                self.keep(campaign.id, copy)
         parameters = {"campaign": campaign.id, "watermark": str(copy.watermark)}
         watermark, numbers, *values = (await fetch(connection, CHANGES, parameters))[0]
         if numbers:
@@ -90,6 +92,15 @@ class Newest:
         # so a little is read again next time.
         copy.watermark = watermark
         return copy
+
+    def keep(self, campaign_id: int, copy: Copy) -> None:
+        """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.
+
+        If not, whoever is at work on the old copy goes on with it, and the next one loads a new copy.
+        """
+        self.copies[campaign_id] = copy
+        if len(self.copies) > MOST_COPIES:
+            del self.copies[next(iter(self.copies))]
 
 
 async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:

@@ -51,6 +51,17 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
     assert np.array_equal(course.early_a, fresh.early_a, equal_nan=True)
 
 
+async def test_no_more_than_so_many_courses_stay_in_memory_and_a_dropped_one_starts_again(engine, monkeypatch):
+    monkeypatch.setattr(follow, "MOST_COURSES", 1)
+    courses, campaigns = Courses(), [await running(engine) for _ in range(2)]
+    for campaign in campaigns:
+        await answer(engine, campaign, 4)
+        await course_of(engine, campaign, courses)
+        assert list(courses.settled) == [campaign.id]
+    again = await course_of(engine, campaigns[0], courses)
+    assert (again.answers, list(courses.settled)) == (4, [campaigns[0].id])
+
+
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     campaign = await running(engine)
     async with engine.begin() as connection:

@@ -64,6 +64,34 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     assert len(loads) == 1
 
 
+async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
+    monkeypatch.setattr(newest, "MOST_COPIES", 2)
+    campaigns = [await running(engine) for _ in range(3)]
+    copy = Newest()
+    for campaign in campaigns:
+        await judged(engine, campaign, copy)
+    assert list(copy.copies) == [campaign.id for campaign in campaigns[1:]]
+
+
+async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
+    monkeypatch.setattr(newest, "MOST_COPIES", 1)
+    campaign, other = await running(engine, judgments_per_item=50), await running(engine)
+    copy, me = Newest(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    old = copy.copies[campaign.id]
+    async with transaction(engine) as connection:
+        delayed: Any = Delayed(connection)
+        look = asyncio.create_task(copy.posteriors(delayed, campaign))
+        await delayed.read.wait()
+        await judged(engine, other, copy)
+        delayed.arrive.set()
+        assert await look is old
+    assert list(copy.copies) == [other.id]
+    await submit(engine, me, await hit_of(engine, me))
+    assert sum(await judged(engine, campaign, copy)) == 5
+    assert copy.copies[campaign.id] is not old
+
+
 class Delayed:
     """A connection whose answers are handed over only when `arrive` is set."""
 
