@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
+from app.campaigns.listing import item_count
 from app.campaigns.template import Shown, check_known, guess, shown_by
 from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
 from app.database import tables
@@ -170,9 +171,9 @@ async def copy_all(
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
     """The ids of the campaign's items, and the next free number."""
-    mine = tables.items.c.campaign_id == campaign_id
-    ids = set(await connection.scalars(select(tables.items.c.external_id).where(mine)))
-    return ids, int(await connection.scalar(select(func.coalesce(func.max(tables.items.c.number) + 1, 0)).where(mine)))
+    ids = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
+    count = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
+    return set(await connection.scalars(ids)), count
 
 
 async def copy_items(connection: AsyncConnection, campaign_id: int, start: int, items: list[Item]) -> None:

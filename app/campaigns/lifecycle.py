@@ -11,6 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.listing import item_count
 from app.campaigns.settings import CampaignSettings
 from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
@@ -68,13 +69,10 @@ async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 def counted() -> Select[Any]:
     """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`."""
-    # Numbers run from 0 without gaps, so the last one tells how many there are, without reading them all.
-    last = select(func.max(items.c.number)).where(items.c.campaign_id == campaigns.c.id).correlate(campaigns)
-    count = func.coalesce(last.scalar_subquery() + 1, 0)
+    count = item_count(campaigns.c.id)
     taken = (
         select(func.coalesce(func.sum(posteriors.c.judgments), 0))
         .where(posteriors.c.campaign_id == campaigns.c.id)
-        .correlate(campaigns)
         .scalar_subquery()
     )
     wanted = count * campaigns.c.judgments_per_item

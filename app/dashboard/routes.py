@@ -65,8 +65,8 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     async with database.connect() as connection:
         campaign = await lifecycle.find(connection, slug)
         if campaign.status == "draft":
-            count = await table.item_count(connection, campaign.id)
-            return page(request, "admin/_dashboard_draft.html", {"campaign": campaign, "item_count": count})
+            counted = await lifecycle.find_counted(connection, slug)
+            return page(request, "admin/_dashboard_draft.html", {"campaign": counted})
         shown = await table.page_of(connection, campaign, view)
     state = await live_of(request).state(campaign, now=now)
     context = {

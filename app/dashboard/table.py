@@ -115,9 +115,3 @@ def chosen(campaign_id: int, view: View) -> Select[Any]:
         words = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
         statement = statement.where(words[0] | words[1])
     return statement
-
-
-async def item_count(connection: AsyncConnection, campaign_id: int) -> int:
-    """How many items a campaign has, launched or not."""
-    statement = select(func.count()).select_from(items).where(items.c.campaign_id == campaign_id)
-    return int(await connection.scalar(statement) or 0)
