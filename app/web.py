@@ -24,6 +24,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.database import session
@@ -62,6 +63,7 @@ async def get_now() -> datetime:
 
 
 async def get_turn(request: Request) -> AsyncIterator[None]:
+    await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
     async with request.app.state.turns:
         yield
 
@@ -224,6 +226,11 @@ def on_database_error(request: Request, error: Exception) -> Response:
     return response
 
 
+def on_disconnect(_request: Request, _error: Exception) -> Response:
+    """Whoever sent half a request is gone: nobody reads this, and it is nothing to log."""
+    return Response(status_code=400)
+
+
 def on_crash(request: Request, _error: Exception) -> Response:
     return refuse(
         request,
@@ -346,4 +353,5 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(lost, on_database_error)
     app.add_exception_handler(NoFreeConnection, on_database_error)
     app.add_exception_handler(OSError, on_database_error)
+    app.add_exception_handler(ClientDisconnect, on_disconnect)
     app.add_exception_handler(Exception, on_crash)

@@ -72,7 +72,8 @@ def set_cookie(request: Request, response: Response, session: str, settings: Set
 
 
 @public.post("/logout")
-async def log_out(request: Request, connection: Transaction, _who: Researcher) -> Response:
+async def log_out(request: Request, _who: Researcher, connection: Transaction) -> Response:
+    # In this order: who held a connection while the login is looked up on another could wait for ever, among many.
     await login.log_out(connection, request.cookies[COOKIE])
     response = RedirectResponse("/login", status_code=303)
     response.delete_cookie(COOKIE)
