@@ -105,3 +105,22 @@ async def test_a_worker_starts_also_while_the_database_is_away():
     app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:9/none", secret_key=SecretStr("k" * 32)))
     async with app.router.lifespan_context(app), browser_of(app) as client:
         assert (await client.get("/health")).status_code == 503
+
+
+async def test_who_goes_away_in_mid_request_is_no_error_of_ours(app):
+    """An error that leaves the application is logged with its traceback, one for every phone in a tunnel."""
+    half = {"type": "http.request", "body": b"token=", "more_body": True}
+    for address in ("/link/none", "/login", "/api/v1/tokens"):
+        coming = [half, {"type": "http.disconnect"}]
+        headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+        scope = {"type": "http", "method": "POST", "path": address, "query_string": b"", "headers": headers}
+        sent = []
+
+        async def receive(coming=coming):
+            return coming.pop(0)
+
+        async def send(message, sent=sent):
+            sent.append(message)
+
+        await app(scope, receive, send)
+        assert sent[0]["status"] == 400

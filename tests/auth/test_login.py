@@ -291,3 +291,10 @@ async def test_a_used_link_says_so_and_offers_the_form(client, engine):
     assert response.status_code == 410
     assert "used already" in response.text
     assert 'name="password"' in response.text
+
+
+async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
+    async with asyncio.timeout(app.state.database.pool.timeout() / 2):
+        at_once = 3 * app.state.database.pool.size()
+        replies = await asyncio.gather(*(client.post("/logout") for _ in range(at_once)))
+    assert {reply.status_code for reply in replies} == {303}

@@ -323,3 +323,22 @@ async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they
         assert served == []
     await asyncio.gather(*visits)
     assert served == list(range(6))
+
+
+async def test_a_form_that_comes_in_slowly_keeps_nobody_waiting(app, client, engine):
+    campaign = await running(engine)
+    app.state.turns = asyncio.Semaphore(1)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly():
+        yield b"token="
+        begun.set()
+        await go_on.wait()
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    slow = asyncio.create_task(client.post(f"/link/{campaign.link_key}", content=slowly(), headers=kind))
+    async with asyncio.timeout(10):
+        await begun.wait()
+        assert (await client.get(f"/link/{campaign.link_key}")).status_code == 200
+    go_on.set()
+    assert (await slow).status_code == 422  # an empty token
