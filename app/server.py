@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
-import asyncpg
 import click
 import uvicorn
 from sqlalchemy import make_url, select, text
@@ -28,7 +27,7 @@ from app.campaigns.demo import demo
 from app.crowd.platforms import links
 from app.database import embedded
 from app.database.migrate import upgrade
-from app.database.session import create_engine
+from app.database.session import TROUBLE, create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.serving.newest import settle_restored
@@ -203,7 +202,7 @@ async def reach(url: str) -> bool:
     try:
         async with engine.connect() as connection:
             return bool(await connection.scalar(text("SELECT to_regclass('campaigns') IS NOT NULL")))
-    except (OSError, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError) as problem:
+    except TROUBLE as problem:
         # SQLAlchemy wraps what asyncpg says in words for programmers.
         cause = (
             (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem

@@ -14,23 +14,19 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.login import session_of
 from app.campaigns import lifecycle
 from app.dashboard.follow import Courses
 from app.dashboard.state import State, marker, newest_state
+from app.database.session import TROUBLE
 from app.serving.newest import Newest
 
 TICK_SECONDS = 0.2  # how often the task asks whether anything changed
 PERIOD_SECONDS = 1.0  # and how often it computes at most
 STALE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
 HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
-
-# The database is away for a moment: what viewers have stays, and the next tick asks again.
-TROUBLE = (DBAPIError, PoolTimeout, OSError)
 
 Clock = Callable[[], Awaitable[datetime]]
 
@@ -108,7 +104,10 @@ class Live:
                 del self.broadcasts[slug]
 
     async def watch(self, slug: str, broadcast: Broadcast) -> None:
-        """Look every tick; compute when something changed, never twice within the period."""
+        """Look every tick; compute when something changed, never twice within the period.
+
+        While the database is away, viewers keep what they have, and the next tick asks again.
+        """
         loop = asyncio.get_running_loop()
         before: tuple[Any, ...] | None = None
         computed_at = -STALE_SECONDS

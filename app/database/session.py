@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import asyncpg
 from sqlalchemy import TextClause
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 
@@ -26,7 +28,6 @@ def create_engine(url: str, *, pool_size: int = 8) -> AsyncEngine:
         url,
         pool_size=pool_size,
         max_overflow=0,
-        pool_pre_ping=False,
         connect_args={
             "server_settings": {
                 "application_name": "easel",
@@ -55,6 +56,9 @@ class Record(asyncpg.Record):
 
 # What asyncpg raises when a connection broke, the second when it notices in the middle of something.
 LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
+
+# What is raised when the database is away, through SQLAlchemy or past it; refused statements are among it.
+TROUBLE = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST, OSError)
 
 Driver: TypeAlias = "asyncpg.Connection[Any]"
 
