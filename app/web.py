@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-import asyncpg
 import nh3
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi import Path as PathParameter
@@ -347,11 +346,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Refusal, on_refusal)
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(DBAPIError, on_database_error)
-    app.add_exception_handler(asyncpg.PostgresError, on_database_error)
-    for lost in session.LOST:
-        app.add_exception_handler(lost, on_database_error)
-    app.add_exception_handler(NoFreeConnection, on_database_error)
-    app.add_exception_handler(OSError, on_database_error)
+    for trouble in session.TROUBLE:
+        app.add_exception_handler(trouble, on_database_error)
     app.add_exception_handler(ClientDisconnect, on_disconnect)
     app.add_exception_handler(Exception, on_crash)
