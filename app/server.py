@@ -264,9 +264,10 @@ class Workers(Multiprocess):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """What the worker that is about to start listens on: the dead one's, at first the next one's."""
-        dead = [k for k, process in enumerate(self.processes) if process.exitcode is not None]
-        return [self.listeners[dead[0] if dead else len(self.processes)]]
+        """What the worker that is about to start listens on: that of the one it replaces, at first the next one's."""
+        # Not by who is dead: while one is waited for, another can die that is replaced only afterwards.
+        ended_by_us = [k for k, process in enumerate(self.processes) if process.parent_conn.closed]
+        return [self.listeners[ended_by_us[0] if ended_by_us else len(self.processes)]]
 
     @sockets.setter
     def sockets(self, _none: list[socket.socket]) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENT_SECONDS = 60  # only a test that fails waits so long; a busy machine takes its time
@@ -31,3 +32,10 @@ def _address(process: subprocess.Popen[bytes], said: Path) -> str:
         assert time.monotonic() < latest, f"the server is not ready: {said.read_text()}"
         time.sleep(0.02)
     return found[1]
+
+
+async def hello(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    """An application without a database."""
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": b"hello"})

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from app import server as servers
 from app.database.postmaster import command_line
@@ -187,6 +188,33 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(data):
         wait_until(lambda: sum(map(established, workers_of(server.process.pid))) >= 64)
         # Each is as likely to come to one as to the other: 11 or fewer of 64 happen once in ten million times.
         assert min(map(established, workers_of(server.process.pid))) >= 12
+
+
+def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(monkeypatch):
+    with servers.bound("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
+        for listener in listeners:
+            listener.listen()
+        configuration = uvicorn.Config("tests.servers:hello", lifespan="off", workers=2, log_level="critical")
+        with monkeypatch.context() as patched:
+            patched.setattr(signal, "signal", lambda *_: None)
+            workers = servers.Workers(configuration, listeners)
+        workers.init_processes()
+        stack.callback(workers.join_all)
+        stack.callback(workers.terminate_all)
+        first, second = workers.processes
+        assert all(worker.wait_until_ready(PATIENT) for worker in (first, second))
+
+        def hangs(timeout):
+            first.process.kill()
+            first.process.join()
+            return False
+
+        monkeypatch.setattr(second, "is_alive", hangs)
+        workers.keep_subprocess_alive()
+        workers.keep_subprocess_alive()
+        # The kernel chooses a worker for each visitor by chance.
+        port = listeners[0].getsockname()[1]
+        assert {get(f"http://127.0.0.1:{port}").text for _ in range(32)} == {"hello"}
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
