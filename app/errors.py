@@ -69,3 +69,5 @@ class TooManyAttempts(Refusal):
 
 class StartupProblem(Exception):
     """Something on this machine keeps the server from starting; the message is one clear line."""
+
+    code = "startup_problem"

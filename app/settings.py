@@ -20,6 +20,8 @@ ORIGIN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[
 class SettingsProblem(ValueError):
     """The environment holds a value Easel cannot work with; the message is one line."""
 
+    code = "settings_problem"
+
 
 def _asyncpg_url(url: str) -> str:
     """The same database, spelled for SQLAlchemy on asyncpg; libpq's `sslmode` is understood."""

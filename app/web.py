@@ -67,7 +67,8 @@ async def get_turn(request: Request) -> AsyncIterator[None]:
         yield
 
 
-RowId = Annotated[int, PathParameter(ge=1, le=2**63 - 1)]
+LARGEST_ID = 2**63 - 1  # of a row: what a column holds
+RowId = Annotated[int, PathParameter(ge=1, le=LARGEST_ID)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]

@@ -6,6 +6,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
+from starlette.types import Message
 
 from app import web
 from app.database.session import create_engine
@@ -69,7 +70,7 @@ async def test_a_database_that_cannot_greet_now_is_asked_again_later(said):
 
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        engine = create_engine(f"postgresql+asyncpg://someone@127.0.0.1:{port}/easel?ssl=disable")
+        engine = create_engine(f"postgresql+asyncpg://someone@127.0.0.1:{port}/easel?ssl=disable", pool_size=1)
         with pytest.raises((DBAPIError, OSError)) as problem:
             await engine.connect()
     assert web.on_database_error(PROGRAM, problem.value).status_code == 503
@@ -114,7 +115,7 @@ async def test_who_goes_away_in_mid_request_is_no_error_of_ours(app):
         coming = [half, {"type": "http.disconnect"}]
         headers = [(b"content-type", b"application/x-www-form-urlencoded")]
         scope = {"type": "http", "method": "POST", "path": address, "query_string": b"", "headers": headers}
-        sent = []
+        sent: list[Message] = []
 
         async def receive(coming=coming):
             return coming.pop(0)

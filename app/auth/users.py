@@ -39,7 +39,8 @@ def user_name(raw: str) -> str:
 
 
 async def find_user(connection: AsyncConnection, name: str) -> Row[Any] | None:
-    return (await connection.execute(select(users).where(users.c.name == name.strip().lower()))).one_or_none()
+    """The researcher whose stored login name this is."""
+    return (await connection.execute(select(users).where(users.c.name == name))).one_or_none()
 
 
 async def get_user(connection: AsyncConnection, user_id: int) -> Row[Any]:

@@ -100,21 +100,26 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
 
 def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> Question:
     """How one setting is asked, as its JSON schema says."""
-    optional = "anyOf" in schema
-    rules = schema["anyOf"][0] if optional else schema
+    rules = rules_of(schema)
     return Question(
         name=name,
         title=schema["title"],
         description=schema["description"] + LAWS_OWN * (name in PRIORS),
         kind=kind_of(name, rules),
         value=values.get(name, ""),
-        required=not optional and name not in (*PRIORS, "instructions"),
+        required=rules is schema and name not in (*PRIORS, "instructions"),
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),
         choices={choice: CHOICES[choice] for choice in rules.get("enum", ())},
         error=errors.get(name),
     )
+
+
+def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The type and limits of a setting's value; the schema of one that may be none has them a level down."""
+    rules: Mapping[str, Any] = schema["anyOf"][0] if "anyOf" in schema else schema
+    return rules
 
 
 def kind_of(name: str, rules: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any]:
     """Numbers are checked with all other rules by `CampaignSettings`, so an empty option can mean none."""
     option = "--" + name.replace("_", "-")
-    rules = schema["anyOf"][0] if "anyOf" in schema else schema
+    rules = form.rules_of(schema)
     help_ = schema["description"] + default_words(name, schema.get("default"))
     if rules.get("type") == "boolean":
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)

@@ -34,11 +34,7 @@ class Commands(click.Group):
         except Refusal as refusal:
             raise Failure(f"{refusal.message} ({refusal.code})") from refusal
         except (StartupProblem, SettingsProblem) as problem:
-            raise Failure(f"{problem} ({problem_code(problem)})") from problem
-
-
-def problem_code(problem: Exception) -> str:
-    return "settings_problem" if isinstance(problem, SettingsProblem) else "startup_problem"
+            raise Failure(f"{problem} ({problem.code})") from problem
 
 
 def now() -> datetime:

@@ -13,8 +13,7 @@ from app.dashboard.table import Page
 from app.designs.slider import POINTS
 from app.web import plural
 
-WIDTH, HEIGHT = 640, 360
-LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312
+LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
 
 # How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.

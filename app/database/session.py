@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 
-def create_engine(url: str, *, pool_size: int = 8) -> AsyncEngine:
+def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
     """An engine on PostgreSQL through asyncpg.
 
     Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would

@@ -22,7 +22,7 @@ from app.designs import slider
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.web import Database, Now, Turn, fetched, page, sanitised
+from app.web import LARGEST_ID, Database, Now, Turn, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False, dependencies=[Turn])
 
@@ -56,13 +56,13 @@ class Draft(BaseModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
     token: Short
-    hit: Annotated[int, Field(ge=0, lt=2**63)]
+    hit: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     entries: dict[Short, dict[Short, Annotated[float, Field(allow_inf_nan=False)] | Short | None]]
 
 
 def whole_id(raw: str | None) -> int:
     """The HIT a form answers. Raises `Invalid` (`hit_missing`)."""
-    hit_id = slider.whole_number(raw, most=2**63 - 1)
+    hit_id = slider.whole_number(raw, most=LARGEST_ID)
     if hit_id is None:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
     return hit_id

@@ -17,8 +17,8 @@ from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.serving import leases, submission
 from app.serving.newest import Newest
-from tests.campaigns.drafts import NOW, draft, import_items, import_results, launched, lead
-from tests.serving.campaigns import annotator, hit_of
+from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
+from tests.serving.campaigns import NOW, annotator, hit_of
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,SECRETWORKER,007,@home,70,70\n"

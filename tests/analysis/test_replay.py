@@ -12,8 +12,8 @@ from app.analysis.replay import Verification
 from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
-from tests.campaigns.drafts import draft, import_results, value
-from tests.serving.campaigns import annotator, hit_of, running, submit
+from tests.campaigns.drafts import draft, import_results
+from tests.serving.campaigns import annotator, hit_of, running, submit, value
 
 
 async def verified(engine, slug: str) -> Verification:

@@ -1,16 +1,15 @@
 """Builders for campaigns that are set up from files."""
 
 import io
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
+from tests.serving.campaigns import NOW
 
-NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
@@ -46,13 +45,3 @@ async def import_results(
     async with engine.begin() as connection:
         file = io.BytesIO(content.encode())
         return await responses_import.import_results(connection, campaign.slug, file, name, now=NOW, max_mb=16)
-
-
-async def rows(engine: AsyncEngine, statement: str) -> list[tuple[Any, ...]]:
-    async with engine.connect() as connection:
-        return [tuple(row) for row in await connection.execute(text(statement))]
-
-
-async def value(engine: AsyncEngine, statement: str) -> Any:
-    ((only,),) = await rows(engine, statement)
-    return only

@@ -13,7 +13,8 @@ from app.campaigns import items, lifecycle
 from app.campaigns.demo import demo
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
-from tests.campaigns.drafts import NOW, VERBS, draft, import_items, launched, lead, rows, value
+from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
+from tests.serving.campaigns import NOW, value, values
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
 
@@ -22,10 +23,10 @@ COUNT = "SELECT count(*) FROM items"
 
 async def refused(engine, campaign, content, **how):
     """The code and the line of an import that is refused, after which the database is as it was."""
-    before = await rows(engine, "SELECT * FROM items ORDER BY number")
+    before = await values(engine, "SELECT * FROM items ORDER BY number")
     with pytest.raises(Refusal) as problem:
         await import_items(engine, campaign, content, **how)
-    assert await rows(engine, "SELECT number FROM items ORDER BY number") == [row[1:2] for row in before]
+    assert await values(engine, "SELECT number FROM items ORDER BY number") == [row[1:2] for row in before]
     return problem.value.code, problem.value.details.get("line")
 
 
@@ -33,7 +34,7 @@ async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
     campaign = await draft(engine)
     count = await import_items(engine, campaign, 'id,zipf,text\nb,3.5," abide "\na,,"größer, 1\n2"\n')
     assert count == 2
-    assert await rows(
+    assert await values(
         engine, "SELECT number, external_id, shown, fields::text, prior_a FROM items ORDER BY number"
     ) == [
         (0, "b", "abide", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
@@ -44,7 +45,7 @@ async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
 async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, '{"id": 7, "text": "a"}\n{"id": 8, "text": "b", "n": 1.5}\n', "a.jsonl")
-    assert await rows(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
+    assert await values(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
         ("7", "a", '{"id": 7, "text": "a"}'),
         ("8", "b", '{"id": 8, "text": "b", "n": 1.5}'),
     ]
@@ -60,9 +61,13 @@ async def test_a_second_file_is_added_and_replace_begins_anew(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     await import_items(engine, campaign, "id,text\n3,c\n")
-    assert await rows(engine, "SELECT number, external_id FROM items ORDER BY number") == [(0, "1"), (1, "2"), (2, "3")]
+    assert await values(engine, "SELECT number, external_id FROM items ORDER BY number") == [
+        (0, "1"),
+        (1, "2"),
+        (2, "3"),
+    ]
     await import_items(engine, campaign, "id,text\n3,x\n1,y\n", replace=True)
-    assert await rows(engine, "SELECT number, external_id, shown FROM items ORDER BY number") == [
+    assert await values(engine, "SELECT number, external_id, shown FROM items ORDER BY number") == [
         (0, "3", "x"),
         (1, "1", "y"),
     ]
@@ -184,7 +189,7 @@ async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
     content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
     campaign = await launched(engine, content, update_law=law, prior_a=2.0, prior_b=3.0)
     assert campaign.status == "running"
-    assert await rows(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number") == [
+    assert await values(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number") == [
         (1.0, 1.0, 0),
         (2.37, 1.63, 0),
         (2.0, 3.0, 0),
@@ -209,7 +214,7 @@ async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(eng
         await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n")
     assert problem.value.code == "prior_of_another_law"
     await import_items(engine, campaign, '{"id": 1, "text": "a", "mu": -0.25, "sigma2": 0.5}', "a.jsonl")
-    assert await rows(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
+    assert await values(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
 
 
 def to_law(name):
@@ -225,7 +230,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
             await asyncio.sleep(0.05)  # while the other one waits for the row
 
     await asyncio.gather(edit(question="How rare?"), edit(low_label="common"))
-    assert await rows(engine, "SELECT question, low_label FROM campaigns") == [("How rare?", "common")]
+    assert await values(engine, "SELECT question, low_label FROM campaigns") == [("How rare?", "common")]
 
 
 async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
@@ -251,7 +256,7 @@ async def test_the_demo_is_made_once_and_running(engine):
     async with engine.begin() as connection:
         assert (await demo(connection, now=NOW)).id == campaign.id
     assert (campaign.slug, campaign.status) == ("lexical-frequency", "running")
-    assert await rows(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
+    assert await values(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
     assert await value(engine, "SELECT count(*) FROM posteriors") == 150
     assert await value(engine, "SELECT count(*) FROM campaigns") == 1
     fields = json.loads(await value(engine, "SELECT fields::text FROM items WHERE external_id = '4'"))

@@ -14,7 +14,8 @@ from app.campaigns import lifecycle
 from app.campaigns.mturk_results import time_of
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound, Refusal
-from tests.campaigns.drafts import NOW, draft, import_items, import_results, launched, lead, rows, value
+from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
+from tests.serving.campaigns import NOW, value, values
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
 TWO = (
@@ -109,7 +110,7 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
     imported = await import_results(engine, campaign, TWO)
     assert (imported.responses, imported.items, imported.over_wanted, imported.finished) == (2, 3, 0, False)
     accepted, submitted = (datetime(2018, 4, 10, 19, minute, 5, tzinfo=UTC) for minute in (4, 5))
-    assert await rows(
+    assert await values(
         engine,
         "SELECT r.items, r.scores, r.source, r.received_at, h.items, h.issued_at, h.closed_at, s.external_id,"
         " s.completed_at, a.platform, a.worker_id, length(a.pseudonym) FROM responses r JOIN hits h ON h.id = r.hit_id"
@@ -118,7 +119,9 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
         ([0, 1], [70, 30], "import", submitted, [0, 1], accepted, submitted, "A1", submitted, "mturk", "W1", 10),
         ([3, 0], [0, 100], "import", NOW, [3, 0], accepted, NOW, "A2", NOW, "mturk", "W2", 10),
     ]
-    assert await rows(engine, "SELECT number, a, b, judgments FROM posteriors WHERE judgments > 0 ORDER BY number") == [
+    assert await values(
+        engine, "SELECT number, a, b, judgments FROM posteriors WHERE judgments > 0 ORDER BY number"
+    ) == [
         (0, 2.7, 1.3, 2),
         (1, 1.3, 1.7, 1),
         (3, 1.0, 2.0, 1),
@@ -131,14 +134,14 @@ async def test_a_worker_who_is_known_keeps_their_pseudonym(engine):
     await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\n")
     before = await value(engine, "SELECT pseudonym FROM annotators")
     await import_results(engine, campaign, HEADER + "H1,A2,W1,,,v0,v1,70,30\n")
-    assert await rows(engine, "SELECT pseudonym FROM annotators") == [(before,)]
+    assert await values(engine, "SELECT pseudonym FROM annotators") == [(before,)]
 
 
 async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     campaign = await launched(engine)
     bare = "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\nv0,1,v1,2\n"
     await import_results(engine, campaign, bare)
-    assert await rows(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
+    assert await values(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, bare)
     assert problem.value.code == "assignment_known"
@@ -158,7 +161,7 @@ async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_clo
     campaign = await launched(engine, "id,text\nv0,a\nv1,b\n", judgments_per_item=1)
     imported = await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\nH1,A2,W2,,,v0,v1,7,3\n")
     assert (imported.over_wanted, imported.finished) == (2, True)
-    assert await rows(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
+    assert await values(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
     again = await import_results(engine, campaign, HEADER + "H1,A3,W1,,,v0,v1,70,30\n")
     assert (again.over_wanted, again.finished) == (2, False)
 
