@@ -1,4 +1,4 @@
-"""The server as processes: its port, its database, its workers, and how all of them end together."""
+"""The server as processes: its port, its address, its workers, and how all of them end together."""
 
 import asyncio
 import errno
@@ -9,15 +9,14 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
 import click
 import uvicorn
-from sqlalchemy import make_url, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uvicorn.supervisors import Multiprocess
 
@@ -25,13 +24,13 @@ from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
 from app.campaigns.demo import demo
 from app.crowd.platforms import links
-from app.database import embedded
+from app.database.chosen import own_database
 from app.database.migrate import upgrade
-from app.database.session import TROUBLE, create_engine
+from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.serving.newest import settle_restored
-from app.settings import Settings, easel_command, environment_name
+from app.settings import Settings, environment_name
 
 LINKS_SHOWN = 5
 LAST_PORT = 65535
@@ -72,7 +71,7 @@ def ask_to_end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-# The port
+# The port and the address
 
 
 @contextmanager
@@ -164,54 +163,6 @@ def announced_address(settings: Settings) -> str | None:
 def usual_address(settings: Settings) -> str:
     """Where people reach Easel, as far as one can tell outside the server."""
     return settings.public_url or announced_address(settings) or address(settings, settings.port)
-
-
-# The database
-
-
-@contextmanager
-def own_database(settings: Settings, lost: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """The URL of the database of a server: the operator's, or an embedded one that ends with this block.
-
-    `lost` is called, from another thread, when the embedded one ended and could not be started again.
-    """
-    if settings.database_url is None:
-        with embedded.start(settings.data_dir, lost=lost) as url:
-            yield url
-    else:
-        asyncio.run(reach(settings.database_url))
-        yield settings.database_url
-
-
-@contextmanager
-def any_database(settings: Settings) -> Iterator[str]:
-    """The URL of the database of a command: the operator's, or the embedded one, which a server may be running."""
-    if settings.database_url is None:
-        with embedded.attach_or_start(settings.data_dir) as url:
-            upgrade(url)
-            yield url
-    else:
-        if not asyncio.run(reach(settings.database_url)):
-            raise StartupProblem(f"This database has no tables of Easel yet. Run `{easel_command()} migrate` first.")
-        yield settings.database_url
-
-
-async def reach(url: str) -> bool:
-    """Whether a database that answers has Easel's tables. Raises StartupProblem if it does not answer."""
-    engine = create_engine(url, pool_size=1)
-    try:
-        async with engine.connect() as connection:
-            return bool(await connection.scalar(text("SELECT to_regclass('campaigns') IS NOT NULL")))
-    except TROUBLE as problem:
-        # SQLAlchemy wraps what asyncpg says in words for programmers.
-        cause = (
-            (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
-        )
-        reason = " ".join(str(cause).split()) or type(cause).__name__
-        place = make_url(url).set(drivername="postgresql", username=None, password=None)
-        raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
-    finally:
-        await engine.dispose()
 
 
 # What is said at the start

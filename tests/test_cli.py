@@ -264,7 +264,7 @@ def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
     def crash(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(server, "any_database", crash)
+    monkeypatch.setattr("app.cli.running.any_database", crash)
     with pytest.raises(ZeroDivisionError):
         easel("campaign", "list")
 

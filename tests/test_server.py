@@ -255,7 +255,7 @@ def test_commands_print_the_address_that_a_running_server_uses(data):
 
 def test_the_address_of_a_server_that_was_killed_is_not_used(data):
     with serving(data) as server:
-        wait_until((data / "address").exists)
+        wait_until(lambda: (data / "address").exists() and (data / "address").read_text())
         server.end(signal.SIGKILL)
     assert (data / "address").read_text() == server.base
     wait_until(lambda: not runs(postmaster_pid(data)) if (data / "postgresql/postmaster.pid").exists() else True)

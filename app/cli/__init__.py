@@ -16,6 +16,7 @@ from app.cli.campaigns import campaign
 from app.cli.results import export, verify
 from app.cli.running import Commands, base_of, in_transaction, now, on_engine
 from app.database.campaign import campaign_by_slug
+from app.database.chosen import own_database
 from app.database.migrate import upgrade
 from app.settings import Settings, read_settings
 from app.simulation.crowd import simulate as simulate_crowd
@@ -59,7 +60,7 @@ def serve(*, with_demo: bool, **given: Any) -> None:
 @main.command()
 def migrate() -> None:
     """Bring the database to the newest schema."""
-    with server.own_database(read_settings()) as url:
+    with own_database(read_settings()) as url:
         upgrade(url)
     click.echo("The database has the newest schema.")
 

@@ -10,6 +10,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app import server
+from app.database.chosen import any_database
 from app.database.session import create_engine
 from app.errors import Refusal, StartupProblem
 from app.settings import SettingsProblem, read_settings
@@ -43,7 +44,7 @@ def now() -> datetime:
 
 def on_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
     """Run `work` on the database that the environment names, or the embedded one."""
-    with server.any_database(read_settings()) as url:
+    with any_database(read_settings()) as url:
 
         async def run() -> T:
             engine = create_engine(url, pool_size=2)
