@@ -1,0 +1,113 @@
+"""One row per annotator: how much they did, how they use the scale, how they go with the others and with themselves."""
+
+import numpy as np
+
+from app.analysis.findings import Answers, Column, Options, Table, Values, rows_of
+from app.analysis.scores import require_answers
+from app.inference import annotator_aware, comparisons, transitivity
+from app.inference.inestimable import Inestimable
+from app.inference.law import Array
+from app.inference.long_form import Integers, sums
+
+LEAST_SHARED = 3
+"""Judgments on items which others have judged too, below which a correlation says nothing."""
+
+COLUMNS = (
+    Column("annotator", "Annotator", "text"),
+    Column("hits", "HITs", "count"),
+    Column("judgments", "Judgments", "count"),
+    Column("mean", "Mean score (points)"),
+    Column("spread", "Standard deviation (points)"),
+    Column("correlation", "Correlation with the others’ means"),
+    Column("reliability", "Reliability, 0 to 1"),
+    Column("random", "Probability of answering at random"),
+    Column("weight", "Weight of a judgment"),
+    Column("bias", "Bias (points above the others)"),
+    Column("scale", "Width of scale (1: as the others)"),
+    Column("kappa", "Transitivity kappa"),
+    Column("triads", "Triads", "count"),
+    Column("kappa_without_ties", "Transitivity kappa without ties"),
+    Column("triads_without_ties", "Triads without ties", "count"),
+)
+
+
+def fit(answers: Answers, _options: Options) -> Table:
+    """The table; each part that cannot be estimated leaves its cells empty and a note."""
+    require_answers(answers)
+    judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
+    hits = np.bincount(annotator_of_hit(answers), minlength=answers.n_annotators)
+    mean, spread = spread_of(answers)
+    learned, notes = learned_of(answers)
+    consistent, more = transitivity_of(answers)
+    columns = (answers.annotators, hits, judgments, mean, spread, with_others(answers), *learned, *consistent)
+    return Table(COLUMNS, rows_of(*columns), notes + more)
+
+
+def annotator_of_hit(answers: Answers) -> Integers:
+    """(H,) who answered each HIT."""
+    first: Integers = answers.annotator[np.diff(answers.hit, prepend=-1) > 0]
+    return first
+
+
+def spread_of(answers: Answers) -> tuple[Array, Array]:
+    """Mean and standard deviation of each annotator's scores, (A,); no deviation for a single judgment."""
+    count = np.bincount(answers.annotator, minlength=answers.n_annotators)
+    mean = sums(answers.annotator, answers.score, len(count)) / count
+    squares = sums(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
+    return mean, np.sqrt(squares / np.where(count > 1, count - 1.0, np.nan))
+
+
+def with_others(answers: Answers) -> Array:
+    """Pearson's correlation of each annotator's scores with the means of the others on the same items, (A,).
+
+    NaN for fewer than `LEAST_SHARED` judgments on items that others have judged, and where either side does not vary.
+    """
+    same = np.unique(answers.item * answers.n_annotators + answers.annotator, return_inverse=True)[1]
+    total, count = (
+        sums(answers.item, values, answers.n_items)[answers.item] - sums(same, values, len(same))[same]
+        for values in (answers.unit_score, np.ones(len(same)))
+    )
+    heard = count > 0.5
+    who, x, y = answers.annotator[heard], answers.unit_score[heard], (total[heard] / count[heard])
+    shared = np.bincount(who, minlength=answers.n_annotators)
+    n = np.where(shared >= LEAST_SHARED, shared, np.nan)
+    x, y = (values - (sums(who, values, len(n)) / n)[who] for values in (x, y))
+    spread = np.sqrt(sums(who, x * x, len(n)) * sums(who, y * y, len(n)))
+    # Scores have steps of .01 or so; a spread below this is rounding.
+    return sums(who, x * y, len(n)) / np.where(spread > 1e-9, spread, np.nan)
+
+
+def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+    """Reliability, chance of answering at random, weight, bias in points and scale, (A,) each, with notes."""
+    try:
+        found = annotator_aware.fit(
+            answers.item,
+            answers.annotator,
+            answers.unit_score,
+            n_items=answers.n_items,
+            n_annotators=answers.n_annotators,
+        )
+    except Inestimable as reason:
+        return (np.full(answers.n_annotators, np.nan),) * 5, (f"No reliability, bias or scale: {reason}",)
+    columns = (found.reliability, found.random, found.annotator_weight, 100.0 * found.bias, found.scale)
+    return columns, found.notes
+
+
+def transitivity_of(answers: Answers) -> tuple[tuple[Values, ...], tuple[str, ...]]:
+    """Kappa and number of triads, with ties and without, (A,) each, with notes."""
+    try:
+        found = transitivity_fit(answers)
+    except Inestimable as reason:
+        nothing = np.full(answers.n_annotators, np.nan)
+        return (nothing, nothing, nothing, nothing), (f"No transitivity: {reason}",)
+    columns = (found.kappa, found.triads, found.kappa_without_ties, found.triads_without_ties)
+    return columns, found.notes
+
+
+def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
+    """Over triads whose pairs come from three HITs; raises `Inestimable` if nobody has one."""
+    first, second, outcomes, hits = comparisons.of_hits(
+        answers.hit, answers.item, answers.unit_score, tie_margin=answers.parameters.tie_margin
+    )
+    who = annotator_of_hit(answers)[hits]
+    return transitivity.fit(first, second, outcomes, who, n_annotators=answers.n_annotators, hits=hits)

@@ -1,0 +1,103 @@
+"""A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.findings import Answers
+from app.designs import slider
+from app.inference.long_form import Integers
+
+RESPONSES_AT_ONCE = 5_000
+
+ITEMS = text("""
+    SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
+           coalesce(i.prior_a, c.prior_a) AS prior_a, coalesce(i.prior_b, c.prior_b) AS prior_b, p.a, p.b
+    FROM campaigns c JOIN items i ON i.campaign_id = c.id
+    LEFT JOIN posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number
+    WHERE c.id = :campaign ORDER BY i.number
+""")
+
+RESPONSES = text(
+    "SELECT annotator_id, items AS shown, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq"
+)
+
+PSEUDONYMS = text("SELECT id, pseudonym FROM annotators WHERE campaign_id = :campaign ORDER BY id")
+
+# A response can be committed after one with a higher number, so the highest number alone would not tell that it came.
+MARK = text("""
+    SELECT coalesce(max(seq), 0) AS last_seq, count(*) AS responses FROM responses WHERE campaign_id = :campaign
+""")
+
+Mark = tuple[Any, ...]
+
+
+async def mark(connection: AsyncConnection, campaign: Row[Any]) -> Mark:
+    """What is the same as long as a campaign's `Answers` are: its row, its last response, how many there are."""
+    row = (await connection.execute(MARK, {"campaign": campaign.id})).one()
+    return (*campaign, *row)
+
+
+async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
+    """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
+    items = (await connection.execute(ITEMS, {"campaign": campaign.id})).all()
+    hit, item, annotator, score = await judgments(connection, campaign.id)
+    numbers, annotator = np.unique(annotator, return_inverse=True)
+    launched = bool(items) and items[0].a is not None
+    return Answers(
+        hit=hit,
+        item=item,
+        annotator=annotator,
+        score=score,
+        ids=[row.external_id for row in items],
+        shown=[row.shown for row in items],
+        systems=[row.system for row in items],
+        segments=[row.segment for row in items],
+        annotators=await pseudonyms(connection, campaign.id, numbers),
+        law=campaign.update_law,
+        prior_a=np.array([row.prior_a for row in items], float),
+        prior_b=np.array([row.prior_b for row in items], float),
+        a=np.array([row.a for row in items], float) if launched else None,
+        b=np.array([row.b for row in items], float) if launched else None,
+        parameters=slider.parameters(campaign),
+        seed=campaign.seed,
+    )
+
+
+async def judgments(
+    connection: AsyncConnection, campaign_id: int
+) -> tuple[Integers, Integers, Integers, npt.NDArray[np.float64]]:
+    """HIT, item, annotator's row id and score of each judgment, (J,), in order."""
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    hits = 0
+    result = await connection.stream(RESPONSES, {"campaign": campaign_id})
+    async for rows in result.partitions(RESPONSES_AT_ONCE):
+        parts.append(long_form(rows, hits))
+        hits += len(rows)
+    empty = (np.zeros(0, np.intp),) * 3 + (np.zeros(0),)
+    hit, item, annotator, score = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
+    return hit, item, annotator, score
+
+
+def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[npt.NDArray[Any], ...]:
+    """The same four columns of some responses, `before` of which came earlier."""
+    sizes = [len(row.scores) for row in rows]
+    total = sum(sizes)
+    return (
+        np.repeat(np.arange(before, before + len(rows)), sizes),
+        np.fromiter(chain.from_iterable(row.shown for row in rows), np.intp, total),
+        np.repeat(np.array([row.annotator_id for row in rows], np.intp), sizes),
+        np.fromiter(chain.from_iterable(row.scores for row in rows), np.float64, total),
+    )
+
+
+async def pseudonyms(connection: AsyncConnection, campaign_id: int, numbers: Integers) -> list[str]:
+    """What the annotators with these row ids are called."""
+    rows = (await connection.execute(PSEUDONYMS, {"campaign": campaign_id})).all()
+    names = {row.id: row.pseudonym for row in rows}
+    return [names[number] for number in numbers.tolist()]

@@ -1,0 +1,164 @@
+"""What the methods of analysis take and give: a campaign's answers as arrays; scores of items, tables, comparisons.
+
+Pure: no SQL, no HTTP. Inside, what could not be estimated is NaN in arrays; in the cells of a table, which people and
+programs read, it is None. `methods` is the list of what there is.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.law import Array, Parameters
+from app.inference.long_form import Integers
+
+Mask = npt.NDArray[np.bool_]
+Values = npt.NDArray[Any]
+Cell = str | int | float | None
+Kind = Literal["text", "sentence", "count", "number"]
+
+POINTS = 100.0
+"""The scale of the slider; the estimators of `inference` take scores in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
+
+    hit: the response's place, 0 to H - 1, never falling; item: 0 to N - 1; annotator: 0 to A - 1; score: 0 to 100.
+    ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
+    `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them.
+    law: the campaign's update law; prior_a, prior_b: the first posterior of each item under it, (N,); a, b: the stored
+    one, (N,), or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so that
+    the same answers get the same bootstrap intervals.
+    """
+
+    hit: Integers
+    item: Integers
+    annotator: Integers
+    score: Array
+    ids: Sequence[str]
+    shown: Sequence[str]
+    systems: Sequence[str | None]
+    segments: Sequence[str | None]
+    annotators: Sequence[str]
+    law: str
+    prior_a: Array
+    prior_b: Array
+    a: Array | None
+    b: Array | None
+    parameters: Parameters
+    seed: int
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are, judged or not."""
+        return len(self.ids)
+
+    @property
+    def n_annotators(self) -> int:
+        """How many annotators there are; each has answered at least once."""
+        return len(self.annotators)
+
+    @property
+    def n_hits(self) -> int:
+        """How many HITs were answered."""
+        return int(self.hit[-1]) + 1 if len(self.hit) else 0
+
+    @property
+    def unit_score(self) -> Array:
+        """(J,) the scores on 0 to 1."""
+        return self.score / POINTS
+
+    @property
+    def judged(self) -> Mask:
+        """(N,) which items have a judgment."""
+        return np.bincount(self.item, minlength=self.n_items) > 0
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator that starts the same for the same campaign."""
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a researcher can choose. classes: into how many labels scores are cut, 2 to 10."""
+
+    classes: int = 2
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A score for each of N items, (N,) each; NaN where it could not be estimated, and `notes` say why.
+
+    low, high: 95 % interval, or None if the method has none; standard_error: likewise. judged: items with a judgment.
+    """
+
+    values: Array
+    judged: Mask
+    low: Array | None = None
+    high: Array | None = None
+    standard_error: Array | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """name: for programs; title: for people, with the unit; kind: `sentence` is text of some length."""
+
+    name: str
+    title: str
+    kind: Kind = "number"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with one cell per column; None where there is no figure, and `notes` say why."""
+
+    columns: tuple[Column, ...]
+    rows: list[tuple[Cell, ...]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number and its 95 % interval; None where it could not be estimated."""
+
+    name: str
+    title: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sets of scores side by side. figures: Pearson, Spearman, Kendall, nDCG (`one` is the reference) over the `n`
+    items that both have a score for. refusal: why there are no figures, or "".
+    """
+
+    one: Scores
+    other: Scores
+    n: int
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+    refusal: str = ""
+
+
+def cell(value: Any) -> Cell:
+    """A number or text of NumPy or Python as a cell: None for NaN and infinities."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def cells(values: Iterable[Any]) -> list[Cell]:
+    """A column of cells."""
+    return [cell(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+
+def rows_of(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
+    """Rows from columns of equal length."""
+    return list(zip(*map(cells, columns), strict=True))

@@ -1,0 +1,110 @@
+"""Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis import answers as stored
+from app.analysis.answers import Mark
+from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.errors import NotFound
+from app.inference.inestimable import Inestimable
+
+MOST_RESULTS = 200
+MOST_ANSWERS = 2
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Fits:
+    """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
+
+    All methods raise `NotFound` (`campaign_not_found`, `method_not_found`, `table_not_found`) and `Inestimable`.
+    """
+
+    results: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+    read: OrderedDict[Mark, Answers] = field(default_factory=OrderedDict)
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def answers(self, engine: AsyncEngine, slug: str) -> Answers:
+        """The campaign's answers as of now."""
+        return (await self.newest(engine, slug))[1]
+
+    async def scores(self, engine: AsyncEngine, slug: str, method: str) -> tuple[Answers, Scores]:
+        """The scores of a method of `SCORES`, and the answers that they are made from."""
+        fit = known(SCORES, method, "method_not_found").fit
+        mark, answers = await self.newest(engine, slug)
+        return answers, await self.fitted((mark, "scores", method), lambda: fit(answers))
+
+    async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
+        """A table of `TABLES`."""
+        fit = known(TABLES, name, "table_not_found").fit
+        mark, answers = await self.newest(engine, slug)
+        return await self.fitted((mark, "table", name, options), lambda: fit(answers, options))
+
+    async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
+        """Two methods of `SCORES` side by side; raises `Inestimable` if one of them has no scores at all."""
+        fits = [known(SCORES, method, "method_not_found").fit for method in (one, other)]
+        mark, answers = await self.newest(engine, slug)
+        both = [
+            await self.fitted((mark, "scores", method), lambda fit=fit: fit(answers))  # type: ignore[misc]
+            for method, fit in zip((one, other), fits, strict=True)
+        ]
+        return answers, await self.fitted((mark, "compare", one, other), lambda: compare(answers, *both))
+
+    async def newest(self, engine: AsyncEngine, slug: str) -> tuple[Mark, Answers]:
+        """The answers as of now, read only if they are not those read last."""
+        async with snapshot(engine) as connection:
+            campaign = await campaign_by_slug(connection, slug)
+            mark = await stored.mark(connection, campaign)
+            answers = self.read.get(mark)
+            if answers is None:
+                answers = await stored.read(connection, campaign)
+                keep(self.read, mark, answers, MOST_ANSWERS)
+        return mark, answers
+
+    async def fitted(self, key: Hashable, fit: Callable[[], Result]) -> Result:
+        """The result kept under this key, or that of `fit`, run in a thread when no other fit runs.
+
+        That nothing can be estimated is a result too.
+        """
+        if key not in self.results:
+            async with self.one_at_a_time:
+                if key not in self.results:
+                    keep(self.results, key, await asyncio.to_thread(tried, fit), MOST_RESULTS)
+        self.results.move_to_end(key)
+        found = self.results[key]
+        if isinstance(found, Inestimable):
+            raise Inestimable(str(found), code=found.code)
+        return cast(Result, found)
+
+
+def tried(fit: Callable[[], Result]) -> Result | Inestimable:
+    try:
+        return fit()
+    except Inestimable as reason:
+        return reason
+
+
+def keep(kept: OrderedDict[Any, Any], key: Hashable, value: Any, most: int) -> None:
+    """With the key that was used longest ago dropped if there are too many."""
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+Method = TypeVar("Method")
+
+
+def known(registry: dict[str, Method], name: str, code: str) -> Method:
+    """The entry of this name; raises `NotFound` with this code, naming those that there are."""
+    if name not in registry:
+        raise NotFound(f"There is no “{name}” here; there are {', '.join(registry)}.", code=code, names=[*registry])
+    return registry[name]

@@ -1,0 +1,121 @@
+"""Scores of items from a campaign's answers, one function per method, and two of them side by side."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
+from app.inference import direct_assessment, side_by_side
+from app.inference.bootstrap import DRAWS
+from app.inference.direct_assessment import DirectAssessment
+from app.inference.inestimable import Inestimable
+from app.inference.law import Array
+from app.inference.online import ONLINE, Hit, Law, replay
+
+DRAWN_JUDGMENTS = 100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
+LEAST_DRAWS = 100
+
+
+def require_answers(answers: Answers) -> None:
+    """Raises `Inestimable` (`no_judgments`) before the first answer."""
+    if not len(answers.item):
+        raise Inestimable("There are no judgments yet.", code="no_judgments")
+
+
+def draws(drawn: int, at_most: int = DRAWS) -> int:
+    """How often to draw again when a draw costs `drawn` steps."""
+    return int(np.clip(DRAWN_JUDGMENTS // max(drawn, 1), LEAST_DRAWS, at_most))
+
+
+def mean(answers: Answers) -> Scores:
+    """The mean of an item's judgments, in points."""
+    found = direct_assessment.fit(
+        answers.item,
+        answers.annotator,
+        answers.score,
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        draws=draws(len(answers.item)),
+        rng=answers.rng(),
+    )
+    return of_assessment(found)
+
+
+def of_assessment(found: DirectAssessment) -> Scores:
+    """The same in the form that all methods share."""
+    return Scores(found.score, found.estimable, found.low, found.high, found.standard_error, found.notes)
+
+
+# The online laws
+
+
+def online(name: str) -> Callable[[Answers], Scores]:
+    """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers."""
+
+    def fit(answers: Answers) -> Scores:
+        require_answers(answers)
+        law = ONLINE[name]
+        a, b = posteriors(law, answers)
+        low, high = law.interval(a, b)
+        seen = answers.judged
+        columns = (law.score(a, b), low, high, np.sqrt(law.variance(a, b)))
+        values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
+        return Scores(values, seen, low, high, error, unseen_notes(seen))
+
+    return fit
+
+
+def posteriors(law: Law, answers: Answers) -> tuple[Array, Array]:
+    """Both parameters of every item after all answers, (N,) each."""
+    if law.name == answers.law and answers.a is not None and answers.b is not None:
+        return answers.a, answers.b
+    return replay(law, *priors(law, answers), hits_of(answers), answers.parameters)
+
+
+def priors(law: Law, answers: Answers) -> tuple[Array, Array]:
+    """The campaign's priors where they are of the law's kind, else the law's own."""
+    if ONLINE[answers.law].parameter_names == law.parameter_names:
+        return answers.prior_a, answers.prior_b
+    a, b = law.default_prior
+    return np.full(answers.n_items, a), np.full(answers.n_items, b)
+
+
+def hits_of(answers: Answers) -> Iterator[Hit]:
+    """HIT after HIT: its items as presented, and their scores in [0, 1]."""
+    starts = np.flatnonzero(np.diff(answers.hit, prepend=-1)).tolist()
+    items, scores = answers.item.tolist(), answers.unit_score.tolist()
+    for start, stop in zip(starts, [*starts[1:], len(items)], strict=True):
+        yield items[start:stop], scores[start:stop]
+
+
+def unseen_notes(seen: Mask) -> tuple[str, ...]:
+    """A sentence about items without a judgment, if there are any."""
+    unseen = int(np.count_nonzero(~seen))
+    return (f"{unseen:,} of {len(seen):,} items have no judgment, and so no score.",) if unseen else ()
+
+
+# Side by side
+
+COSTLY = {"kendall", "ndcg"}
+TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
+
+
+def compare(answers: Answers, one: Scores, other: Scores) -> Comparison:
+    """How far two sets of scores go together. Never raises: where there are no figures, `refusal` says why."""
+    n = int(np.count_nonzero(np.isfinite(one.values) & np.isfinite(other.values)))
+    try:
+        found = side_by_side.compare(one.values, other.values, draws=draws(200 * n), rng=answers.rng())
+    except Inestimable as reason:
+        return Comparison(one, other, n, (), (), str(reason))
+    figures = tuple(
+        Figure(name, title, *(number(value) for value in (figure.value, figure.low, figure.high)))
+        for name, title in TITLES.items()
+        for figure in (getattr(found, name),)
+    )
+    return Comparison(one, other, n, figures, found.notes)
+
+
+def number(value: float) -> float | None:
+    """The number, or None where there is none."""
+    found = cell(value)
+    return found if isinstance(found, float) else None
