@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app import web
 from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
+from app.analysis.fits import Fits
 from app.auth import api as auth_api
 from app.auth import routes as auth
 from app.auth.guards import researcher
@@ -76,6 +77,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.reading_database = create_engine(settings.database_url, pool_size=2)
     app.state.turns = asyncio.Semaphore(max(1, settings.pool_size // 2))
     app.state.newest = Newest()
+    app.state.fits = Fits()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")

@@ -1,5 +1,6 @@
 """A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
 
+import asyncio
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -45,7 +46,7 @@ async def mark(connection: AsyncConnection, campaign: Row[Any]) -> Mark:
 
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
-    items = (await connection.execute(ITEMS, {"campaign": campaign.id})).all()
+    items = [row async for row in await connection.stream(ITEMS, {"campaign": campaign.id})]
     hit, item, annotator, score = await judgments(connection, campaign.id)
     numbers, annotator = np.unique(annotator, return_inverse=True)
     launched = bool(items) and items[0].a is not None
@@ -77,7 +78,7 @@ async def judgments(
     hits = 0
     result = await connection.stream(RESPONSES, {"campaign": campaign_id})
     async for rows in result.partitions(RESPONSES_AT_ONCE):
-        parts.append(long_form(rows, hits))
+        parts.append(await asyncio.to_thread(long_form, rows, hits))
         hits += len(rows)
     empty = (np.zeros(0, np.intp),) * 3 + (np.zeros(0),)
     hit, item, annotator, score = (np.concatenate(column) for column in zip(empty, *parts, strict=True))

@@ -1,7 +1,6 @@
 """Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -13,7 +12,7 @@ from app.analysis.answers import Mark
 from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.inference.inestimable import Inestimable
 
 MOST_RESULTS = 200
@@ -26,12 +25,14 @@ Result = TypeVar("Result")
 class Fits:
     """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
 
-    All methods raise `NotFound` (`campaign_not_found`, `method_not_found`, `table_not_found`) and `Inestimable`.
+    All methods raise `NotFound` (`campaign_not_found`, `method_not_found`, `table_not_found`), and `Conflict` with the
+    sentence and code of an `Inestimable`.
     """
 
-    results: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
-    read: OrderedDict[Mark, Answers] = field(default_factory=OrderedDict)
-    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    results: dict[Hashable, Any] = field(default_factory=dict)
+    read: dict[Mark, Answers] = field(default_factory=dict)
+    one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
+    one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answers(self, engine: AsyncEngine, slug: str) -> Answers:
         """The campaign's answers as of now."""
@@ -50,7 +51,7 @@ class Fits:
         return await self.fitted((mark, "table", name, options), lambda: fit(answers, options))
 
     async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
-        """Two methods of `SCORES` side by side; raises `Inestimable` if one of them has no scores at all."""
+        """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
         fits = [known(SCORES, method, "method_not_found").fit for method in (one, other)]
         mark, answers = await self.newest(engine, slug)
         both = [
@@ -60,30 +61,31 @@ class Fits:
         return answers, await self.fitted((mark, "compare", one, other), lambda: compare(answers, *both))
 
     async def newest(self, engine: AsyncEngine, slug: str) -> tuple[Mark, Answers]:
-        """The answers as of now, read only if they are not those read last."""
-        async with snapshot(engine) as connection:
+        """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
+        async with self.one_reader, snapshot(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
             mark = await stored.mark(connection, campaign)
-            answers = self.read.get(mark)
-            if answers is None:
-                answers = await stored.read(connection, campaign)
-                keep(self.read, mark, answers, MOST_ANSWERS)
-        return mark, answers
+            if mark not in self.read:
+                keep(self.read, mark, await stored.read(connection, campaign), MOST_ANSWERS)
+            return mark, self.read[mark]
 
     async def fitted(self, key: Hashable, fit: Callable[[], Result]) -> Result:
         """The result kept under this key, or that of `fit`, run in a thread when no other fit runs.
 
-        That nothing can be estimated is a result too.
+        That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
+        its thread beside the next one.
         """
         if key not in self.results:
-            async with self.one_at_a_time:
-                if key not in self.results:
-                    keep(self.results, key, await asyncio.to_thread(tried, fit), MOST_RESULTS)
-        self.results.move_to_end(key)
+            await asyncio.shield(asyncio.create_task(self.run(key, fit)))
         found = self.results[key]
         if isinstance(found, Inestimable):
-            raise Inestimable(str(found), code=found.code)
-        return cast(Result, found)
+            raise Conflict(str(found), code=found.code)
+        return cast("Result", found)
+
+    async def run(self, key: Hashable, fit: Callable[[], Any]) -> None:
+        async with self.one_fit:
+            if key not in self.results:
+                keep(self.results, key, await asyncio.to_thread(tried, fit), MOST_RESULTS)
 
 
 def tried(fit: Callable[[], Result]) -> Result | Inestimable:
@@ -93,11 +95,11 @@ def tried(fit: Callable[[], Result]) -> Result | Inestimable:
         return reason
 
 
-def keep(kept: OrderedDict[Any, Any], key: Hashable, value: Any, most: int) -> None:
-    """With the key that was used longest ago dropped if there are too many."""
+def keep(kept: dict[Any, Any], key: Hashable, value: Any, most: int) -> None:
+    """In the place of what was kept first, if there is too much."""
     kept[key] = value
     while len(kept) > most:
-        kept.popitem(last=False)
+        del kept[next(iter(kept))]
 
 
 Method = TypeVar("Method")

@@ -1,18 +1,27 @@
 """Researchers' downloads."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.export import Export, Format, export, has_beta
+from app.analysis.fits import Fits
 from app.auth.guards import researcher
 from app.database.campaign import campaign_by_slug
 from app.errors import NotFound
 from app.web import ReadingDatabase, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
+
+
+async def get_fits(request: Request) -> Fits:
+    fits: Fits = request.app.state.fits
+    return fits
+
+
+KeptFits = Annotated[Fits, Depends(get_fits)]
 
 TABLES = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
