@@ -83,7 +83,9 @@ def mean(items: Numbers, scores: Floats, n_items: int) -> Floats:
 def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
     """The scores after so many HITs."""
     posteriors = np.ones((n_items, 2))
-    for done, (shown, change) in enumerate(annotator_aware_online.steps([(1.0, 1.0)] * n_items, hits), start=1):
+    learned = annotator_aware_online.Learned.nothing([(1.0, 1.0)] * n_items)
+    for done, (who, shown, scores) in enumerate(hits, start=1):
+        change = learned.apply(who, shown, scores)
         posteriors[list(shown)] = np.column_stack([change.a, change.b])
         if done in snapshots:
             yield beta.score(*posteriors.T)

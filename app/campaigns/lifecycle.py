@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import item_count
 from app.campaigns.settings import CampaignSettings
+from app.database import learned
 from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
@@ -194,6 +195,8 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         ),
         {"campaign": campaign.id} | values,
     )
+    if ONLINE[campaign.update_law].update is None:
+        await connection.execute(learned.BEGIN, {"campaign": campaign.id})
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 

@@ -18,12 +18,14 @@ from app.campaigns import lifecycle
 from app.campaigns.items import ROWS_AT_ONCE, Progress
 from app.campaigns.mturk_results import Judged, read_results
 from app.campaigns.upload import refuse
-from app.database import tables
+from app.database import learned, tables
 from app.database.bulk import copy, reserve
 from app.database.campaign import finish_if_complete
+from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict
-from app.inference.online import ONLINE, replay
+from app.inference.annotator_aware_online import Learned
+from app.inference.online import ONLINE, Replay
 
 PLATFORM = "mturk"
 NO_LEADER = -1  # a result file does not tell which item led the HIT
@@ -112,11 +114,12 @@ async def import_results(
     rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
     # One import at a time; so two of the same file cannot both find its assignments unknown.
     await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+    await connection.execute(learned.LOCK, {"campaign": campaign.id})
     await refuse_known(connection, campaign, rows)
     hits = await numbered(connection, campaign, rows)
     # Annotators before posteriors, as a live arrival has it: it makes its annotator, then leases.
     annotators = await annotators_of(connection, campaign, rows, now=now)
-    judgments = await update_posteriors(connection, campaign, hits, progress)
+    judgments = await update_posteriors(connection, campaign, hits, annotators, progress)
     await store(connection, campaign, hits, annotators, now=now)
     finished = await finish_if_complete(connection, campaign.id, now=now)
     over = sum(count > campaign.judgments_per_item for count in judgments)
@@ -175,7 +178,11 @@ async def annotators_of(
 
 
 async def update_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], progress: Progress
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    hits: Sequence[Hit],
+    annotators: Mapping[str, int],
+    progress: Progress,
 ) -> list[int]:
     """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
     touched = sorted({number for hit in hits for number in hit.items})
@@ -185,21 +192,48 @@ async def update_posteriors(
     judged = [
         ([place[number] for number in hit.items], [score / slider.POINTS for score in hit.row.scores]) for hit in hits
     ]
-    law, parameters = ONLINE[campaign.update_law], slider.parameters(campaign)
+    law = ONLINE[campaign.update_law]
     a, b = np.array([posterior.a for posterior in before]), np.array([posterior.b for posterior in before])
+    replay = Replay(law, a, b, slider.parameters(campaign))
+    if replay.learned is not None:
+        replay.learned = await learned_before(connection, campaign.id, touched)
+    who = [annotators[hit.row.worker_id] for hit in hits]
     for start in range(0, len(judged), ROWS_AT_ONCE):
-        chunk = judged[start : start + ROWS_AT_ONCE]
-        a, b = await asyncio.to_thread(replay, law, a, b, chunk, parameters)
-        progress(start + len(chunk))
+        chunk = slice(start, start + ROWS_AT_ONCE)
+        await asyncio.to_thread(replay.take, judged[chunk], who[chunk])
+        progress(start + len(judged[chunk]))
+    if replay.learned is not None:
+        await keep_learned(connection, campaign.id, touched, replay.learned)
     counts = Counter(chain.from_iterable(places for places, _ in judged))
     values = {
-        "a": a.tolist(),
-        "b": b.tolist(),
-        "score": law.score(a, b).tolist(),
-        "variance": law.variance(a, b).tolist(),
+        "a": replay.a.tolist(),
+        "b": replay.b.tolist(),
+        "score": law.score(replay.a, replay.b).tolist(),
+        "variance": law.variance(replay.a, replay.b).tolist(),
         "judgments": [counts[k] for k in range(len(before))],
     }
     return list(await connection.scalars(UPDATE_POSTERIORS, key | values))
+
+
+async def learned_before(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> Learned:
+    """What `easl-aware` knows of these items, in this order, and of everybody."""
+    driver = await driver_of(connection)
+    states = await learned.states(driver, campaign_id, "item", items)
+    return Learned(
+        priors=await learned.priors(driver, campaign_id, items),
+        items=[states.get(number, []) for number in items],
+        annotators=await learned.states(driver, campaign_id, "annotator"),
+        totals=(await learned.states(driver, campaign_id, "campaign"))[0],
+    )
+
+
+async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
+    changed: dict[learned.Kind, dict[int, list[float]]] = {
+        "campaign": {0: known.totals},
+        "item": dict(zip(items, known.items, strict=True)),
+        "annotator": known.annotators,
+    }
+    await learned.keep(await driver_of(connection), campaign_id, changed)
 
 
 async def store(

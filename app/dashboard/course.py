@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.designs.slider import POINTS
+from app.inference.annotator_aware_online import Learned
 from app.inference.law import Array, Law, Parameters
 from app.inference.online import Hit, steps
 
@@ -32,6 +33,7 @@ class Course:
     a, b: both parameters of each posterior, (N,).
     judgments: how many each item has had, (N,).
     early_a, early_b: what the parameters were after `EARLY` judgments, (3, N); NaN where there were fewer.
+    learned: what is known of annotators, None with a law that learns nothing of them.
     typical: `precision` after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1 of them.
     """
 
@@ -43,6 +45,7 @@ class Course:
     answers: int
     step: int
     typical: list[float]
+    learned: Learned | None = None
 
     def early(self, number: int) -> list[tuple[int, float, float]]:
         """(judgments, a, b) of an item at each of `EARLY` that lies behind it; the present one is not among them."""
@@ -63,23 +66,38 @@ class Course:
 def begun(law: Law, a: Array, b: Array) -> Course:
     """Nobody has answered: `a` and `b` are the priors, (N,)."""
     none = np.full((len(EARLY), len(a)), np.nan)
-    return Course(a, b, np.zeros(len(a), np.intp), none, none, 0, 1, [precision(law.variance(a, b))])
+    learned = None if law.update else Learned.nothing(list(zip(a.tolist(), b.tolist(), strict=True)))
+    return Course(a, b, np.zeros(len(a), np.intp), none, none, 0, 1, [precision(law.variance(a, b))], learned)
 
 
-def followed(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters, *, total: int = 0) -> Course:
+def followed(
+    course: Course,
+    law: Law,
+    hits: Sequence[Hit],
+    parameters: Parameters,
+    *,
+    annotators: Sequence[int] = (),
+    total: int = 0,
+) -> Course:
     """The course after these HITs too, in their order. Raises what `online.replay` raises.
 
+    annotators: who answered each HIT, for a law that learns about them.
     total: how many responses there are at least; known from the start, it spares points that would be dropped again.
     """
     course = thinned(course, total)
     # Copies: the course that this one continues stays what it is.
     course = replace(course, **{name: getattr(course, name).copy() for name in ARRAYS})
+    if course.learned is not None:
+        course = replace(course, learned=course.learned.copy())
     answers, step, typical = course.answers, course.step, list(course.typical)
-    end = answers + len(hits)
+    begin, end = answers, answers + len(hits)
     while answers < end:
-        piece = hits[answers - end :][: step - answers % step]
-        apply(course, law, piece, parameters)
-        answers += len(piece)
+        piece = slice(answers - begin, answers - begin + step - answers % step)
+        if course.learned is None:
+            apply(course, law, hits[piece], parameters)
+        else:
+            learn(course, course.learned, hits[piece], annotators[piece])
+        answers += len(hits[piece])
         if answers % step == 0:
             typical.append(precision(law.variance(course.a, course.b)))
         if len(typical) > MOST_POINTS:
@@ -99,12 +117,25 @@ def apply(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters)
     """Change a course's arrays by HITs. Only the items of these HITs are touched, however many the campaign has."""
     touched = np.unique(np.concatenate([items for items, _ in hits]))
     place = {number: k for k, number in enumerate(touched.tolist())}
-    a, b, judgments = course.a[touched].tolist(), course.b[touched].tolist(), course.judgments[touched].tolist()
+    a, b = course.a[touched].tolist(), course.b[touched].tolist()
     here = [([place[number] for number in items], scores) for items, scores in hits]
-    for places, new_a, new_b in steps(law, a, b, here, parameters):
-        for k, value_a, value_b in zip(places, new_a, new_b, strict=True):
-            judgments[k] += 1
-            if judgments[k] in EARLY:
-                when = EARLY.index(judgments[k])
-                course.early_a[when, touched[k]], course.early_b[when, touched[k]] = value_a, value_b
-    course.a[touched], course.b[touched], course.judgments[touched] = a, b, judgments
+    for (items, _), (_, new_a, new_b) in zip(hits, steps(law, a, b, here, parameters), strict=True):
+        note(course, items, new_a, new_b)
+    course.a[touched], course.b[touched] = a, b
+
+
+def learn(course: Course, learned: Learned, hits: Sequence[Hit], annotators: Sequence[int]) -> None:
+    """The same with a law that learns about annotators."""
+    for (items, scores), annotator in zip(hits, annotators, strict=True):
+        change = learned.apply(annotator, items, scores)
+        note(course, items, change.a, change.b)
+        course.a[list(items)], course.b[list(items)] = change.a, change.b
+
+
+def note(course: Course, items: Sequence[int], a: Sequence[float], b: Sequence[float]) -> None:
+    """Count a judgment of each item, and keep the parameters it led to if it is one of `EARLY`."""
+    for number, value_a, value_b in zip(items, a, b, strict=True):
+        course.judgments[number] += 1
+        if (judgments := course.judgments.item(number)) in EARLY:
+            when = EARLY.index(judgments)
+            course.early_a[when, number], course.early_b[when, number] = value_a, value_b

@@ -32,7 +32,7 @@ PRIORS = text("""
 
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 RESPONSES = text("""
-    SELECT seq, items, scores FROM responses
+    SELECT seq, annotator_id, items, scores FROM responses
     WHERE campaign_id BETWEEN :campaign AND :campaign AND seq > :after ORDER BY campaign_id, seq LIMIT :limit
 """)
 
@@ -65,13 +65,16 @@ class Courses:
         """
         known = self.settled.get(campaign.id) or Settled(await course_of(connection, campaign))
         deadline = clock() + PATIENCE_SECONDS
+        # Answers under a law that learns about annotators commit in order, and replaying them takes longer.
+        unsettled = UNSETTLED if known.course.learned is None else 0
         while True:
             rows = await responses_after(connection, campaign.id, known.seq)
-            if len(rows) > UNSETTLED:
-                known = await settled_further(known, campaign, rows[:-UNSETTLED], answers)
+            settled = len(rows) - unsettled
+            if settled > 0:
+                known = await settled_further(known, campaign, rows[:settled], answers)
                 self.keep(campaign.id, known)
             if len(rows) < AT_ONCE + UNSETTLED:
-                return await further(known.course, campaign, rows[-UNSETTLED:], answers)
+                return await further(known.course, campaign, rows[max(settled, 0) :], answers)
             if clock() > deadline:
                 return known.course
 
@@ -104,4 +107,5 @@ async def further(course: Course, campaign: Row[Any], rows: Sequence[Row[Any]], 
     """The course after these responses too; a thread replays them."""
     hits: list[Hit] = [(row.items, [score / slider.POINTS for score in row.scores]) for row in rows]
     law, parameters = ONLINE[campaign.update_law], slider.parameters(campaign)
-    return await asyncio.to_thread(followed, course, law, hits, parameters, total=answers)
+    annotators = [row.annotator_id for row in rows]
+    return await asyncio.to_thread(followed, course, law, hits, parameters, annotators=annotators, total=answers)

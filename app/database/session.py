@@ -64,7 +64,7 @@ Driver: TypeAlias = "asyncpg.Connection[Any]"
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:
-    """Asyncpg's own connection below SQLAlchemy's, for reading."""
+    """Asyncpg's own connection below SQLAlchemy's, in the transaction that a statement of the latter has begun."""
     driver: Driver | None = (await connection.get_raw_connection()).driver_connection
     assert driver is not None  # noqa: S101  (a connection in use has one)
     return driver

@@ -185,6 +185,17 @@ posteriors = Table(
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
+# What the law `easl-aware` knows besides the posteriors; it follows from the responses as they do.
+learned = Table(
+    "learned",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Text, nullable=False),  # campaign, item, annotator
+    Column("number", BigInteger, nullable=False),  # 0, the item's number, the annotator's id
+    Column("state", LargeBinary, nullable=False),  # float64, little-endian: see `inference.annotator_aware_online`
+    PrimaryKeyConstraint("campaign_id", "kind", "number"),
+)
+
 annotators = Table(
     "annotators",
     metadata,

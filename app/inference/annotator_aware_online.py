@@ -16,14 +16,15 @@ The totals make a HIT depend on all before it, so HITs of a campaign must be app
 which they are numbered; `apply` then gives the same bits live and in a replay.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.inference import annotator_beliefs as learning
+from app.inference import easl
 from app.inference.annotator_beliefs import Beliefs, Crowd, Judged
-from app.inference.law import Array, checked_scores
+from app.inference.law import Array, checked_items, checked_scores
 
 State = list[float]
 
@@ -141,44 +142,48 @@ def _flat(rows: Array) -> State:
     return floats
 
 
-def steps(
-    priors: Sequence[tuple[float, float]],
-    hits: Iterable[tuple[int, Sequence[int], Sequence[float]]],
-) -> Iterator[tuple[Sequence[int], Change]]:
-    """A campaign's HITs in order, each (annotator, items as presented, scores); yields items and their `Change`.
+@dataclass
+class Learned:
+    """What a campaign has learned, in memory: all of its state, changed by one HIT after another.
 
-    priors: one per item. Raises ValueError for what `apply` refuses, and for item numbers that are not there or twice
-    in a HIT.
+    priors: N pairs (a, b). items: N states, empty before the first judgment. annotators: states by number.
+    totals: empty before the first HIT.
     """
-    items: list[State] = [[] for _ in priors]
-    annotators: dict[int, State] = {}
-    totals: State = []
-    for annotator, shown, scores in hits:
-        if len(set(shown)) != len(shown) or not all(0 <= item < len(items) for item in shown):
-            raise ValueError(f"items of a HIT are different numbers from 0 to {len(items) - 1}, not {list(shown)}")
-        states = [items[item] for item in shown]
-        around = {number: annotators[number] for number in concerned(annotator, states) if number in annotators}
-        change = apply(
-            annotator,
-            scores,
-            priors=[priors[item] for item in shown],
-            items=states,
-            annotators=around,
-            totals=totals,
-        )
+
+    priors: Sequence[tuple[float, float]]
+    items: list[State]
+    annotators: dict[int, State]
+    totals: State
+
+    @classmethod
+    def nothing(cls, priors: Sequence[tuple[float, float]]) -> "Learned":
+        """Before the first HIT."""
+        return cls(priors, [[] for _ in priors], {}, [])
+
+    def copy(self) -> "Learned":
+        """One that goes its own way; states are never changed in place, so they are shared."""
+        return replace(self, items=list(self.items), annotators=dict(self.annotators))
+
+    def apply(self, annotator: int, shown: Sequence[int], scores: Sequence[float]) -> Change:
+        """Learn from one HIT. Raises ValueError for what the function `apply` refuses, and for item numbers that are
+        not there or twice.
+        """
+        checked_items(shown, len(self.items))
+        states = [self.items[item] for item in shown]
+        around = {k: self.annotators[k] for k in concerned(annotator, states) if k in self.annotators}
+        priors = [self.priors[item] for item in shown]
+        change = apply(annotator, scores, priors=priors, items=states, annotators=around, totals=self.totals)
         for item, state in zip(shown, change.items, strict=True):
-            items[item] = state
-        annotators.update(change.annotators)
-        totals = change.totals
-        yield shown, change
+            self.items[item] = state
+        self.annotators |= change.annotators
+        self.totals = change.totals
+        return change
 
 
-def replay(
-    priors: Sequence[tuple[float, float]],
-    hits: Iterable[tuple[int, Sequence[int], Sequence[float]]],
-) -> tuple[Array, Array]:
-    """Both parameters of all posteriors after all HITs, (N,) each; the bits that the live campaign has."""
-    posteriors = np.reshape(np.array(priors, dtype=np.float64), (-1, 2))
-    for shown, change in steps(priors, hits):
-        posteriors[list(shown)] = np.column_stack([change.a, change.b])
-    return posteriors[:, 0].copy(), posteriors[:, 1].copy()
+LAW = replace(
+    easl.LAW,
+    name="easl-aware",
+    title="EASL that learns who can be relied on: scores are weighted and corrected as far as that is seen to help",
+    update=None,
+    update_all=None,
+)

@@ -71,7 +71,7 @@ class Law:
     update(a, b, scores, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order,
     scores in [0, 1]; answers two new lists of n plain floats and leaves its arguments alone.
     Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or a
-    posterior that cannot be.
+    posterior that cannot be. None: the law also learns about annotators, and `annotator_aware_online` is its update.
 
     update_all(a, b, items, scores): only of a law that moves an item by its own scores alone: all judgments of many
     HITs at once, changing the arrays `a` and `b`, (N,), with the bits of one `update` after another. items, scores:
@@ -91,7 +91,7 @@ class Law:
     interval: Interval
     density: Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Array]
     estimates: Callable[[Sequence[float], Sequence[float]], Columns]
-    update: Callable[[Sequence[float], Sequence[float], Sequence[float], Parameters], Columns]
+    update: Callable[[Sequence[float], Sequence[float], Sequence[float], Parameters], Columns] | None
     update_all: Callable[[Array, Array, npt.NDArray[np.intp], Array], None] | None = None
 
 
@@ -107,6 +107,15 @@ def checked_scores(scores: Sequence[float], items: int) -> list[float]:
         if not 0.0 <= score <= 1.0:
             raise ValueError(f"a score must lie between 0 and 1, not {score}")
     return floats
+
+
+def checked_items(items: Sequence[int], count: int) -> None:
+    """Raises ValueError unless the items of a HIT are different numbers from 0 to `count` - 1."""
+    # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
+    if len(set(items)) != len(items):
+        raise ValueError(f"an item is twice in one HIT: {list(items)}")
+    if len(items) and not 0 <= min(items) <= max(items) < count:
+        raise ValueError(f"item numbers must lie between 0 and {count - 1}, not {list(items)}")
 
 
 def checked_level(level: float) -> float:

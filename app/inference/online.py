@@ -9,10 +9,11 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from app.inference import bounded_ra, easl, trueskill
-from app.inference.law import Array, Law, Parameters
+from app.inference import annotator_aware_online, bounded_ra, easl, trueskill
+from app.inference.annotator_aware_online import Learned
+from app.inference.law import Array, Law, Parameters, checked_items
 
-__all__ = ["ONLINE", "Law", "Parameters", "replay", "steps"]
+__all__ = ["ONLINE", "Law", "Parameters", "Replay", "replay", "steps"]
 
 Hit = tuple[Sequence[int], Sequence[float]]
 """The numbers of a HIT's items as presented, and their scores in [0, 1]."""
@@ -21,7 +22,31 @@ ONLINE: dict[str, Law] = {
     "easl": easl.LAW,
     "ra": bounded_ra.LAW,
     "trueskill": trueskill.LAW,
+    "easl-aware": annotator_aware_online.LAW,
 }
+
+
+class Replay:
+    """A campaign's posteriors under any law, as its responses are applied in order, piece by piece.
+
+    law, a, b, parameters: as in `replay`. a, b: the posteriors so far, (N,). learned: what is known of annotators so
+    far, None with a law that learns nothing of them.
+    """
+
+    def __init__(self, law: Law, a: npt.ArrayLike, b: npt.ArrayLike, parameters: Parameters) -> None:
+        self.law, self.parameters = law, parameters
+        self.a, self.b = _priors(law, a, b)
+        pairs = list(zip(self.a.tolist(), self.b.tolist(), strict=True))
+        self.learned = None if law.update else Learned.nothing(pairs)
+
+    def take(self, hits: Sequence[Hit], annotators: Sequence[int]) -> None:
+        """The next HITs, and who answered each. Raises what `replay` raises; start afresh then."""
+        if self.learned is None:
+            self.a, self.b = replay(self.law, self.a, self.b, hits, self.parameters)
+            return
+        for (items, scores), annotator in zip(hits, annotators, strict=True):
+            change = self.learned.apply(annotator, items, scores)
+            self.a[list(items)], self.b[list(items)] = change.a, change.b
 
 
 def replay(
@@ -36,12 +61,10 @@ def replay(
     hits: per HIT the numbers of its items as presented, from 0 to N - 1 and none twice, and their scores in
     [0, 1]. It calls the same `law.update` as a live submission, or `law.update_all` with the same bits, so the
     bits are the same on the same machine and libraries. Raises ValueError for what `update` refuses, for an item
-    number outside 0 to N - 1, an item twice in a HIT, and priors that are not both (N,).
+    number outside 0 to N - 1, an item twice in a HIT, priors that are not both (N,), and a law that must know who
+    answered: that one takes a `Replay`.
     """
-    first, second = _parameters(a), _parameters(b)
-    if len(first) != len(second):
-        raise ValueError(f"a posterior is a pair, but the priors have lengths {len(first)} and {len(second)}")
-    law.score(first, second)  # raises ValueError for a prior that cannot be
+    first, second = _priors(law, a, b)
     if law.update_all:
         hits = list(hits)
         # What is wrong with a HIT is said by taking the HITs one by one.
@@ -65,20 +88,26 @@ def steps(
     """`replay` one HIT at a time: changes the lists `first` and `second`, each (N,), in place, and yields after each
     HIT its items and their new parameters, two lists of n. Raises what `replay` raises.
     """
+    if law.update is None:
+        raise ValueError(f"{law.name} must know who answered")
     for items, scores in hits:
-        _check_items(items, len(first))
+        checked_items(items, len(first))
         new_a, new_b = law.update([first[i] for i in items], [second[i] for i in items], scores, parameters)
         for i, value_a, value_b in zip(items, new_a, new_b, strict=True):
             first[i], second[i] = value_a, value_b
         yield items, new_a, new_b
 
 
-def _parameters(values: npt.ArrayLike) -> Array:
-    """A copy of the priors, (N,)."""
-    array = np.array(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"priors are arrays of shape (N,), not {array.shape}")
-    return array
+def _priors(law: Law, a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Array, Array]:
+    """Copies of the priors, (N,) each."""
+    first, second = np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)
+    for array in (first, second):
+        if array.ndim != 1:
+            raise ValueError(f"priors are arrays of shape (N,), not {array.shape}")
+    if len(first) != len(second):
+        raise ValueError(f"a posterior is a pair, but the priors have lengths {len(first)} and {len(second)}")
+    law.score(first, second)  # raises ValueError for a prior that cannot be
+    return first, second
 
 
 def _judgments(hits: Sequence[Hit], count: int) -> tuple[npt.NDArray[np.intp], Array] | None:
@@ -92,11 +121,3 @@ def _judgments(hits: Sequence[Hit], count: int) -> tuple[npt.NDArray[np.intp], A
     possible = ((items >= 0) & (items < count) & (scores >= 0.0) & (scores <= 1.0)).all()
     in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * count + items)
     return (items, scores) if possible and (np.diff(in_hit) > 0).all() else None
-
-
-def _check_items(items: Sequence[int], count: int) -> None:
-    # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
-    if len(set(items)) != len(items):
-        raise ValueError(f"an item is twice in one HIT: {list(items)}")
-    if len(items) and not 0 <= min(items) <= max(items) < count:
-        raise ValueError(f"item numbers must lie between 0 and {count - 1}, not {list(items)}")

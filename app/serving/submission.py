@@ -1,7 +1,8 @@
 """An answer and the posteriors it changes: stored together or not at all.
 
-Locks are taken in one order everywhere: the HIT's row, then the posterior rows by item number. So two answers that
-share items, two posts of one HIT, and a lease that is renewed meanwhile wait for each other instead of deadlocking.
+Locks are taken in one order everywhere: what the campaign has learned (a row that only `easl-aware` has), the HIT's
+row, then the posterior rows by item number. So two answers that share items, two posts of one HIT, and a lease that is
+renewed meanwhile wait for each other instead of deadlocking.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,13 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
+from app.serving.learning import learn
 from app.serving.leases import LOCK_POSTERIORS, STILL_WANTED
+
+LOCK_LEARNED = """
+    SELECT 1 FROM learned l WHERE l.kind = 'campaign' AND l.campaign_id = (SELECT campaign_id FROM hits WHERE id = :hit)
+    FOR NO KEY UPDATE
+"""
 
 
 def closing(condition: str) -> str:
@@ -24,8 +31,9 @@ def closing(condition: str) -> str:
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
     """
     return f"""
-    WITH closed AS (
-        UPDATE hits SET closed_at = :now WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
+    WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
+        UPDATE hits SET closed_at = :now FROM (SELECT count(*) FROM crowd) AS locked
+        WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
     )
     SELECT p.number, p.a, p.b, closed.items AS hit_items, closed.annotator_id, c.id AS campaign_id, c.update_law,
            c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
@@ -39,6 +47,8 @@ def closing(condition: str) -> str:
 # First post wins: only one can find the lease open.
 CLOSE = text(closing("assignment_id = :assignment AND closed_at IS NULL AND expires_at > :now"))
 CLOSE_LATE = text(closing(STILL_WANTED))
+
+LOCKED_LEARNED = text(LOCK_LEARNED)
 
 FIND_AND_LOCK_HIT = text("""
     SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status
@@ -87,6 +97,7 @@ async def submit(
     key = {"hit": hit_id, "assignment": assignment_id, "now": now}
     rows: Sequence[Record] = await fetch(connection, CLOSE, key)
     if not rows:
+        await fetch(connection, LOCKED_LEARNED, key)
         hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
         if hit is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
@@ -138,23 +149,29 @@ async def store(
         "viewport": answer.viewport,
         "now": now,
         "wanted": hit.judgments_per_item,
-    } | posteriors_after(rows, scores)
+    } | await posteriors_after(connection, rows, scores)
     ((seq, all_reached),) = await fetch(connection, STORE, parameters)
     if all_reached:
         await fetch(connection, FINISH, parameters)
     return Receipt(hit_id, seq)
 
 
-def posteriors_after(rows: Sequence[Record], scores: Sequence[float]) -> dict[str, list[float]]:
+async def posteriors_after(
+    connection: Driver, rows: Sequence[Record], scores: Sequence[float]
+) -> dict[str, list[float]]:
     """What one answer makes of its items' posteriors, column by column in the order of the HIT; scores 0 to 100."""
     hit = rows[0]
     law = ONLINE[hit.update_law]
-    before = {row.number: (row.a, row.b) for row in rows}
-    a, b = law.update(
-        [before[item][0] for item in hit.hit_items],
-        [before[item][1] for item in hit.hit_items],
-        [score / slider.POINTS for score in scores],
-        slider.parameters(hit),
-    )
+    shares = [score / slider.POINTS for score in scores]
+    if law.update is None:
+        a, b = await learn(connection, hit, shares)
+    else:
+        before = {row.number: (row.a, row.b) for row in rows}
+        a, b = law.update(
+            [before[item][0] for item in hit.hit_items],
+            [before[item][1] for item in hit.hit_items],
+            shares,
+            slider.parameters(hit),
+        )
     score, variance = law.estimates(a, b)
     return {"a": a, "b": b, "score": score, "variance": variance}

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import struct
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
@@ -12,8 +13,9 @@ from app.analysis.replay import Verification
 from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
+from app.inference.online import ONLINE
 from tests.campaigns.drafts import draft, import_results
-from tests.serving.campaigns import annotator, hit_of, running, submit, value
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value
 
 
 async def verified(engine, slug: str) -> Verification:
@@ -41,7 +43,7 @@ def next_float(number: float) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits ^ 1))[0])
 
 
-@pytest.mark.parametrize("law", ["easl", "ra", "trueskill"])
+@pytest.mark.parametrize("law", ONLINE)
 async def test_live_answers_verify_bit_for_bit(engine, law):
     campaign = await answered(engine, update_law=law, gamma=0.3, epsilon=0.05, tie_margin_points=15)
     assert await verified(engine, campaign.slug) == Verification(4, 12, 0, [])
@@ -68,6 +70,25 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column):
     found = await verified(engine, campaign.slug)
     assert (found.clean, found.mismatch_count) == (False, 1)
     assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
+
+
+@pytest.mark.parametrize("kind", ["campaign", "item", "annotator"])
+async def test_what_was_learned_is_verified_too(engine, kind):
+    campaign = await answered(engine, update_law="easl-aware")
+    one = "(SELECT number FROM learned WHERE kind = :kind ORDER BY number LIMIT 1)"
+    raw = await value(engine, f"SELECT state FROM learned WHERE kind = :kind AND number = {one}", kind=kind)
+    state = struct.pack("<d", 0.625) + raw[8:]
+    async with engine.begin() as connection:
+        changed = text(f"UPDATE learned SET state = :state WHERE kind = :kind AND number = {one}")
+        await connection.execute(changed, {"kind": kind, "state": state})
+    found = await verified(engine, campaign.slug)
+    assert [(m.column, m.stored) for m in found.mismatches] == [("learned", 0.625)]
+    async with engine.begin() as connection:
+        await connection.execute(text("DELETE FROM learned WHERE kind = :kind"), {"kind": kind})
+        await connection.execute(
+            text("INSERT INTO learned VALUES (:c, 'campaign', 0, '') ON CONFLICT DO NOTHING"), {"c": campaign.id}
+        )
+    assert not (await verified(engine, campaign.slug)).clean
 
 
 async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
@@ -106,6 +127,15 @@ async def test_a_response_that_no_law_can_apply_is_named(engine):
     assert problem.value.code == "not_replayable"
 
 
+async def test_late_answers_are_learned_from_in_the_order_of_their_numbers(engine):
+    campaign = await running(engine, update_law="easl-aware", judgments_per_item=50)
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    hits = [await hit_of(engine, person) for person in people]
+    late = NOW + timedelta(days=1)
+    await asyncio.gather(*(submit(engine, who, hit, now=late) for who, hit in zip(people, hits, strict=True)))
+    assert await verified(engine, campaign.slug) == Verification(8, 12, 0, [])
+
+
 async def test_a_draft_has_nothing_to_verify(engine):
     campaign = await draft(engine)
     with pytest.raises(Conflict) as problem:
@@ -123,9 +153,10 @@ async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
     assert (await verified(engine, campaign.slug)).responses == 5
 
 
-async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine):
-    """Both lock posteriors by number, so the sequence numbers tell the order, though RA depends on it."""
-    campaign = await running(engine, update_law="ra", judgments_per_item=50)
+@pytest.mark.parametrize("law", ["ra", "easl-aware"])
+async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, law):
+    """Both take the same locks first, so the sequence numbers tell the order, which these laws depend on."""
+    campaign = await running(engine, update_law=law, judgments_per_item=50)
     results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 40
 
     async def live(k: int) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.dashboard.course import EARLY, MOST_POINTS, begun, followed, precision
-from app.inference.online import ONLINE, Parameters, replay
+from app.inference.online import ONLINE, Parameters, Replay
 
 PARAMETERS = Parameters()
 ITEMS = 7
@@ -16,6 +16,17 @@ def hits_of(count, *, size=3, seed=1):
         (rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
         for _ in range(count)
     ]
+
+
+def who(hits):
+    """Who answered each: three people in turn."""
+    return [k % 3 for k in range(len(hits))]
+
+
+def replay(law, hits):
+    after = Replay(law, start(law).a, start(law).b, PARAMETERS)
+    after.take(hits, who(hits))
+    return after.a, after.b
 
 
 def start(law):
@@ -36,8 +47,8 @@ def same(one, two):
 @pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
 def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
     hits = hits_of(150)
-    course = followed(start(law), law, hits, PARAMETERS)
-    a, b = replay(law, np.full(ITEMS, law.default_prior[0]), np.full(ITEMS, law.default_prior[1]), hits, PARAMETERS)
+    course = followed(start(law), law, hits, PARAMETERS, annotators=who(hits))
+    a, b = replay(law, hits)
     assert np.array_equal(course.a, a)
     assert np.array_equal(course.b, b)
     assert course.judgments.sum() == 450
@@ -46,12 +57,12 @@ def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
 @pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
 def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
     hits = hits_of(40)
-    course = followed(start(law), law, hits, PARAMETERS)
+    course = followed(start(law), law, hits, PARAMETERS, annotators=who(hits))
     for number in range(ITEMS):
         seen = [k for k, (items, _) in enumerate(hits) if number in items]
         for judgments, a, b in course.early(number):
             until = hits[: seen[judgments - 1] + 1]
-            replayed = replay(law, start(law).a, start(law).b, until, PARAMETERS)
+            replayed = replay(law, until)
             assert (a, b) == (replayed[0][number], replayed[1][number])
         assert [judgments for judgments, *_ in course.early(number)] == [k for k in EARLY if k < len(seen)]
 
@@ -67,7 +78,7 @@ def test_of_an_item_nobody_judged_there_is_nothing_earlier():
 @pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
 def test_the_same_course_in_any_pieces(count):
     law, hits = ONLINE["easl"], hits_of(count)
-    whole = followed(start(law), law, hits, PARAMETERS)
+    whole = followed(start(law), law, hits, PARAMETERS, annotators=who(hits))
     one_by_one = start(law)
     for hit in hits:
         one_by_one = followed(one_by_one, law, [hit], PARAMETERS)
@@ -80,10 +91,10 @@ def test_the_same_course_in_any_pieces(count):
 @pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
 def test_every_point_is_the_precision_of_the_posteriors_of_that_moment(law):
     hits = hits_of(130)
-    points = followed(start(law), law, hits, PARAMETERS).points(law)
+    points = followed(start(law), law, hits, PARAMETERS, annotators=who(hits)).points(law)
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
-        assert value == precision(law.variance(*replay(law, start(law).a, start(law).b, hits[:answers], PARAMETERS)))
+        assert value == precision(law.variance(*replay(law, hits[:answers])))
 
 
 def test_going_on_leaves_the_course_before_as_it_was():

@@ -30,6 +30,21 @@ def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5):
     return truth, hits
 
 
+def steps(priors, hits):
+    """The items and the change of each HIT in turn."""
+    learned = aware.Learned.nothing(priors)
+    for who, shown, scores in hits:
+        yield shown, learned.apply(who, shown, scores)
+
+
+def replay(priors, hits):
+    """Both parameters of all posteriors after all HITs."""
+    a, b = np.reshape(np.array(priors, float), (-1, 2)).T
+    after = online.Replay(aware.LAW, a, b, Parameters())
+    after.take([hit[1:] for hit in hits], [hit[0] for hit in hits])
+    return after.a, after.b
+
+
 def flat(hits):
     rows = [(item, who, score) for who, shown, scores in hits for item, score in zip(shown, scores, strict=True)]
     return [np.array(column) for column in zip(*rows, strict=True)]
@@ -40,7 +55,7 @@ def state_after(hits):
     items: dict[int, aware.State] = {}
     annotators: dict[int, aware.State] = {}
     totals: aware.State = []
-    for shown, change in aware.steps(FLAT, hits):
+    for shown, change in steps(FLAT, hits):
         items.update(zip(shown, change.items, strict=True))
         annotators.update(change.annotators)
         totals = change.totals
@@ -62,7 +77,7 @@ def test_the_first_hit_is_that_of_easl():
 def test_one_annotator_alone_is_scored_as_by_easl():
     _, hits = campaign(3, 2)
     alone = [(0, shown, scores) for _, shown, scores in hits]
-    a, b = aware.replay(FLAT, alone)
+    a, b = replay(FLAT, alone)
     plain = online.replay(online.ONLINE["easl"], np.ones(ITEMS), np.ones(ITEMS), [h[1:] for h in alone], Parameters())
     assert a == pytest.approx(plain[0], rel=1e-15)
     assert b == pytest.approx(plain[1], rel=1e-15)
@@ -94,7 +109,7 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
         state["totals"] = change.totals
         posteriors[shown] = np.column_stack([change.a, change.b])
         stored = json.dumps(state)
-    a, b = aware.replay(FLAT, hits)
+    a, b = replay(FLAT, hits)
     assert (posteriors == np.column_stack([a, b])).all()
 
 
@@ -134,7 +149,7 @@ def test_it_comes_close_to_the_fit_to_all_judgments():
         items, annotators, scores = flat(hits)
         plain = np.bincount(items, scores) / np.bincount(items)
         fitted = annotator_aware.fit(items, annotators, scores).score
-        found.append([spearman(s, truth) for s in (plain, fitted, beta.score(*aware.replay(FLAT, hits)))])
+        found.append([spearman(s, truth) for s in (plain, fitted, beta.score(*replay(FLAT, hits)))])
     plain, fitted, online_ = np.mean(found, axis=0)
     assert fitted > plain + 0.03
     assert online_ > fitted - 0.01
@@ -143,7 +158,7 @@ def test_it_comes_close_to_the_fit_to_all_judgments():
 def test_an_annotator_may_judge_an_item_again():
     _, hits = campaign(9, 2)
     again = [*hits, (hits[0][0], hits[0][1], [0.5] * 5)]
-    a, b = aware.replay(FLAT, again)
+    a, b = replay(FLAT, again)
     assert (a + b)[hits[0][1]].min() > 2 + 2 * 0.1
     assert np.isfinite([a, b]).all()
 
@@ -156,7 +171,7 @@ def test_an_annotator_may_judge_an_item_again():
 @settings(max_examples=15)
 def test_posteriors_grow_by_at_most_one_judgment_each(hits):
     hits = [(who, shown[:3], scores) for who, shown, scores in hits]
-    a, b = aware.replay([(1.0, 1.0)] * 4, hits)
+    a, b = replay([(1.0, 1.0)] * 4, hits)
     counts = np.bincount([item for _, shown, _ in hits for item in shown], minlength=4)
     assert (a >= 1).all()
     assert (b >= 1).all()
@@ -164,23 +179,23 @@ def test_posteriors_grow_by_at_most_one_judgment_each(hits):
 
 
 def test_no_hits_leave_the_priors():
-    a, b = aware.replay([(2.0, 3.0)], [])
+    a, b = replay([(2.0, 3.0)], [])
     assert (a.tolist(), b.tolist()) == ([2.0], [3.0])
 
 
 @pytest.mark.parametrize(
     ("hit", "message"),
     [
-        ((0, [0, 0], [0.1, 0.2]), "different numbers"),
-        ((0, [0, 60], [0.1, 0.2]), "from 0 to 59"),
-        ((0, [0, -1], [0.1, 0.2]), "different numbers"),
+        ((0, [0, 0], [0.1, 0.2]), "twice in one HIT"),
+        ((0, [0, 60], [0.1, 0.2]), "between 0 and 59"),
+        ((0, [0, -1], [0.1, 0.2]), "between 0 and 59"),
         ((0, [0, 1], [0.1]), "one score per item"),
         ((0, [0], [1.5]), "between 0 and 1"),
     ],
 )
 def test_what_cannot_be_a_hit_is_refused(hit, message):
     with pytest.raises(ValueError, match=message):
-        aware.replay(FLAT, [hit])
+        replay(FLAT, [hit])
 
 
 def test_every_item_needs_its_prior():

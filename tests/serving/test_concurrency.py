@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from app.analysis.replay import verify
+from app.database.bulk import snapshot
 from app.database.session import create_engine, transaction
 from app.inference.match_quality import match_quality
 from app.serving import leases, proposals
@@ -24,12 +26,12 @@ async def work_until_done(engine, assignment, newest, rng):
             await asyncio.gather(*(submit(engine, assignment, work.hit, scores=scores) for _ in range(2)))
 
 
-@pytest.mark.parametrize("selection", ["streaming", "iterations"])
-async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(database_url, selection):
+@pytest.mark.parametrize(("selection", "law"), [("streaming", "ra"), ("iterations", "ra"), ("streaming", "easl-aware")])
+async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(database_url, selection, law):
     engines = [create_engine(database_url, pool_size=8) for _ in range(2)]
     processes = [Newest(), Newest()]  # each stands for one server process with its own copy
     try:
-        campaign = await running(engines[0], items=50, judgments_per_item=6, selection=selection, update_law="ra")
+        campaign = await running(engines[0], items=50, judgments_per_item=6, selection=selection, update_law=law)
         crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(32)]
         reasons = await asyncio.gather(
             *(
@@ -41,6 +43,8 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
         assert set(await values(engines[0], "SELECT judgments FROM posteriors")) == {(6,)}
         assert await value(engines[0], "SELECT sum(cardinality(items)) FROM responses") == 50 * 6
         assert await value(engines[0], "SELECT status FROM campaigns") == "finished"
+        async with snapshot(engines[0]) as connection:
+            assert (await verify(connection, campaign)).clean
     finally:
         for engine in engines:
             await engine.dispose()

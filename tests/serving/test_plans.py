@@ -5,6 +5,7 @@ import re
 import pytest
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
+from app.database import learned
 from app.serving import leases, newest, submission
 
 STATEMENTS = {
@@ -15,6 +16,10 @@ STATEMENTS = {
     "close": submission.CLOSE,
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
+    "lock learned": submission.LOCKED_LEARNED,
+    "learned": learned.STATES,
+    "priors": learned.PRIORS,
+    "keep learned": learned.KEEP,
 }
 
 

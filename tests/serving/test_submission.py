@@ -7,6 +7,7 @@ from app.campaigns.lifecycle import transition
 from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
+from app.inference.online import ONLINE
 from app.serving import submission
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
@@ -153,7 +154,7 @@ async def test_a_single_remaining_item_makes_a_hit_of_one(engine):
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
 
 
-@pytest.mark.parametrize("law", ["easl", "ra", "trueskill"])
+@pytest.mark.parametrize("law", ONLINE)
 async def test_each_update_law_answers_and_stores_what_it_computes(engine, law):
     campaign = await running(engine, update_law=law)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
