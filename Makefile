@@ -17,7 +17,7 @@ help:
 	@echo 'make test    set everything up, a browser included, and run every check and test'
 	@echo 'make setup   only set up: $(VENV) with the locked versions'
 	@echo 'make lint    ruff, mypy and import-linter alone'
-	@echo 'make bench   measure choosing, serving and submitting on this machine'
+	@echo 'make bench   measure serving and every method on this machine, about half an hour'
 	@echo 'make lock    look for newer versions and write requirements.lock'
 	@echo 'make clean   remove $(VENV) and what tools left behind; your data stay'
 

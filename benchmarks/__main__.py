@@ -1,8 +1,32 @@
-"""Every benchmark, one after another: `python -m benchmarks`."""
+"""Every benchmark, one after another, each in a process of its own: `python -m benchmarks [--llmfao FOLDER]`.
 
-from benchmarks import selection, serving
+FOLDER holds llmfao.csv and llmfao-golden.csv of the repository dustalov/evalica (commit 2ebe79e), which are not part
+of Easel; without them the two tables about them are left out. All of it takes about half an hour.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main(llmfao: Path | None) -> None:
+    arguments: dict[str, list[Path]] = {
+        "selection": [],
+        "serving": [],
+        "replay": [],
+        "dawid_skene": [],
+        "agreement": [],
+        "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
+        "graded_response": [] if llmfao is None else [llmfao],
+        "annotator_aware": [],
+    }
+    for name, files in arguments.items():
+        print(f"\n## {name}\n", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *files], check=True)
+
 
 if __name__ == "__main__":
-    selection.main()
-    print()
-    serving.main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--llmfao", type=Path, metavar="FOLDER")
+    main(parser.parse_args().llmfao)
