@@ -18,6 +18,7 @@ from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
+from python_multipart.multipart import parse_options_header
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -263,10 +264,19 @@ FORM_AROUND_A_FILE_BYTES = 100_000
 UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/(items|responses)(/|$)")
 
 
+def in_utf8(content_type: bytes) -> bool:
+    """Whether a form's text is. Starlette takes every codec of Python; some read what UTF-8 cannot say."""
+    if b"multipart" not in content_type.lower():
+        return True
+    _, parameters = parse_options_header(content_type)
+    return parameters.get(b"charset", b"utf-8").lower() in (b"utf-8", b"utf8")
+
+
 class BodyLimits:
     """No request may send more than it should: files up to the operator's limit, everything else a megabyte.
 
-    The limit is enforced where the body is read, so that whoever may not come in is told that instead.
+    And no form in another encoding than UTF-8. Both is enforced where the body is read, so that whoever may not come in
+    is told that instead.
     """
 
     def __init__(self, app: ASGIApp, *, upload_mb: int) -> None:
@@ -278,12 +288,15 @@ class BodyLimits:
             await self.app(scope, receive, send)
             return
         limit = self.upload_bytes if UPLOAD.match(scope["path"]) else SMALL_BODY_BYTES
-        declared = dict(scope["headers"]).get(b"content-length", b"")
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"").lstrip(b"0")[:20]  # `int` refuses thousands of digits
         received = int(declared) if declared.isdigit() and int(declared) > limit else 0
         too_large = HTTPException(413, f"This is more than the {limit // 10**6} MB allowed here. Nothing was stored.")
 
         async def receive_within_limit() -> Message:
             nonlocal received
+            if not in_utf8(headers.get(b"content-type", b"")):
+                raise HTTPException(400, "the form is not in UTF-8")
             if received > limit:
                 raise too_large
             message = await receive()

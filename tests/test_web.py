@@ -84,6 +84,7 @@ async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(eng
 
 
 FORM = "multipart/form-data; boundary=x"
+NO_TEXT = b'--x\r\nContent-Disposition: form-data; name="token"\r\n\r\n\\ud800\r\n--x--\r\n'
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,7 @@ FORM = "multipart/form-data; boundary=x"
         pytest.param("/api/v1/tokens", "application/json", b'{"name": "\xff"}', id="JSON that is not UTF-8"),
         pytest.param("/link/none", "multipart/form-data", b"--x\r\n", id="a form without its boundary"),
         pytest.param("/link/none", FORM, b"--x\r\nno header\r\n\r\n--x--", id="a form with a part that is broken"),
+        pytest.param("/login", f"{FORM}; charset=unicode_escape", NO_TEXT, id="a form in an encoding of Python alone"),
     ],
 )
 async def test_a_body_that_cannot_be_read_is_refused_with_a_code_of_its_own(client, address, kind, body):
@@ -125,3 +127,15 @@ async def test_who_goes_away_in_mid_request_is_no_error_of_ours(app):
 
         await app(scope, receive, send)
         assert sent[0]["status"] == 400
+
+
+async def test_a_form_that_says_it_is_in_utf_8_is_read(client):
+    kind = {"content-type": f'{FORM}; charset="UTF-8"'}
+    assert (await client.post("/login", content=NO_TEXT, headers=kind)).status_code == 410  # no such token
+
+
+@pytest.mark.parametrize("length", ["0" * 5000 + "9", "9" * 5000])
+async def test_a_length_of_thousands_of_digits_is_no_error_of_ours(client, length):
+    kind = {"content-type": "application/x-www-form-urlencoded", "content-length": length}
+    reply = await client.post("/login", content=b"token=abc", headers=kind)
+    assert reply.status_code == (410 if length.endswith("09") else 413)
