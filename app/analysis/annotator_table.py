@@ -3,11 +3,12 @@
 import numpy as np
 
 from app.analysis.findings import Answers, Column, Options, Table, Values, rows_of
+from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
-from app.inference import annotator_aware, comparisons, transitivity
+from app.inference import annotator_aware, transitivity
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
-from app.inference.long_form import Integers, sums
+from app.inference.long_form import sums
 
 LEAST_SHARED = 3
 """Judgments on items which others have judged too, below which a correlation says nothing."""
@@ -35,18 +36,12 @@ def fit(answers: Answers, _options: Options) -> Table:
     """The table; each part that cannot be estimated leaves its cells empty and a note."""
     require_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    hits = np.bincount(annotator_of_hit(answers), minlength=answers.n_annotators)
+    hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
     mean, spread = spread_of(answers)
     learned, notes = learned_of(answers)
     consistent, more = transitivity_of(answers)
     columns = (answers.annotators, hits, judgments, mean, spread, with_others(answers), *learned, *consistent)
     return Table(COLUMNS, rows_of(*columns), notes + more)
-
-
-def annotator_of_hit(answers: Answers) -> Integers:
-    """(H,) who answered each HIT."""
-    first: Integers = answers.annotator[np.diff(answers.hit, prepend=-1) > 0]
-    return first
 
 
 def spread_of(answers: Answers) -> tuple[Array, Array]:
@@ -106,8 +101,6 @@ def transitivity_of(answers: Answers) -> tuple[tuple[Values, ...], tuple[str, ..
 
 def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
     """Over triads whose pairs come from three HITs; raises `Inestimable` if nobody has one."""
-    first, second, outcomes, hits = comparisons.of_hits(
-        answers.hit, answers.item, answers.unit_score, tie_margin=answers.parameters.tie_margin
-    )
-    who = annotator_of_hit(answers)[hits]
+    first, second, outcomes, hits = pairs_of(answers)
+    who = answers.annotator_of_hit[hits]
     return transitivity.fit(first, second, outcomes, who, n_annotators=answers.n_annotators, hits=hits)

@@ -24,7 +24,7 @@ POINTS = 100.0
 """The scale of the slider; the estimators of `inference` take scores in [0, 1]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answers:
     """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
 
@@ -69,6 +69,16 @@ class Answers:
         return int(self.hit[-1]) + 1 if len(self.hit) else 0
 
     @property
+    def first_of_hit(self) -> Integers:
+        """(H,) where each HIT's judgments begin."""
+        return np.flatnonzero(np.diff(self.hit, prepend=-1))
+
+    @property
+    def annotator_of_hit(self) -> Integers:
+        """(H,) who answered it."""
+        return self.annotator[self.first_of_hit]
+
+    @property
     def unit_score(self) -> Array:
         """(J,) the scores on 0 to 1."""
         return self.score / POINTS
@@ -85,9 +95,14 @@ class Answers:
 
 @dataclass(frozen=True)
 class Options:
-    """What a researcher can choose. classes: into how many labels scores are cut, 2 to 10."""
+    """What a researcher can choose.
+
+    classes: into how many labels of equal width scores are cut, 2 to 10. baseline: the system that others are compared
+    with; None for the one that is compared most.
+    """
 
     classes: int = 2
+    baseline: str | None = None
 
 
 @dataclass(frozen=True)

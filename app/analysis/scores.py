@@ -1,6 +1,7 @@
 """Scores of items from a campaign's answers, one function per method, and two of them side by side."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from app.inference.bootstrap import DRAWS
 from app.inference.direct_assessment import DirectAssessment
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
-from app.inference.online import ONLINE, Hit, Law, replay
+from app.inference.online import ONLINE, Law, Replay
 
 DRAWN_JUDGMENTS = 100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
 LEAST_DRAWS = 100
@@ -41,6 +42,37 @@ def mean(answers: Answers) -> Scores:
     return of_assessment(found)
 
 
+def median(answers: Answers) -> Scores:
+    """The median of an item's judgments, in whole points."""
+    require_answers(answers)
+    points = np.rint(answers.score)
+    found = direct_assessment.ordinal(
+        answers.item,
+        answers.annotator,
+        points.astype(np.intp),
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        draws=0,
+        rng=answers.rng(),
+    )
+    rounded = ("Scores were rounded to whole points.",) if (points != answers.score).any() else ()
+    return Scores(found.median, found.mean.estimable, notes=(*rounded, *unseen_notes(found.mean.estimable)))
+
+
+def z_scores(answers: Answers) -> Scores:
+    """The mean of an item's judgments, each in standard deviations above its annotator's mean."""
+    found = direct_assessment.standardised(
+        answers.item,
+        answers.annotator,
+        answers.score,
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        draws=draws(len(answers.item)),
+        rng=answers.rng(),
+    )
+    return replace(of_assessment(found.scores), judged=answers.judged)
+
+
 def of_assessment(found: DirectAssessment) -> Scores:
     """The same in the form that all methods share."""
     return Scores(found.score, found.estimable, found.low, found.high, found.standard_error, found.notes)
@@ -69,23 +101,26 @@ def posteriors(law: Law, answers: Answers) -> tuple[Array, Array]:
     """Both parameters of every item after all answers, (N,) each."""
     if law.name == answers.law and answers.a is not None and answers.b is not None:
         return answers.a, answers.b
-    return replay(law, *priors(law, answers), hits_of(answers), answers.parameters)
+    replay = Replay(law, *priors(law, answers), answers.parameters)
+    replay.take(hits_of(answers), answers.annotator_of_hit.tolist())
+    return replay.a, replay.b
 
 
 def priors(law: Law, answers: Answers) -> tuple[Array, Array]:
     """The campaign's priors where they are of the law's kind, else the law's own."""
-    if ONLINE[answers.law].parameter_names == law.parameter_names:
-        return answers.prior_a, answers.prior_b
+    own = answers.prior_a, answers.prior_b
+    if ONLINE[answers.law].family == law.family and all(map(law.valid_prior, *(column.tolist() for column in own))):
+        return own
     a, b = law.default_prior
     return np.full(answers.n_items, a), np.full(answers.n_items, b)
 
 
-def hits_of(answers: Answers) -> Iterator[Hit]:
+def hits_of(answers: Answers) -> list[tuple[list[int], list[float]]]:
     """HIT after HIT: its items as presented, and their scores in [0, 1]."""
-    starts = np.flatnonzero(np.diff(answers.hit, prepend=-1)).tolist()
+    starts = answers.first_of_hit.tolist()
     items, scores = answers.item.tolist(), answers.unit_score.tolist()
-    for start, stop in zip(starts, [*starts[1:], len(items)], strict=True):
-        yield items[start:stop], scores[start:stop]
+    ends = zip(starts, [*starts[1:], len(items)], strict=True)
+    return [(items[start:stop], scores[start:stop]) for start, stop in ends]
 
 
 def unseen_notes(seen: Mask) -> tuple[str, ...]:
@@ -96,7 +131,6 @@ def unseen_notes(seen: Mask) -> tuple[str, ...]:
 
 # Side by side
 
-COSTLY = {"kendall", "ndcg"}
 TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
 
 

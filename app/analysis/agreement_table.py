@@ -1,0 +1,103 @@
+"""How far annotators agree: one row per coefficient, with its interval and what it can and cannot tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
+from app.analysis.labels import labels_of
+from app.analysis.scores import draws, require_answers
+from app.inference import intraclass, krippendorff, label_agreement, score_agreement
+from app.inference.agreement import Agreement
+from app.inference.inestimable import Inestimable
+
+MOST_PAIRS = 3_000_000
+"""Pairs of judgments of one item; more would take gigabytes."""
+
+COLUMNS = (
+    Column("measure", "Name", "text"),
+    Column("title", "Measure", "text"),
+    Column("value", "Value"),
+    Column("low", "Low (95 %)"),
+    Column("high", "High (95 %)"),
+    Column("items", "Items", "count"),
+    Column("annotators", "Annotators", "count"),
+    Column("pairs", "Pairs of judgments", "count"),
+    Column("sentence", "What it tells", "sentence"),
+    Column("notes", "Notes", "sentence"),
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A coefficient. of_labels: of scores cut into labels, else of the scores. by_pair: its cost grows with the pairs
+    of judgments of one item; otherwise with the judgments.
+    """
+
+    name: str
+    title: str
+    measure: Callable[..., Agreement]
+    of_labels: bool = False
+    by_pair: bool = False
+
+
+MEASURES = (
+    Measure("correlation", "Spearman between annotators", score_agreement.correlation, by_pair=True),
+    Measure("split_half", "Split-half Spearman", score_agreement.split_half),
+    Measure(
+        "split_half_stepped_up",
+        "Split-half Spearman, stepped up",
+        partial(score_agreement.split_half, spearman_brown=True),
+    ),
+    Measure("alpha_interval", "Krippendorff’s alpha, interval", partial(krippendorff.fit, metric="interval")),
+    Measure("alpha_ordinal", "Krippendorff’s alpha, ordinal", partial(krippendorff.fit, metric="ordinal")),
+    Measure("icc_one_way", "ICC, one-way", intraclass.one_way),
+    Measure("icc_two_way", "ICC, two-way", intraclass.two_way),
+    Measure("label_agreement", "Agreement of labels", label_agreement.pairwise, of_labels=True),
+    Measure("cohen", "Cohen’s kappa of labels", label_agreement.cohens_kappa, of_labels=True, by_pair=True),
+    Measure("fleiss", "Fleiss’ kappa of labels", label_agreement.fleiss_kappa, of_labels=True),
+    Measure("gwet", "Gwet’s AC1 of labels", label_agreement.gwets_ac1, of_labels=True),
+)
+
+
+def fit(answers: Answers, options: Options) -> Table:
+    """One row per measure; where one cannot be estimated, its sentence says why. Raises `Inestimable` if none can."""
+    require_answers(answers)
+    labels = labels_of(answers, options.classes)
+    found = [tried(measure, answers, labels if measure.of_labels else answers.score) for measure in MEASURES]
+    if refused := [reason for reason in found if isinstance(reason, Inestimable)][len(MEASURES) - 1 :]:
+        raise refused[0]
+    return Table(COLUMNS, [row(measure, result) for measure, result in zip(MEASURES, found, strict=True)])
+
+
+def tried(measure: Measure, answers: Answers, values: npt.ArrayLike) -> Agreement | Inestimable:
+    per_item = np.bincount(answers.item)
+    pairs = int((per_item * (per_item - 1) // 2).sum())
+    if measure.by_pair and pairs > MOST_PAIRS:
+        return Inestimable(
+            f"{pairs:,} pairs of judgments are too many to compare two by two; the other measures do not need to.",
+            code="too_many_pairs",
+        )
+    try:
+        return measure.measure(
+            answers.item,
+            answers.annotator,
+            values,
+            n_items=answers.n_items,
+            n_annotators=answers.n_annotators,
+            draws=draws(20 * (pairs if measure.by_pair else len(answers.item))),
+            rng=answers.rng(),
+        )
+    except Inestimable as reason:
+        return reason
+
+
+def row(measure: Measure, found: Agreement | Inestimable) -> tuple[Cell, ...]:
+    name = measure.name, measure.title
+    if isinstance(found, Inestimable):
+        return (*name, None, None, None, None, None, None, str(found), None)
+    counts = found.n_items, found.n_annotators, found.n_pairs
+    return (*name, *cells((found.value, found.low, found.high, *counts)), found.sentence, " ".join(found.notes) or None)

@@ -1,0 +1,134 @@
+"""Whether judgments fit together: transitivity, the same judged again, a scale from preferences."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from app.analysis.annotator_table import transitivity_fit
+from app.analysis.findings import Answers, Cell, Column, Options, Table, cell, rows_of
+from app.analysis.naming import named
+from app.analysis.pairwise import pairs_of
+from app.analysis.scores import require_answers
+from app.inference import relative_to_absolute, retest
+from app.inference.inestimable import Inestimable
+from app.inference.relative_to_absolute import AbsoluteScores
+
+COLUMNS = (
+    Column("measure", "Name", "text"),
+    Column("title", "Measure", "text"),
+    Column("value", "Value"),
+    Column("rests_on", "Rests on", "count"),
+    Column("of", "of these", "text"),
+    Column("sentence", "What it tells", "sentence"),
+)
+
+Rows = list[tuple[Cell, ...]]
+
+TRANSITIVE = (
+    "Of three items whose pairs one annotator judged in three different HITs: 1 if at least as good as always carries "
+    "over, 0 if as often as by chance. Pairs of one HIT fit together by construction and are left out."
+)
+WITHOUT_TIES = "The same for triads in which no pair is a tie."
+SAME = "The share of repeated judgments no further from the first than the tie margin."
+SHIFT = "How much higher the same annotator scores the same item the next time, in points."
+ERROR = "How far one score lies from what the annotator would say in the long run, in points."
+AGAIN = "Pearson’s correlation of the scores before with those after."
+PAIRS_SAME = "The share of pairs of items judged again by the same annotator with the same outcome."
+PAIRS_KAPPA = "The same beyond chance, where 0 is chance and 1 is always."
+MIRRORED = "All preferences, by majority, fit on one scale, on which so many items have a place."
+
+
+def fit(answers: Answers, _options: Options) -> Table:
+    """One row per measure; where one cannot be estimated, its sentence says why."""
+    require_answers(answers)
+    rows: Rows = []
+    notes: list[str] = []
+    for part in (transitive, again, pairs_again, mirrored):
+        found, more = part(answers)
+        rows += found
+        notes += more
+    return Table(COLUMNS, rows, tuple(notes))
+
+
+def scale(answers: Answers, _options: Options) -> Table:
+    """One row per item; raises `Inestimable` (`no_scale`) with the cycle or the missing pairs that forbid it."""
+    found = scale_of(answers)
+    columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
+    return Table(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
+
+
+Part = Callable[[Answers], tuple[Rows, Iterable[str]]]
+
+
+def refused(name: str, title: str, of: str, reason: Inestimable) -> tuple[Rows, Iterable[str]]:
+    return [(name, title, None, 0, of, str(reason))], ()
+
+
+def transitive(answers: Answers) -> tuple[Rows, Iterable[str]]:
+    """Kappa over all annotators' triads."""
+    name, title = "transitivity", "Transitivity kappa"
+    try:
+        found = transitivity_fit(answers)
+    except Inestimable as reason:
+        return refused(name, title, "triads", reason)
+    triads, others = int(found.triads.sum()), int(found.triads_without_ties.sum())
+    return [
+        (name, title, cell(found.pooled_kappa), triads, "triads", TRANSITIVE),
+        (f"{name}_without_ties", f"{title} without ties", cell(found.pooled_kappa_without_ties), others, "triads",
+         WITHOUT_TIES),
+    ], found.notes  # fmt: skip
+
+
+def again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+    """Scores of items that an annotator met again."""
+    margin = answers.parameters.tie_margin
+    try:
+        found = retest.scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
+    except Inestimable as reason:
+        return refused("retest", "Scores given again", "repeats", reason)
+    measures = (
+        ("retest_same", "Same score again", found.pooled_same, SAME),
+        ("retest_shift", "Shift of scores given again", 100.0 * found.pooled_shift, SHIFT),
+        ("retest_error", "Standard error of measurement", 100.0 * found.pooled_error, ERROR),
+        ("retest_correlation", "Correlation of scores given again", found.pooled_correlation, AGAIN),
+    )
+    return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
+
+
+def pairs_again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+    """Pairs of items that an annotator met again."""
+    first, second, outcomes, hits = pairs_of(answers)
+    try:
+        found = retest.pairs(first, second, outcomes, answers.annotator_of_hit[hits])
+    except Inestimable as reason:
+        return refused("pairs_again", "Pairs judged again", "repeats", reason)
+    measures = (
+        ("pairs_again_same", "Same preference again", found.pooled_same, PAIRS_SAME),
+        ("pairs_again_kappa", "Kappa of preferences judged again", found.pooled_kappa, PAIRS_KAPPA),
+    )
+    return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
+
+
+def rows_on(measures: Iterable[tuple[str, str, float, str]], count: int, of: str) -> Rows:
+    return [(name, title, cell(value), count, of, sentence) for name, title, value, sentence in measures]
+
+
+def mirrored(answers: Answers) -> tuple[Rows, Iterable[str]]:
+    """Whether the preferences fit on one scale."""
+    name, title = "scale", "Items on a scale from preferences"
+    try:
+        found = scale_of(answers)
+    except Inestimable as reason:
+        return refused(name, title, "items", reason)
+    placed = int(np.count_nonzero(found.estimable))
+    return [(name, title, float(placed), placed, "items", MIRRORED)], found.notes
+
+
+def scale_of(answers: Answers) -> AbsoluteScores:
+    """The scale, with items by their names in the notes; raises `Inestimable` (`no_scale`) if there is none."""
+    first, second, outcomes, _ = pairs_of(answers)
+    found = relative_to_absolute.fit(first, second, outcomes, n_items=answers.n_items)
+    notes = named(found.notes, {"item": answers.ids})
+    if not found.estimable.any():
+        raise Inestimable(notes[-1], code="no_scale")
+    return AbsoluteScores(found.score, found.estimable, found.cycle, notes)

@@ -1,0 +1,140 @@
+"""The graded response model where items are outputs of systems for segments: systems, annotators, segments.
+
+Two outputs for one segment that the same annotator scored, in one HIT or in two, are a judgment: the higher score is
+preferred, and scores within the tie margin are a tie. Judgments with the baseline in them are used.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.analysis.findings import Answers, Column, Options, Table, rows_of
+from app.analysis.naming import named
+from app.analysis.scores import require_answers
+from app.inference import comparisons, graded_response
+from app.inference.baseline import against, baseline_advice
+from app.inference.graded_response import GradedResponse, item_information
+from app.inference.inestimable import Inestimable
+from app.inference.long_form import Integers
+
+Z = float(ndtri(0.975))
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A fit: what its numbers stand for, how often each was judged, and the notes by name."""
+
+    systems: list[str]
+    segments: list[str]
+    fit: GradedResponse
+    by_system: Integers
+    by_annotator: Integers
+    by_segment: Integers
+    notes: tuple[str, ...]
+
+
+def systems(answers: Answers, options: Options) -> Table:
+    """One row per system; the baseline has no score of its own."""
+    found = fitted(answers, options.baseline)
+    score, error = found.fit.score, found.fit.standard_error
+    columns = (
+        Column("system", "System", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("score", "Performance"),
+        Column("low", "Low (95 %)"),
+        Column("high", "High (95 %)"),
+        Column("standard_error", "Standard error"),
+    )
+    rows = rows_of(found.systems, found.by_system, score, score - Z * error, score + Z * error, error)
+    return Table(columns, rows, found.notes)
+
+
+def annotators(answers: Answers, options: Options) -> Table:
+    """One row per annotator."""
+    found = fitted(answers, options.baseline)
+    columns = (
+        Column("annotator", "Annotator", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("sensitivity", "Sensitivity"),
+        Column("standard_error", "Standard error"),
+    )
+    fit = found.fit
+    rows = rows_of(answers.annotators, found.by_annotator, fit.sensitivity, fit.sensitivity_standard_error)
+    return Table(columns, rows, found.notes)
+
+
+def segments(answers: Answers, options: Options) -> Table:
+    """One row per segment."""
+    found = fitted(answers, options.baseline)
+    columns = (
+        Column("segment", "Segment", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("not_losing", "Difficulty of not losing"),
+        Column("not_losing_error", "Standard error of that"),
+        Column("winning", "Difficulty of winning"),
+        Column("winning_error", "Standard error of this"),
+        Column("information", "Information about a typical system"),
+    )
+    difficulty, error = found.fit.difficulty.T, found.fit.difficulty_standard_error.T
+    told = item_information(np.nanmean(found.fit.score), found.fit.difficulty)
+    rows = rows_of(found.segments, found.by_segment, difficulty[0], error[0], difficulty[1], error[1], told)
+    return Table(columns, rows, found.notes)
+
+
+@lru_cache(maxsize=1)  # three tables are made from one fit
+def fitted(answers: Answers, baseline: str | None) -> Graded:
+    """The fit; raises `Inestimable` (`no_systems`, `no_shared_segments`, `no_such_system`, or that of the fit)."""
+    require_answers(answers)
+    systems, system = numbers_of(answers.systems)
+    segments, segment = numbers_of(answers.segments)
+    has_both = ((system >= 0) & (segment >= 0))[answers.item]
+    if not has_both.any():
+        raise Inestimable(
+            "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
+            "items of this campaign have none.",
+            code="no_systems",
+        )
+    item, score = answers.item[has_both], answers.unit_score[has_both]
+    place, group = np.unique(answers.annotator[has_both] * len(segments) + segment[item], return_inverse=True)
+    first, second, outcomes, group = comparisons.of_hits(
+        group, system[item], score, tie_margin=answers.parameters.tie_margin
+    )
+    apart = first != second
+    first, second, outcomes, group = (column[apart] for column in (first, second, outcomes, group))
+    chosen = baseline_of(systems, baseline, first, second)
+    rows, other, outcomes = against(chosen, first, second, outcomes)
+    if not len(rows):
+        raise Inestimable(
+            f"Nobody has judged the baseline “{systems[chosen]}” and another system on the same segment.",
+            code="no_shared_segments",
+        )
+    who, where = np.divmod(place[group[rows]], len(segments))
+    sizes = len(systems), answers.n_annotators, len(segments)
+    fit = graded_response.fit(other, who, where, outcomes, n_items=sizes[0], n_annotators=sizes[1], n_segments=sizes[2])
+    names = {"system": systems, "judge": answers.annotators, "segment": segments}
+    by_system, by_annotator, by_segment = (
+        np.bincount(column, minlength=size) for column, size in zip((other, who, where), sizes, strict=True)
+    )
+    about = f"The baseline is “{systems[chosen]}”, which has no score of its own; 0 is the mean of what is expected."
+    notes = (about, baseline_advice(outcomes).sentence, *named(fit.notes, names))
+    return Graded(systems, segments, fit, by_system, by_annotator, by_segment, notes)
+
+
+def numbers_of(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+    """The different names in order, and for each entry the number of its own; -1 for None."""
+    distinct = sorted({name for name in names if name is not None})
+    number = {name: k for k, name in enumerate(distinct)}
+    return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
+
+
+def baseline_of(systems: list[str], wanted: str | None, first: Integers, second: Integers) -> int:
+    """The number of the system wanted, else of the one with most comparisons, of equal ones the first by name."""
+    if wanted is None:
+        counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
+        return int(counts.argmax())
+    if wanted not in systems:
+        raise Inestimable(f"No item is of a system “{wanted}”.", code="no_such_system")
+    return systems.index(wanted)

@@ -1,0 +1,127 @@
+"""Scores cut into labels, and what Dawid and Skene make of them: of the classes, the annotators and the items."""
+
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from app.analysis.findings import POINTS, Answers, Column, Options, Table, rows_of
+from app.analysis.naming import named
+from app.analysis.scores import require_answers
+from app.inference import dawid_skene
+from app.inference.dawid_skene import Result, confidence, consensus, expected_information
+from app.inference.law import Array
+from app.inference.long_form import Integers
+
+MOST_CLASSES = 10
+
+
+def labels_of(answers: Answers, classes: int) -> Integers:
+    """(J,) the label of each score: `classes` pieces of the scale of equal width, a cut belonging to the upper one."""
+    if not 2 <= classes <= MOST_CLASSES:
+        raise ValueError(f"there are 2 to {MOST_CLASSES} classes, not {classes}")
+    # Rounded, so that 100 / 3 * 3 and the like land where they should.
+    return np.minimum(np.floor(np.round(answers.score * classes / POINTS, 9)), classes - 1).astype(np.intp)
+
+
+def label_names(classes: int) -> list[str]:
+    """What the labels are called, in points: "0 to 50", "50 to 100"."""
+    cuts = [f"{POINTS * k / classes:.4g}" for k in range(classes + 1)]
+    return [f"{low} to {high}" for low, high in pairwise(cuts)]
+
+
+@lru_cache(maxsize=1)  # three tables and two exports are made from one fit
+def fitted(answers: Answers, classes: int) -> Result:
+    """Dawid-Skene on the labels; raises `Inestimable`."""
+    require_answers(answers)
+    return dawid_skene.fit(
+        answers.item,
+        answers.annotator,
+        labels_of(answers, classes),
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        n_labels=classes,
+    )
+
+
+def notes_of(answers: Answers, found: Result) -> tuple[str, ...]:
+    return named(found.notes, {"item": answers.ids, "annotator": answers.annotators})
+
+
+def prevalence(answers: Answers, options: Options) -> Table:
+    """One row per label."""
+    found = fitted(answers, options.classes)
+    given = np.bincount(labels_of(answers, options.classes), minlength=options.classes)
+    best, _ = consensus(found)
+    rows = rows_of(
+        label_names(options.classes),
+        found.prevalence,
+        given / given.sum(),
+        np.bincount(best[best >= 0], minlength=options.classes),
+        np.diagonal(found.typical_response),
+    )
+    columns = (
+        Column("label", "Label (points)", "text"),
+        Column("prevalence", "Prevalence"),
+        Column("share", "Share of judgments"),
+        Column("items", "Items most probably this", "count"),
+        Column("accuracy", "Typical accuracy for such items"),
+    )
+    return Table(columns, rows, notes_of(answers, found))
+
+
+def annotators(answers: Answers, options: Options) -> Table:
+    """One row per annotator."""
+    found = fitted(answers, options.classes)
+    names = label_names(options.classes)
+    columns = (
+        Column("annotator", "Annotator", "text"),
+        Column("labels", "Labels", "count"),
+        Column("accuracy", "Accuracy"),
+        Column("information", "Information of a label (bits)"),
+        *(Column(f"accuracy_{k}", f"Accuracy for items of {name}") for k, name in enumerate(names)),
+        *(Column(f"evidence_{k}", f"Labels given to items of {name}, expected") for k, name in enumerate(names)),
+    )
+    rows = rows_of(
+        answers.annotators,
+        np.bincount(answers.annotator, minlength=answers.n_annotators),
+        found.accuracy,
+        found.mutual_information,
+        *found.class_accuracy.T,
+        *found.evidence.T,
+    )
+    return Table(columns, rows, notes_of(answers, found))
+
+
+def items(answers: Answers, options: Options) -> Table:
+    """One row per item; an item whose labels say nothing has none, and the uncertainty of the prevalence."""
+    found = fitted(answers, options.classes)
+    names = label_names(options.classes)
+    best, confident = consensus(found)
+    columns = (
+        Column("id", "Id", "text"),
+        Column("text", "Item", "text"),
+        Column("judgments", "Judgments", "count"),
+        Column("label", "Label (points)", "text"),
+        Column("confidence", "Confidence"),
+        Column("entropy", "Uncertainty (bits)"),
+        Column("expected_information", "Expected of one more label (bits)"),
+        *(Column(f"probability_{k}", f"Probability of {name}") for k, name in enumerate(names)),
+    )
+    rows = rows_of(
+        answers.ids,
+        answers.shown,
+        np.bincount(answers.item, minlength=answers.n_items),
+        [names[k] if k >= 0 else None for k in best.tolist()],
+        confident,
+        found.entropy,
+        expected_information(found),
+        *found.posterior.T,
+    )
+    return Table(columns, rows, notes_of(answers, found))
+
+
+def label_confidence(answers: Answers, classes: int) -> tuple[Integers, Array]:
+    """The label of every judgment, (J,), and how probable it is that each is right, (J,), NaN if unknown."""
+    found, labels = fitted(answers, classes), labels_of(answers, classes)
+    return labels, confidence(found, answers.item, labels)

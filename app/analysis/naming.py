@@ -1,0 +1,19 @@
+"""The estimators' notes speak of item 3 and annotator 7 by their numbers; people know them by their names."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+# Such as: item 3; Items 3, 7; items 0, 1 and 4 more; 25 items (0, 1, ...); items 0 and 1; 2 and 3; and 4 more.
+NUMBERED = r"\b({nouns})(s? \(?)(\d+\b(?! more)(?:(?:, | and |; )\d+\b(?! more))*)"
+
+
+def named(notes: Iterable[str], names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The notes with a name in the place of each number that follows one of the nouns, such as "item"."""
+    pattern = re.compile(NUMBERED.format(nouns="|".join(names)), re.IGNORECASE)
+
+    def with_names(found: re.Match[str]) -> str:
+        noun, between, numbers = found.groups()
+        of = names[noun.lower()]
+        return noun + between + re.sub(r"\d+", lambda number: f"“{of[int(number[0])]}”", numbers)
+
+    return tuple(pattern.sub(with_names, note) for note in notes)

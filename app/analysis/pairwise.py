@@ -1,0 +1,87 @@
+"""Scores of items from judgments of pairs: every two items of a HIT are one, decided by their scores."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.analysis.findings import Answers, Scores
+from app.analysis.naming import named
+from app.analysis.scores import require_answers
+from app.inference import bradley_terry, comparisons, elo, expected_wins, hopkins_may, thurstone
+from app.inference.elo import EloRatings
+from app.inference.expected_wins import ExpectedWins
+from app.inference.law import Array
+from app.inference.long_form import Integers
+from app.inference.pairwise_scores import PairwiseScores
+
+Z = float(ndtri(0.975))
+RESAMPLES, LEAST_RESAMPLES = 200, 20
+PLAYED_PAIRS = 10_000_000  # in all resamples; Elo goes through them one by one, in about half a microsecond each
+
+DEPENDENT = (
+    "The pairs of a HIT come from the same few scores, and so are not independent: intervals are too narrow, the more "
+    "so the more items a HIT has."
+)
+
+Fitted = PairwiseScores | ExpectedWins | EloRatings
+Pairs = tuple[Integers, Integers, Integers, Integers]
+
+
+def pairs_of(answers: Answers) -> Pairs:
+    """First item, second item, outcome (+1 first preferred, 0 tie, -1) and HIT of every pair, in order of time.
+
+    Scores no further apart than the campaign's tie margin are a tie.
+    """
+    require_answers(answers)
+    margin = answers.parameters.tie_margin
+    return comparisons.of_hits(answers.hit, answers.item, answers.unit_score, tie_margin=margin)
+
+
+def pairwise(estimate: Callable[..., PairwiseScores | ExpectedWins]) -> Callable[[Answers], Scores]:
+    """A method with standard errors as one of a campaign's answers."""
+
+    def fit(answers: Answers) -> Scores:
+        first, second, outcomes, _ = pairs_of(answers)
+        found = estimate(first, second, outcomes, n_items=answers.n_items)
+        low, high = found.score - Z * found.standard_error, found.score + Z * found.standard_error
+        if isinstance(found, ExpectedWins):
+            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return shown(answers, found, low=low, high=high, standard_error=found.standard_error)
+
+    return fit
+
+
+def elo_ratings(answers: Answers) -> Scores:
+    """Ratings with bootstrap intervals, as long as there are not too many pairs to go through so often."""
+    first, second, outcomes, _ = pairs_of(answers)
+    resamples = min(RESAMPLES, PLAYED_PAIRS // max(len(first), 1))
+    resamples = resamples if resamples >= LEAST_RESAMPLES else 0
+    found = elo.fit(first, second, outcomes, n_items=answers.n_items, resamples=resamples, rng=answers.rng())
+    if resamples:
+        return shown(answers, found, low=found.low, high=found.high)
+    too_many = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
+    return shown(answers, found, notes=(too_many,))
+
+
+def shown(
+    answers: Answers,
+    found: Fitted,
+    *,
+    low: Array | None = None,
+    high: Array | None = None,
+    standard_error: Array | None = None,
+    notes: tuple[str, ...] = (),
+) -> Scores:
+    """What was found, with items by their names in the notes."""
+    dependent = (DEPENDENT,) if low is not None and np.bincount(answers.hit).max() > 2 else ()
+    sentences = (*named(found.notes, {"item": answers.ids}), *notes, *dependent)
+    return Scores(found.score, answers.judged, low, high, standard_error, sentences)
+
+
+bradley_terry_scores = pairwise(bradley_terry.fit)
+rao_kupper_scores = pairwise(bradley_terry.rao_kupper)
+thurstone_scores = pairwise(thurstone.fit)
+hopkins_may_scores = pairwise(hopkins_may.fit)
+expected_wins_scores = pairwise(partial(expected_wins.fit, ties="half"))
