@@ -215,8 +215,9 @@ class ImportedResponses(BaseModel):
 RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_launched`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `too_many_rows`",
-    422: "The file: as for items, and `result_columns`. Its rows: `item_missing`, `item_repeated`, `item_unknown`, "
-    "`score_not_a_number`, `score_out_of_range`, `assignment_twice`. `details.line` is the line of the file.",
+    422: "The file: as for items, and `result_columns`. Its rows: `id_too_long`, `item_missing`, `item_repeated`, "
+    "`item_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`. `details.line` is the line of the "
+    "file.",
 }
 
 

@@ -8,12 +8,13 @@ rows that should not count before the import.
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import BinaryIO
 
 from app.campaigns.upload import Record, Upload, as_text, check_size, read, refuse
+from app.crowd.platforms import LONGEST_ID
 from app.designs import slider
 from app.errors import Invalid
 
@@ -45,8 +46,8 @@ def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[Judged]:
 def judged_in(upload: Upload, digest: str) -> list[Judged]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
-    Raises `Invalid`: `result_columns`, `item_missing`, `item_repeated`, `score_not_a_number`, `score_out_of_range`,
-    `assignment_twice`, `file_empty`.
+    Raises `Invalid`: `result_columns`, `id_too_long`, `item_missing`, `item_repeated`, `score_not_a_number`,
+    `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
     count = hit_size(upload.columns)
     lines: dict[str, int] = {}
@@ -88,14 +89,21 @@ def judged(record: Record, count: int, digest: str) -> Judged:
     values = {name: as_text(value).strip() for name, value in record.values.items()}
     return Judged(
         line=record.line,
-        worker_id=values.get("WorkerId") or f"file-{digest}",
-        assignment_id=values.get("AssignmentId") or f"file-{digest}-{record.line}",
+        worker_id=id_in(values, "WorkerId", record.line) or f"file-{digest}",
+        assignment_id=id_in(values, "AssignmentId", record.line) or f"file-{digest}-{record.line}",
         items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
         scores=tuple(score_of(record.line, k, values.get(f"Answer.range{k}", "")) for k in range(1, count + 1)),
         accepted_at=time_of(values.get("AcceptTime", "")),
         submitted_at=time_of(values.get("SubmitTime", "")),
         details={name: values[name] for name in KEPT if values.get(name)},
     )
+
+
+def id_in(values: Mapping[str, str], column: str, line: int) -> str:
+    external_id = values.get(column, "")
+    if len(external_id) > LONGEST_ID:
+        refuse("id_too_long", line, f"{column} has more than {LONGEST_ID} characters.")
+    return external_id
 
 
 def items_of(line: int, ids: list[str]) -> tuple[str, ...]:

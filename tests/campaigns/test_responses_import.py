@@ -18,6 +18,7 @@ from tests.campaigns.drafts import draft, import_items, import_results, launched
 from tests.serving.campaigns import NOW, value, values
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
+LONG = "".join(random.Random(2018).choices("0123456789abcdef", k=9000))  # more than an index holds, compressed
 TWO = (
     HEADER
     + "H1,A1,W1,Tue Apr 10 12:04:05 PDT 2018,Tue Apr 10 12:05:05 PDT 2018,v0,v1,70,30\n"
@@ -185,6 +186,8 @@ async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_clo
         (HEADER + "H1,A1,W1,,,v0,v1,٣,5\n", "score_not_a_number", 2),
         (HEADER + "H1,A1,W1,,,v0,v1,70,30\nH1,A1,W2,,,v0,v1,70,30\n", "assignment_twice", 3),
         (HEADER + "H1,A1,W1,,,v0,v1,70,30\nH1,A2,W1,,,v0,v1,70\n", "ragged_row", 3),
+        (HEADER + f"H1,{LONG},W1,,,v0,v1,70,30\n", "id_too_long", 2),
+        (HEADER + f"H1,A1,W1,,,v0,v1,70,30\nH1,A2,{LONG},,,v0,v1,70,30\n", "id_too_long", 3),
         ('{"Input.id1": "v0", "Answer.range1": 5}\n{"Answer.range1": 5}\n', "item_missing", 2),
     ],
 )
