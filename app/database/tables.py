@@ -284,7 +284,7 @@ responses = Table(
         nullable=False,
         index=True,
     ),
-    Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import
+    Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import, simulation
     Column("items", ARRAY(Integer), nullable=False),  # as presented; with the scores all that a replay needs
     Column("scores", ARRAY(Double), nullable=False),  # 0 to 100, one per item of the HIT, in its order
     # How the answer came about, per item; NULL where the page could not know

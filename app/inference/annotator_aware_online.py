@@ -183,7 +183,7 @@ class Learned:
 LAW = replace(
     easl.LAW,
     name="easl-aware",
-    title="EASL that learns who can be relied on: scores are weighted and corrected as far as that is seen to help",
+    title="EASL-aware: learns who can be relied on, and weights and corrects their scores accordingly",
     update=None,
     update_all=None,
 )
