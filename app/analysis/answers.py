@@ -6,11 +6,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.findings import Answers
+from app.analysis.findings import Answers, Values
 from app.designs import slider
 from app.inference.long_form import Integers
 
@@ -25,7 +24,7 @@ ITEMS = text("""
 """)
 
 RESPONSES = text(
-    "SELECT annotator_id, items AS shown, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq"
+    "SELECT seq, annotator_id, items AS shown, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq"
 )
 
 PSEUDONYMS = text("SELECT id, pseudonym FROM annotators WHERE campaign_id = :campaign ORDER BY id")
@@ -47,10 +46,11 @@ async def mark(connection: AsyncConnection, campaign: Row[Any]) -> Mark:
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
     items = [row async for row in await connection.stream(ITEMS, {"campaign": campaign.id})]
-    hit, item, annotator, score = await judgments(connection, campaign.id)
+    seq, hit, item, annotator, score = await judgments(connection, campaign.id)
     numbers, annotator = np.unique(annotator, return_inverse=True)
     launched = bool(items) and items[0].a is not None
     return Answers(
+        seq=seq,
         hit=hit,
         item=item,
         annotator=annotator,
@@ -70,26 +70,24 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     )
 
 
-async def judgments(
-    connection: AsyncConnection, campaign_id: int
-) -> tuple[Integers, Integers, Integers, npt.NDArray[np.float64]]:
-    """HIT, item, annotator's row id and score of each judgment, (J,), in order."""
-    parts: list[tuple[npt.NDArray[Any], ...]] = []
+async def judgments(connection: AsyncConnection, campaign_id: int) -> tuple[Values, ...]:
+    """The number of each response, (H,); HIT, item, annotator's row id and score of each judgment, (J,); in order."""
+    parts: list[tuple[Values, ...]] = []
     hits = 0
     result = await connection.stream(RESPONSES, {"campaign": campaign_id})
     async for rows in result.partitions(RESPONSES_AT_ONCE):
         parts.append(await asyncio.to_thread(long_form, rows, hits))
         hits += len(rows)
-    empty = (np.zeros(0, np.intp),) * 3 + (np.zeros(0),)
-    hit, item, annotator, score = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
-    return hit, item, annotator, score
+    nothing = (np.zeros(0, np.intp),) * 4 + (np.zeros(0),)
+    return tuple(np.concatenate(column) for column in zip(nothing, *parts, strict=True))
 
 
-def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[npt.NDArray[Any], ...]:
-    """The same four columns of some responses, `before` of which came earlier."""
+def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[Values, ...]:
+    """The same five columns of some responses, `before` of which came earlier."""
     sizes = [len(row.scores) for row in rows]
     total = sum(sizes)
     return (
+        np.array([row.seq for row in rows], np.intp),
         np.repeat(np.arange(before, before + len(rows)), sizes),
         np.fromiter(chain.from_iterable(row.shown for row in rows), np.intp, total),
         np.repeat(np.array([row.annotator_id for row in rows], np.intp), sizes),

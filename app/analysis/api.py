@@ -1,14 +1,18 @@
-"""API: posteriors, exports, verification."""
+"""API: posteriors, exports, verification, analysis."""
 
-from typing import Annotated, Literal
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app.analysis import posteriors, replay
+from app.analysis import methods, posteriors, replay
 from app.analysis.export import export
-from app.analysis.routes import streamed
+from app.analysis.labels import MOST_CLASSES
+from app.analysis.routes import KeptFits, streamed
+from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
@@ -26,6 +30,11 @@ router = APIRouter(
         }
     ),
 )
+
+
+Offset = Annotated[int, Query(ge=0, le=2**31)]
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+Classes = Annotated[int, Query(ge=2, le=MOST_CLASSES, description="Into how many labels scores are cut.")]
 
 
 class Posterior(BaseModel):
@@ -50,8 +59,8 @@ async def list_posteriors(
     connection: Transaction,
     slug: str,
     *,
-    offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    offset: Offset = 0,
+    limit: Limit = 1000,
     order: Annotated[posteriors.Order, Query(description="`-` for descending.")] = "number",
     level: Annotated[float, Query(gt=0, lt=1, description="Mass of the interval.")] = 0.95,
 ) -> Posteriors:
@@ -63,26 +72,35 @@ async def list_posteriors(
     return Posteriors.model_validate({"total": total, "posteriors": found}, from_attributes=True)
 
 
+EXPORTED = (
+    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), `scores` (of every method), or labels with "
+    "their confidence: `labels` of judgments, `item_labels` of items."
+)
+
+
 @router.get(
     "/export/{what}",
     response_class=StreamingResponse,
     responses=refusals(
         {
             404: "`campaign_not_found`, `export_not_found`",
-            409: "`not_launched`, `no_beta_posterior`",
+            409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`",
         }
     ),
 )
 async def get_export(
     database: ReadingDatabase,
+    fits: KeptFits,
     slug: str,
-    what: Annotated[str, Field(description="`items`, `responses`, `assignments`, `settings` (JSON) or `easl` (CSV).")],
+    what: Annotated[str, Field(description=EXPORTED)],
     format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
     *,
     spreadsheet: Annotated[bool, Query(description="Guard cells that a spreadsheet takes for formulas.")] = False,
+    classes: Classes = 2,
 ) -> StreamingResponse:
     """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms."""
-    return streamed(await export(database, slug, what, format, spreadsheet=spreadsheet))
+    options = methods.Options(classes)
+    return streamed(await export(database, slug, what, format, spreadsheet=spreadsheet, fits=fits, options=options))
 
 
 class Mismatch(BaseModel):
@@ -108,3 +126,153 @@ async def verify(database: ReadingDatabase, slug: str) -> Verification:
         campaign = await campaign_by_slug(connection, slug)
         found = await replay.verify(connection, campaign)
     return Verification.model_validate(found, from_attributes=True)
+
+
+class ScoreMethod(BaseModel):
+    name: str
+    title: str
+    assumes: str = Field(description="What it takes for granted, in a sentence.")
+    unit: str = Field(description="Of its scores, in words.")
+
+
+class TableMethod(BaseModel):
+    name: str
+    section: methods.Section
+    title: str
+    explanation: str
+    per_item: bool = Field(description="Whether there is a row for each item.")
+
+
+class Analysis(BaseModel):
+    """What can be asked for."""
+
+    scores: list[ScoreMethod]
+    tables: list[TableMethod]
+
+
+@router.get("/analysis")
+async def list_methods(connection: Transaction, slug: str) -> Analysis:
+    """The methods that score items, and the tables. Whether one applies to these answers is known when it is asked."""
+    await campaign_by_slug(connection, slug)
+    return Analysis(
+        scores=[score_method(name) for name in methods.SCORES],
+        tables=[table_method(name) for name in methods.TABLES],
+    )
+
+
+def score_method(name: str) -> ScoreMethod:
+    of = methods.SCORES[name]
+    return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit)
+
+
+def table_method(name: str) -> TableMethod:
+    of = methods.TABLES[name]
+    return TableMethod(name=name, section=of.section, title=of.title, explanation=of.explanation, per_item=of.per_item)
+
+
+CellValue = str | int | float | None
+
+
+class Column(BaseModel):
+    name: str
+    title: str = Field(description="For people, with the unit.")
+    kind: Literal["text", "sentence", "count", "number"]
+
+
+class Rows(BaseModel):
+    columns: list[Column]
+    total: int = Field(description="Of all rows, whatever the page.")
+    rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
+    notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
+
+
+def rows_of(table: methods.Table, offset: int, limit: int) -> dict[str, Any]:
+    """A page of a table, for `Rows`."""
+    names = [column.name for column in table.columns]
+    return {
+        "columns": [asdict(column) for column in table.columns],
+        "total": len(table.rows),
+        "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
+        "notes": table.notes,
+    }
+
+
+INESTIMABLE = {
+    409: "Nothing can be estimated; the message says why, such as `no_judgments`, `one_annotator`, `no_shared_items`, "
+    "`nothing_varies`, `all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
+    "`not_converged`"
+}
+
+
+class Scores(Rows):
+    method: ScoreMethod
+
+
+@router.get(
+    "/analysis/scores/{method}", responses=refusals({404: "`campaign_not_found`, `method_not_found`"} | INESTIMABLE)
+)
+async def get_scores(
+    database: ReadingDatabase, fits: KeptFits, slug: str, method: str, *, offset: Offset = 0, limit: Limit = 1000
+) -> Scores:
+    """The scores of all items by one method, with 95 % intervals, from the newest answers."""
+    answers, found = await fits.scores(database, slug, method)
+    table = await asyncio.to_thread(one_table, answers, found)
+    return Scores.model_validate(rows_of(table, offset, limit) | {"method": score_method(method)})
+
+
+class Figure(BaseModel):
+    name: str = Field(description="`spearman`, `pearson`, `kendall` or `ndcg`.")
+    title: str
+    value: float | None
+    low: float | None = Field(description="Of the 95 % interval over items.")
+    high: float | None
+
+
+class Comparison(Rows):
+    one: ScoreMethod
+    other: ScoreMethod
+    n: int = Field(description="Items that both have a score for.")
+    figures: list[Figure] = Field(description="Empty if there are none.")
+    refusal: str = Field(description="Why there are no figures, or empty.")
+
+
+@router.get("/analysis/compare", responses=refusals({404: "`campaign_not_found`, `method_not_found`"} | INESTIMABLE))
+async def get_comparison(
+    database: ReadingDatabase,
+    fits: KeptFits,
+    slug: str,
+    *,
+    one: Annotated[str, Query(description="A method that scores items; the reference for nDCG.")],
+    other: str,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+) -> Comparison:
+    """Two methods side by side: their correlations, and both scores of every item."""
+    answers, found = await fits.compare(database, slug, one, other)
+    table = await asyncio.to_thread(two_table, answers, found)
+    of = {"one": score_method(one), "other": score_method(other), "n": found.n, "refusal": found.refusal}
+    figures = [asdict(figure) for figure in found.figures]
+    return Comparison.model_validate(rows_of(table, offset, limit) | of | {"figures": figures})
+
+
+class AnalysisTable(Rows):
+    table: TableMethod
+
+
+@router.get(
+    "/analysis/tables/{name}", responses=refusals({404: "`campaign_not_found`, `table_not_found`"} | INESTIMABLE)
+)
+async def get_table(
+    database: ReadingDatabase,
+    fits: KeptFits,
+    slug: str,
+    name: str,
+    *,
+    classes: Classes = 2,
+    baseline: Annotated[str | None, Query(description="Of graded response; default: the system judged most.")] = None,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+) -> AnalysisTable:
+    """Agreement, annotators, consistency, labels or the graded response model, from the newest answers."""
+    found = await fits.table(database, slug, name, methods.Options(classes, baseline))
+    return AnalysisTable.model_validate(rows_of(found, offset, limit) | {"table": table_method(name)})

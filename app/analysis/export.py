@@ -16,7 +16,19 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.formats import BYTE_ORDER_MARK, Cells, as_text, csv_lines, guarded, json_lines, spreadsheet_lines
+from app.analysis.findings import Options
+from app.analysis.fits import Fits
+from app.analysis.fitted_exports import FITTED, Fitting
+from app.analysis.formats import (
+    BYTE_ORDER_MARK,
+    Cells,
+    Table,
+    as_text,
+    csv_lines,
+    guarded,
+    json_lines,
+    spreadsheet_lines,
+)
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
@@ -44,14 +56,6 @@ Format = Literal["csv", "jsonl", "json"]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Named columns and their rows, many at a time."""
-
-    columns: Sequence[str]
-    chunks: AsyncIterator[list[Cells]]
-
-
-@dataclass(frozen=True)
 class Export:
     """A file to send: its name, its media type, and its text piece by piece."""
 
@@ -61,21 +65,31 @@ class Export:
 
 
 async def export(
-    engine: AsyncEngine, slug: str, what: str, format_: Format = "csv", *, spreadsheet: bool = False
+    engine: AsyncEngine,
+    slug: str,
+    what: str,
+    format_: Format = "csv",
+    *,
+    spreadsheet: bool = False,
+    fits: Fits | None = None,
+    options: Options = Options(),
 ) -> Export:
-    """An export of `EXPORTS` or `settings`; settings are JSON and the `easl` file is CSV, whatever the format.
+    """An export of `NAMES`; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    Raises before the first piece: `NotFound` (`campaign_not_found`, `export_not_found`), `Conflict` (`not_launched`: no
-    posteriors yet, `no_beta_posterior`: the law has none that the EASL program could read).
+    fits: where those of `FITTED` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
+    `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the law has none that the
+    EASL program could read; with the code of an `Inestimable`: nothing can be fitted).
     """
     async with engine.connect() as connection:
         campaign = await campaign_by_slug(connection, slug)
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
-    if what not in EXPORTS or format_ not in MEDIA_TYPES:
-        raise NotFound(
-            f"There is no export “{what}” as {format_}.", code="export_not_found", exports=[*EXPORTS, "settings"]
-        )
+    if what not in NAMES or format_ not in MEDIA_TYPES:
+        raise NotFound(f"There is no export “{what}” as {format_}.", code="export_not_found", exports=[*NAMES])
+    if what in FITTED:
+        table = await FITTED[what](Fitting(fits or Fits(), engine, slug, options))
+        pieces = written(table, format_, spreadsheet=spreadsheet)
+        return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], pieces)
     if what in ("items", "easl") and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "easl":
@@ -99,12 +113,17 @@ async def streamed(
 ) -> AsyncGenerator[str, None]:
     """A table as text. It has a snapshot of its own, since a request's transaction ends before its reply is sent."""
     async with snapshot(engine) as connection:
-        table = await table_of(connection, campaign)
-        write = json_lines if format_ == "jsonl" else spreadsheet_lines if spreadsheet else csv_lines
-        if format_ == "csv":
-            yield BYTE_ORDER_MARK * spreadsheet + write(table.columns, [table.columns])
-        async for rows in table.chunks:
-            yield await asyncio.to_thread(write, table.columns, rows)
+        async for piece in written(await table_of(connection, campaign), format_, spreadsheet=spreadsheet):
+            yield piece
+
+
+async def written(table: Table, format_: Format, *, spreadsheet: bool) -> AsyncGenerator[str, None]:
+    """A table as text."""
+    write = json_lines if format_ == "jsonl" else spreadsheet_lines if spreadsheet else csv_lines
+    if format_ == "csv":
+        yield BYTE_ORDER_MARK * spreadsheet + write(table.columns, [table.columns])
+    async for rows in table.chunks:
+        yield await asyncio.to_thread(write, table.columns, rows)
 
 
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
@@ -236,6 +255,7 @@ EXPORTS: dict[str, TableOf] = {
     "assignments": assignments_table,
     "easl": easl_table,
 }
+NAMES = (*EXPORTS, *FITTED, "settings")
 
 UPLOADED_COLUMNS = text("""
     SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)

@@ -28,7 +28,8 @@ POINTS = 100.0
 class Answers:
     """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
 
-    hit: the response's place, 0 to H - 1, never falling; item: 0 to N - 1; annotator: 0 to A - 1; score: 0 to 100.
+    seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
+    annotator: 0 to A - 1; score: 0 to 100.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them.
     law: the campaign's update law; prior_a, prior_b: the first posterior of each item under it, (N,); a, b: the stored
@@ -36,6 +37,7 @@ class Answers:
     the same answers get the same bootstrap intervals.
     """
 
+    seq: Integers
     hit: Integers
     item: Integers
     annotator: Integers
@@ -66,7 +68,7 @@ class Answers:
     @property
     def n_hits(self) -> int:
         """How many HITs were answered."""
-        return int(self.hit[-1]) + 1 if len(self.hit) else 0
+        return len(self.seq)
 
     @property
     def first_of_hit(self) -> Integers:
@@ -84,9 +86,14 @@ class Answers:
         return self.score / POINTS
 
     @property
+    def judgments(self) -> Integers:
+        """(N,) how many judgments each item has."""
+        return np.bincount(self.item, minlength=self.n_items)
+
+    @property
     def judged(self) -> Mask:
         """(N,) which items have a judgment."""
-        return np.bincount(self.item, minlength=self.n_items) > 0
+        return self.judgments > 0
 
     def rng(self) -> np.random.Generator:
         """A fresh generator that starts the same for the same campaign."""

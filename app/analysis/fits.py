@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -40,25 +41,40 @@ class Fits:
 
     async def scores(self, engine: AsyncEngine, slug: str, method: str) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
-        fit = known(SCORES, method, "method_not_found").fit
+        return await self.made(engine, slug, ("scores", method), known(SCORES, method, "method_not_found").fit)
+
+    async def all_scores(self, engine: AsyncEngine, slug: str) -> tuple[Answers, dict[str, Scores | None]]:
+        """Those of all methods from the same answers; None for a method that cannot score any item."""
         mark, answers = await self.newest(engine, slug)
-        return answers, await self.fitted((mark, "scores", method), lambda: fit(answers))
+        found: dict[str, Scores | None] = {}
+        for name, method in SCORES.items():
+            try:
+                found[name] = await self.fitted((mark, ("scores", name)), partial(method.fit, answers))
+            except Conflict:
+                found[name] = None
+        return answers, found
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
         """A table of `TABLES`."""
         fit = known(TABLES, name, "table_not_found").fit
-        mark, answers = await self.newest(engine, slug)
-        return await self.fitted((mark, "table", name, options), lambda: fit(answers, options))
+        return (await self.made(engine, slug, ("table", name, options), lambda answers: fit(answers, options)))[1]
 
     async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
         fits = [known(SCORES, method, "method_not_found").fit for method in (one, other)]
         mark, answers = await self.newest(engine, slug)
         both = [
-            await self.fitted((mark, "scores", method), lambda fit=fit: fit(answers))  # type: ignore[misc]
+            await self.fitted((mark, ("scores", method)), partial(fit, answers))
             for method, fit in zip((one, other), fits, strict=True)
         ]
-        return answers, await self.fitted((mark, "compare", one, other), lambda: compare(answers, *both))
+        return answers, await self.fitted((mark, ("compare", one, other)), partial(compare, answers, *both))
+
+    async def made(
+        self, engine: AsyncEngine, slug: str, what: Hashable, fit: Callable[[Answers], Result]
+    ) -> tuple[Answers, Result]:
+        """What `fit` makes of the newest answers, kept under the name `what`."""
+        mark, answers = await self.newest(engine, slug)
+        return answers, await self.fitted((mark, what), partial(fit, answers))
 
     async def newest(self, engine: AsyncEngine, slug: str) -> tuple[Mark, Answers]:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""

@@ -8,11 +8,21 @@ text and never before numbers.
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 Cells = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and their rows, many at a time."""
+
+    columns: Sequence[str]
+    chunks: AsyncIterator[list[Cells]]
+
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8

@@ -1,5 +1,6 @@
 """Scores cut into labels, and what Dawid and Skene make of them: of the classes, the annotators and the items."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -111,7 +112,7 @@ def items(answers: Answers, options: Options) -> Table:
     rows = rows_of(
         answers.ids,
         answers.shown,
-        np.bincount(answers.item, minlength=answers.n_items),
+        answers.judgments,
         [names[k] if k >= 0 else None for k in best.tolist()],
         confident,
         found.entropy,
@@ -121,7 +122,20 @@ def items(answers: Answers, options: Options) -> Table:
     return Table(columns, rows, notes_of(answers, found))
 
 
-def label_confidence(answers: Answers, classes: int) -> tuple[Integers, Array]:
-    """The label of every judgment, (J,), and how probable it is that each is right, (J,), NaN if unknown."""
+@dataclass(frozen=True)
+class Labelled:
+    """The label of every judgment, (J,), and how probable it is that it is right; the same of every item, (N,).
+
+    Confidence is NaN, and an item's label -1, where nothing can be said.
+    """
+
+    labels: Integers
+    confidence: Array
+    item_labels: Integers
+    item_confidence: Array
+
+
+def labelled(answers: Answers, classes: int) -> Labelled:
+    """All labels with their confidence; raises `Inestimable`."""
     found, labels = fitted(answers, classes), labels_of(answers, classes)
-    return labels, confidence(found, answers.item, labels)
+    return Labelled(labels, confidence(found, answers.item, labels), *consensus(found))

@@ -37,6 +37,13 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in TABLES]
+    if campaign.status != "draft":
+        words = "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes."
+        yield "Scores", words, [(f"scores.{end}", title) for end, title in TABLES]
+        words = "Dawid and Skene’s label of every item, scores cut at 50 points: its confidence and uncertainty."
+        yield "Labels of items", words, [(f"item_labels.{end}", title) for end, title in TABLES]
+        words = "The label of every judgment with the confidence that it is right, and the label of its item."
+        yield "Labels of judgments", words, [(f"labels.{end}", title) for end, title in TABLES]
     yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
@@ -53,13 +60,13 @@ async def export_page(request: Request, connection: Transaction, slug: str) -> H
 
 
 @router.get("/{file}")
-async def download(database: ReadingDatabase, slug: str, file: str) -> StreamingResponse:
+async def download(database: ReadingDatabase, fits: KeptFits, slug: str, file: str) -> StreamingResponse:
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
     what, _, end = file.partition(".")
     if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
         raise NotFound(f"There is no export “{file}”.", code="export_not_found")
     format_: Format = "jsonl" if end == "jsonl" else "csv"
-    return streamed(await export(database, slug, what, format_, spreadsheet=end == "xl.csv"))
+    return streamed(await export(database, slug, what, format_, spreadsheet=end == "xl.csv", fits=fits))
 
 
 def streamed(file: Export) -> StreamingResponse:

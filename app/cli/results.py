@@ -7,13 +7,23 @@ from pathlib import Path
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import EXPORTS, Format
+from app.analysis.export import NAMES, Format
 from app.analysis.export import export as export_of
+from app.analysis.findings import Options
+from app.analysis.labels import MOST_CLASSES
 from app.analysis.replay import Verification
 from app.analysis.replay import verify as verify_posteriors
 from app.cli.running import Failure, as_json, on_engine, show_json
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+
+classes_option = click.option(
+    "--classes",
+    type=click.IntRange(2, MOST_CLASSES),
+    default=2,
+    show_default=True,
+    help="Into how many labels scores are cut.",
+)
 
 
 @click.command()
@@ -40,15 +50,19 @@ def verify(slug: str, *, as_json: bool) -> None:
 
 @click.command()
 @click.argument("slug")
-@click.argument("what", type=click.Choice([*EXPORTS, "settings"]))
+@click.argument("what", type=click.Choice(NAMES))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
+@classes_option
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
-def export(slug: str, what: str, format_: Format, output: Path | None, *, spreadsheet: bool) -> None:
-    """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file."""
+def export(slug: str, what: str, format_: Format, classes: int, output: Path | None, *, spreadsheet: bool) -> None:
+    """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file; scores by
+    every method, or labels with their confidence, of judgments or of items.
+    """
 
     async def work(engine: AsyncEngine) -> None:
-        file = await export_of(engine, slug, what, format_, spreadsheet=spreadsheet)
+        options = Options(classes)
+        file = await export_of(engine, slug, what, format_, spreadsheet=spreadsheet, options=options)
         await (written(file.chunks, output) if output else printed(file.chunks))
 
     on_engine(work)
