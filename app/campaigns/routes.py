@@ -74,9 +74,12 @@ async def entered(request: Request) -> dict[str, str]:
     return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
 
 
+# Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
+Entered = Annotated[dict[str, str], Depends(entered)]
+
+
 @router.post("/campaigns/new")
-async def create(request: Request, connection: Transaction, now: Now) -> Response:
-    values = await entered(request)
+async def create(request: Request, values: Entered, connection: Transaction, now: Now) -> Response:
     try:
         settings = form.read(values)
     except ValidationError as error:
@@ -95,8 +98,7 @@ async def edit_page(request: Request, connection: Transaction, slug: str) -> HTM
 
 
 @router.post(CAMPAIGN + "/edit")
-async def edit(request: Request, connection: Transaction, slug: str) -> Response:
-    values = await entered(request)
+async def edit(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
     try:
         settings = form.read(values)
     except ValidationError as error:

@@ -1,3 +1,4 @@
+import asyncio
 import html
 import json
 import re
@@ -373,3 +374,22 @@ async def test_downloads_are_offered_and_arrive(researcher, status):
         assert response.text or link.endswith(("responses.jsonl", "assignments.jsonl"))  # nobody has come yet
     for missing in ("items.json", "settings.csv", "items", "items.exe"):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
+
+
+@pytest.mark.parametrize("address", ["/admin/campaigns/new", "/admin/campaigns/none/edit"])
+async def test_forms_that_come_in_slowly_keep_nobody_from_the_database(app, researcher, client, address):
+    many = app.state.database.pool.size()
+    begun, go_on = asyncio.Barrier(many + 1), asyncio.Event()
+
+    async def slowly():
+        yield b"name="
+        await begun.wait()
+        await go_on.wait()
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    slow = [asyncio.create_task(researcher.post(address, content=slowly(), headers=kind)) for _ in range(many)]
+    async with asyncio.timeout(10):
+        await begun.wait()
+        assert (await client.get("/health")).status_code == 200
+    go_on.set()
+    assert {reply.status_code for reply in await asyncio.gather(*slow)} <= {404, 422}
