@@ -1,7 +1,7 @@
 """Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -43,16 +43,22 @@ class Fits:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
         return await self.made(engine, slug, ("scores", method), known(SCORES, method, "method_not_found").fit)
 
-    async def all_scores(self, engine: AsyncEngine, slug: str) -> tuple[Answers, dict[str, Scores | None]]:
-        """Those of all methods from the same answers; None for a method that cannot score any item."""
+    async def some_scores(
+        self, engine: AsyncEngine, slug: str, names: Iterable[str]
+    ) -> tuple[Answers, dict[str, Scores | None], tuple[str, ...]]:
+        """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
         mark, answers = await self.newest(engine, slug)
         found: dict[str, Scores | None] = {}
-        for name, method in SCORES.items():
+        notes: list[str] = []
+        for name in names:
+            method = known(SCORES, name, "method_not_found")
             try:
-                found[name] = await self.fitted((mark, ("scores", name)), partial(method.fit, answers))
-            except Conflict:
-                found[name] = None
-        return answers, found
+                scores = await self.fitted((mark, ("scores", name)), partial(method.fit, answers))
+                found[name], more = scores, scores.notes
+            except Conflict as refusal:
+                found[name], more = None, (refusal.message,)
+            notes += [f"{method.title}: {note}" for note in more]
+        return answers, found, tuple(notes)
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
         """A table of `TABLES`."""

@@ -25,9 +25,19 @@ def two_table(answers: Answers, compared: Comparison) -> Table:
     return Table(columns, rows_of(*item_columns(answers), *values), notes)
 
 
+def wide_table(answers: Answers, found: Mapping[str, Scores | None], notes: tuple[str, ...]) -> Table:
+    """One row per item: score and interval by each of these methods."""
+    return Table(wide_columns(found), wide_rows(answers, found, 0, answers.n_items), notes)
+
+
 def wide_columns(methods: Iterable[str]) -> tuple[Column, ...]:
     """The columns of `wide_rows`; the item's text is called as in the other exports."""
-    return (ITEM[0], Column("shown", "Item", "text"), ITEM[2], *(column for name in methods for column in interval_columns(name, name)))
+    return (
+        ITEM[0],
+        Column("shown", "Item", "text"),
+        ITEM[2],
+        *(column for name in methods for column in interval_columns(name, name)),
+    )
 
 
 def wide_rows(answers: Answers, found: Mapping[str, Scores | None], start: int, stop: int) -> list[tuple[Cell, ...]]:

@@ -81,6 +81,9 @@ def of_assessment(found: DirectAssessment) -> Scores:
 # The online laws
 
 
+MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes some milliseconds for each
+
+
 def online(name: str) -> Callable[[Answers], Scores]:
     """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers."""
 
@@ -101,6 +104,12 @@ def posteriors(law: Law, answers: Answers) -> tuple[Array, Array]:
     """Both parameters of every item after all answers, (N,) each."""
     if law.name == answers.law and answers.a is not None and answers.b is not None:
         return answers.a, answers.b
+    if law.update is None and answers.n_hits > MOST_HITS_LEARNED:
+        raise Inestimable(
+            f"{answers.n_hits:,} HITs are too many to be replayed with {law.name}, which learns of annotators with "
+            "each one. Its scores are there for a campaign that has it as its update law.",
+            code="too_many_hits",
+        )
     replay = Replay(law, *priors(law, answers), answers.parameters)
     replay.take(hits_of(answers), answers.annotator_of_hit.tolist())
     return replay.a, replay.b

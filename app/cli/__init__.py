@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import server
 from app.auth.login import create_one_time_login, one_time_login_path
+from app.cli.analysis import analyse
 from app.cli.campaigns import campaign
 from app.cli.results import export, verify
 from app.cli.running import Commands, base_of, in_transaction, now, on_engine
@@ -96,5 +97,5 @@ def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
     click.echo(f"Made-up annotators answered {on_engine(work):,} HITs of {slug}.")
 
 
-for _command in (campaign, verify, export):
+for _command in (campaign, analyse, verify, export):
     main.add_command(_command)

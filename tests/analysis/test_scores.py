@@ -1,0 +1,186 @@
+"""Scores by every method, and two of them side by side."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.analysis import pairwise, scores
+from app.analysis.methods import SCORES, compare
+from app.inference.inestimable import Inestimable
+from app.inference.law import Parameters
+from app.inference.online import ONLINE, Replay
+from tests.analysis.answers import answers, crowd
+
+TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
+ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_method_finds_the_order_that_annotators_saw(name):
+    found = SCORES[name].fit(crowd())
+    assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
+    assert np.corrcoef(np.argsort(np.argsort(found.values)), np.arange(12))[0, 1] > 0.95
+    assert found.judged.all()
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_an_interval_holds_its_score(name):
+    found = SCORES[name].fit(crowd())
+    if found.low is not None:
+        assert found.high is not None
+        assert (found.low <= found.values + 1e-12).all()
+        assert (found.values <= found.high + 1e-12).all()
+        assert (found.low < found.high).all()
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_same_answers_get_the_same_scores_and_intervals(name):
+    one, again = SCORES[name].fit(crowd()), SCORES[name].fit(crowd())
+    np.testing.assert_array_equal(one.values, again.values)
+    np.testing.assert_array_equal(one.low if one.low is not None else [], again.low if again.low is not None else [])
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_an_item_that_nobody_judged_has_no_score_and_a_note(name):
+    found = SCORES[name].fit(with_one_unseen(crowd()))
+    assert np.isnan(found.values[12])
+    assert found.judged.tolist() == [True] * 12 + [False]
+    assert found.low is None or np.isnan(found.low[12])
+    assert found.notes
+
+
+def with_one_unseen(made):
+    names, ones = [*made.ids, "never"], np.ones(13)
+    return replace(made, ids=names, shown=names, systems=[None] * 13, segments=[None] * 13, prior_a=ones, prior_b=ones)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_before_the_first_answer_every_method_says_so(name):
+    with pytest.raises(Inestimable, match="no judgments") as refusal:
+        SCORES[name].fit(answers([], n_items=3))
+    assert refusal.value.code == "no_judgments"
+
+
+def test_mean_and_median_are_in_points():
+    made = answers([*TWO, (2, {0: 100.0, 1: 0.0})])
+    assert scores.mean(made).values.tolist() == [80.0, 20.0]
+    assert scores.median(made).values.tolist() == [80.0, 20.0]
+    assert scores.median(answers(TWO)).values.tolist() == [70.0, 30.0]
+
+
+def test_the_median_says_when_it_rounds():
+    assert scores.median(answers([(0, {0: 50.4})])).notes == ("Scores were rounded to whole points.",)
+
+
+def test_z_scores_take_out_strictness():
+    made = answers([(0, {0: 10.0, 1: 20.0, 2: 30.0}), (1, {0: 60.0, 1: 70.0, 2: 80.0})])
+    assert scores.z_scores(made).values == pytest.approx([-1.0, 0.0, 1.0])
+
+
+def test_annotators_without_z_scores_are_named_in_a_note_and_their_items_still_count_as_judged():
+    made = answers([(0, {0: 10.0, 1: 20.0}), (1, {2: 50.0, 1: 50.0})])
+    found = scores.z_scores(made)
+    assert found.judged.tolist() == [True, True, True]
+    assert np.isnan(found.values[2])
+    assert any("always gave the same score" in note for note in found.notes)
+
+
+def test_easl_adds_the_scores_to_both_counts():
+    found = scores.online("easl")(answers(TWO))
+    assert scores.posteriors(ONLINE["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
+    assert found.values == pytest.approx([0.7, 0.3])  # modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_campaigns_own_law_has_the_stored_posteriors(name):
+    a, b = np.array([5.0, 2.0]), np.array([2.0, 5.0])
+    made = answers(TWO, law=name, a=a, b=b)
+    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].score(a, b))
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_another_law_is_replayed_with_the_campaigns_parameters(name):
+    made = crowd(law="trueskill" if name == "easl" else "easl", parameters=Parameters(gamma=0.3, tie_margin=0.05))
+    a, b = ONLINE[name].default_prior
+    replay = Replay(ONLINE[name], np.full(12, a), np.full(12, b), made.parameters)
+    replay.take(scores.hits_of(made), made.annotator_of_hit.tolist())
+    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].score(replay.a, replay.b))
+
+
+def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
+    made = answers(TWO, prior_a=np.array([3.0, 1.0]), prior_b=np.array([2.0, 1.0]))
+    assert scores.priors(ONLINE["ra"], made)[0].tolist() == [3.0, 1.0]
+    assert scores.priors(ONLINE["trueskill"], made)[0].tolist() == [0.5, 0.5]
+
+
+def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
+    monkeypatch.setattr(scores, "MOST_HITS_LEARNED", 1)
+    with pytest.raises(Inestimable, match="too many") as refusal:
+        scores.online("easl-aware")(answers(TWO))
+    assert refusal.value.code == "too_many_hits"
+    own = answers(TWO, law="easl-aware", a=np.array([2.0, 1.0]), b=np.array([1.0, 2.0]))
+    assert np.isfinite(scores.online("easl-aware")(own).values).all()
+
+
+def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
+    made = answers([(0, {0: 10.0, 1: 14.0, 2: 90.0})], parameters=Parameters(tie_margin=0.05))
+    first, second, outcomes, hits = pairwise.pairs_of(made)
+    assert list(zip(first, second, outcomes, hits, strict=True)) == [(0, 1, 0, 0), (0, 2, -1, 0), (1, 2, -1, 0)]
+
+
+def test_bradley_terry_says_that_pairs_of_one_hit_are_not_independent():
+    assert pairwise.DEPENDENT in pairwise.bradley_terry_scores(crowd()).notes
+    assert pairwise.DEPENDENT not in pairwise.bradley_terry_scores(answers(TWO)).notes
+
+
+def test_groups_that_were_never_compared_are_named_by_the_items_ids():
+    found = pairwise.bradley_terry_scores(answers([(0, {0: 80.0, 1: 20.0}), (1, {2: 60.0, 3: 40.0})]))
+    assert any("items “i0” and “i1”; items “i2” and “i3”" in note for note in found.notes)
+
+
+def test_all_ties_leave_no_width_to_estimate_and_say_so():
+    with pytest.raises(Inestimable) as refusal:
+        SCORES["rao_kupper"].fit(answers(ALL_TIES))
+    assert refusal.value.code == "all_ties"
+    assert SCORES["bradley_terry"].fit(answers(ALL_TIES)).values.tolist() == [0.0, 0.0]
+
+
+def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
+    monkeypatch.setattr(pairwise, "PLAYED_PAIRS", 100)
+    found = pairwise.elo_ratings(crowd())
+    assert found.low is None
+    assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
+
+
+def test_expected_wins_stay_chances():
+    found = SCORES["expected_wins"].fit(crowd())
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low.min() >= 0.0
+    assert found.high.max() <= 1.0
+
+
+def test_scores_side_by_side_have_all_four_figures_with_intervals():
+    made = crowd()
+    found = compare(made, scores.mean(made), scores.z_scores(made))
+    assert [figure.name for figure in found.figures] == ["spearman", "pearson", "kendall", "ndcg"]
+    assert found.n == 12
+    for figure in found.figures:
+        assert figure.value > 0.95
+        assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
+
+
+def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
+    made = answers(ALL_TIES)
+    found = compare(made, scores.mean(made), scores.mean(made))
+    assert {figure.name: figure.value for figure in found.figures}["spearman"] is None
+    assert any("equal" in note for note in found.notes)
+
+
+def test_a_single_common_item_is_too_few_and_the_comparison_says_so():
+    made = answers(TWO)
+    one = scores.mean(made)
+    found = compare(made, one, replace(one, values=np.array([1.0, np.nan])))
+    assert (found.n, found.figures) == (1, ())
+    assert "at least two items" in found.refusal

@@ -1,0 +1,329 @@
+"""Agreement, annotators, consistency, labels, graded response: tables of a campaign's answers."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.analysis import agreement_table
+from app.analysis.findings import Answers, Options, Table, cell
+from app.analysis.labels import label_names, labelled, labels_of
+from app.analysis.methods import SCORES, TABLES
+from app.analysis.naming import named
+from app.inference.inestimable import Inestimable
+from app.inference.law import Parameters
+from tests.analysis.answers import answers, crowd
+
+ALONE = [(0, {0: 80.0, 1: 20.0}), (0, {1: 30.0, 2: 10.0})]
+TIES = [(who, {0: 50.0, 1: 50.0, 2: 50.0}) for who in range(3)]
+APART = [(0, {0: 80.0, 1: 20.0}), (1, {2: 80.0, 3: 20.0})]
+
+
+def table(made: Answers, name: str, **options) -> Table:
+    return TABLES[name].fit(made, Options(**options))
+
+
+def by_name(found: Table) -> dict[str, dict]:
+    names = [column.name for column in found.columns]
+    return {str(row[0]): dict(zip(names, row, strict=True)) for row in found.rows}
+
+
+def refusal(made: Answers, name: str, **options) -> str:
+    with pytest.raises(Inestimable) as refused:
+        table(made, name, **options)
+    assert str(refused.value).endswith(".")
+    return refused.value.code
+
+
+def systems_judged(*, tied: bool = False) -> Answers:
+    """Three systems' outputs for eight segments: good is better than plain, plain than bad."""
+    names = [f"s{segment}" for segment in range(8) for _ in range(3)]
+    quality = {"bad": 20.0, "good": 80.0, "plain": 50.0}
+    rng = np.random.default_rng(5)
+    hits = []
+    for who in range(6):
+        for segment in range(8):
+            noise = rng.normal(0, 25, 3)
+            values = [
+                50.0 if tied else float(np.clip(v + e, 0, 100)) for v, e in zip(quality.values(), noise, strict=True)
+            ]
+            hits.append((who, {3 * segment + k: values[k] for k in range(3)}))
+    return answers(hits, systems=[*quality] * 8, segments=names)
+
+
+@pytest.mark.parametrize("name", [*TABLES])
+@pytest.mark.parametrize("made", [crowd(), answers(ALONE), answers(TIES), answers(APART), systems_judged()])
+def test_a_table_is_whole_and_without_nan_or_refuses_in_a_sentence(name, made):
+    found = None
+    with suppress(Inestimable):
+        found = table(made, name)
+    if found is None:
+        assert refusal(made, name)
+        return
+    assert found.rows
+    assert all(len(row) == len(found.columns) for row in found.rows)
+    assert len({column.name for column in found.columns}) == len(found.columns)
+    json.dumps([found.rows, found.notes], allow_nan=False)
+
+
+@pytest.mark.parametrize("name", [*TABLES])
+def test_before_the_first_answer_every_table_says_so(name):
+    assert refusal(answers([], n_items=3), name) == "no_judgments"
+
+
+def test_every_method_and_table_is_explained_in_sentences():
+    for method in SCORES.values():
+        assert method.title
+        assert method.unit
+        assert method.assumes.endswith(".")
+    for of in TABLES.values():
+        assert of.title
+        assert of.explanation.endswith(".")
+
+
+def test_every_coefficient_has_an_interval_and_says_what_it_cannot_tell():
+    rows = by_name(table(crowd(), "agreement"))
+    assert [*rows] == [measure.name for measure in agreement_table.MEASURES]
+    for row in rows.values():
+        assert row["low"] <= row["value"] <= row["high"]
+        assert row["annotators"] == 5
+        assert len(row["sentence"]) > 80
+    assert rows["alpha_interval"]["value"] > 0.8
+
+
+def test_one_annotator_has_nobody_to_agree_with():
+    assert refusal(answers(ALONE), "agreement") == "one_annotator"
+
+
+def test_what_one_coefficient_cannot_estimate_does_not_hide_the_others():
+    rows = by_name(table(answers(TIES), "agreement"))
+    assert rows["label_agreement"]["value"] == 1.0
+    assert rows["alpha_interval"]["value"] is None
+    assert "same" in rows["alpha_interval"]["sentence"]
+
+
+def test_coefficients_by_pairs_give_way_to_the_others_where_pairs_are_too_many(monkeypatch):
+    monkeypatch.setattr(agreement_table, "MOST_PAIRS", 10)
+    rows = by_name(table(crowd(), "agreement"))
+    assert "too many" in rows["correlation"]["sentence"]
+    assert rows["correlation"]["value"] is None
+    assert rows["alpha_ordinal"]["value"] > 0.8
+
+
+def test_labels_of_agreement_are_cut_as_chosen():
+    two, five = (by_name(table(crowd(), "agreement", classes=classes)) for classes in (2, 5))
+    assert two["label_agreement"]["value"] > five["label_agreement"]["value"]
+    assert two["alpha_interval"] == five["alpha_interval"]
+
+
+def test_annotators_are_counted_and_described():
+    made = answers([(0, {0: 10.0, 1: 30.0}), (0, {2: 80.0, 0: 20.0}), (1, {0: 0.0, 1: 100.0})])
+    rows = by_name(table(made, "annotators"))
+    assert (rows["a0"]["hits"], rows["a0"]["judgments"], rows["a0"]["mean"]) == (2, 4, 35.0)
+    assert rows["a1"]["spread"] == pytest.approx(np.std([0, 100], ddof=1))
+
+
+def test_the_correlation_with_the_others_leaves_out_the_annotators_own_judgments():
+    truth = {k: 10.0 * k for k in range(8)}
+    turned = {k: 100.0 - value for k, value in truth.items()}
+    rows = by_name(table(answers([(0, truth), (1, truth), (2, truth), (3, turned)]), "annotators"))
+    assert rows["a3"]["correlation"] == pytest.approx(-1.0)
+    others = [(2 * truth[k] + turned[k]) / 3 for k in range(8)]
+    assert rows["a0"]["correlation"] == pytest.approx(np.corrcoef([*truth.values()], others)[0, 1])
+    assert rows["a3"]["reliability"] < rows["a0"]["reliability"]
+
+
+def test_judging_an_item_twice_is_no_agreement_with_others():
+    made = answers([(0, {0: 10.0, 1: 20.0, 2: 90.0}), (0, {0: 12.0, 1: 25.0, 2: 80.0}), (1, {3: 5.0})])
+    row = by_name(table(made, "annotators"))["a0"]
+    assert row["correlation"] is None
+
+
+def test_one_annotator_has_a_row_with_what_can_be_told_and_a_note():
+    found = table(answers(ALONE), "annotators")
+    row = by_name(found)["a0"]
+    assert (row["hits"], row["correlation"], row["reliability"], row["kappa"]) == (2, None, None, None)
+    assert any("One annotator" in note for note in found.notes)
+    assert any("No transitivity" in note for note in found.notes)
+
+
+def test_bias_is_in_points():
+    truth = {k: 10.0 * k + 5 for k in range(9)}
+    high = {k: value + 10 for k, value in truth.items()}
+    rows = by_name(table(answers([(0, truth), (1, truth), (2, truth), (3, high)]), "annotators"))
+    assert 3 < rows["a3"]["bias"] - rows["a0"]["bias"] < 10  # shrunk, as there are only nine scores
+
+
+def cyclic() -> Answers:
+    """In three HITs 0 beats 1, 1 beats 2 and 2 beats 0."""
+    return answers([(0, {0: 60.0, 1: 40.0}), (0, {1: 60.0, 2: 40.0}), (0, {2: 60.0, 0: 40.0})])
+
+
+def test_a_cycle_counts_against_transitivity_and_forbids_a_scale():
+    rows = by_name(table(cyclic(), "consistency"))
+    assert rows["transitivity"]["rests_on"] == 1
+    assert rows["transitivity"]["value"] < 0
+    assert rows["scale"]["value"] is None
+    assert "item “i0” is at least as good as item “i1”" in rows["scale"]["sentence"]
+    assert refusal(cyclic(), "scale") == "no_scale"
+
+
+def test_pairs_within_one_hit_say_nothing_of_transitivity():
+    rows = by_name(table(answers([(0, {0: 10.0, 1: 50.0, 2: 90.0})]), "consistency"))
+    assert rows["transitivity"]["value"] is None
+    assert "three items" in rows["transitivity"]["sentence"]
+
+
+def test_preferences_without_a_cycle_make_a_scale():
+    made = answers([(0, {0: 10.0, 1: 50.0, 2: 90.0})])
+    assert [row[2] for row in table(made, "scale").rows] == [0.0, 1.0, 2.0]
+    assert by_name(table(made, "consistency"))["scale"]["value"] == 3
+
+
+def test_missing_pairs_are_named_by_the_items_ids():
+    made = answers(APART)
+    assert "items “i0” and “i2”" in str(by_name(table(made, "consistency"))["scale"]["sentence"])
+
+
+def test_scores_given_again_are_compared_in_points():
+    made = answers([(0, {0: 10.0, 1: 20.0}), (0, {0: 14.0, 1: 26.0})], parameters=Parameters(tie_margin=0.05))
+    rows = by_name(table(made, "consistency"))
+    assert rows["retest_same"]["value"] == 0.5
+    assert rows["retest_shift"]["value"] == pytest.approx(5.0)
+    assert rows["retest_error"]["value"] == pytest.approx(np.sqrt((16 + 36) / 2 / 2))
+    assert rows["retest_correlation"]["value"] is None
+    assert rows["pairs_again_same"]["value"] == 1.0
+    assert {row["rests_on"] for name, row in rows.items() if name.startswith("retest")} == {2}
+
+
+def test_nothing_judged_twice_is_said():
+    assert "twice" in str(by_name(table(answers(ALONE[:1]), "consistency"))["retest"]["sentence"])
+
+
+@pytest.mark.parametrize(("classes", "expected"), [(2, [0, 0, 1, 1, 1]), (3, [0, 1, 1, 2, 2]), (4, [0, 1, 2, 2, 3])])
+def test_a_cut_belongs_to_the_upper_label(classes, expected):
+    made = answers([(0, {0: 0.0, 1: 100 / 3, 2: 50.0, 3: 200 / 3, 4: 100.0})])
+    assert labels_of(made, classes).tolist() == expected
+
+
+def test_labels_are_called_by_their_points():
+    assert label_names(2) == ["0 to 50", "50 to 100"]
+    assert label_names(3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
+
+
+@pytest.mark.parametrize("classes", [1, 11])
+def test_there_are_two_to_ten_classes(classes):
+    with pytest.raises(ValueError, match="2 to 10"):
+        labels_of(crowd(), classes)
+
+
+def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():
+    found = table(crowd(), "label_items")
+    rows = by_name(found)
+    assert rows["i0"]["label"] == "0 to 50"
+    assert rows["i11"]["label"] == "50 to 100"
+    for row in rows.values():
+        assert row["confidence"] == max(row["probability_0"], row["probability_1"])
+        assert 0 <= row["expected_information"] <= row["entropy"] + 1e-12
+    assert sum(row["prevalence"] for row in by_name(table(crowd(), "labels")).values()) == pytest.approx(1)
+    assert sum(row["share"] for row in by_name(table(crowd(), "labels")).values()) == pytest.approx(1)
+    assert by_name(table(crowd(), "label_annotators"))["a0"]["accuracy"] > 0.8
+
+
+def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
+    made = crowd()
+    ones = np.ones(13)
+    made = replace(
+        made,
+        ids=[*made.ids, "never"],
+        shown=[*made.shown, ""],
+        systems=[None] * 13,
+        segments=[None] * 13,
+        prior_a=ones,
+        prior_b=ones,
+    )
+    found = table(made, "label_items")
+    row = by_name(found)["never"]
+    assert (row["label"], row["confidence"], row["judgments"]) == (None, None, 0)
+    assert row["entropy"] > 0.9
+    assert any("item “never”" in note for note in found.notes)
+
+
+def test_every_judgments_label_has_a_confidence():
+    found = labelled(crowd(), 2)
+    made = crowd()
+    agree = found.labels == found.item_labels[made.item]
+    assert (found.confidence[agree] == found.item_confidence[made.item][agree]).all()
+    assert (found.confidence[~agree] < 0.5).all()
+
+
+def test_labels_that_do_not_overlap_are_refused():
+    assert refusal(answers(APART), "labels") == "no_overlap"
+
+
+def test_systems_are_ranked_against_the_baseline_that_was_judged_most():
+    found = table(systems_judged(), "graded_response", baseline="plain")
+    rows = by_name(found)
+    assert rows["good"]["score"] > rows["bad"]["score"]
+    assert rows["plain"]["score"] is None
+    assert rows["good"]["low"] < rows["good"]["score"] < rows["good"]["high"]
+    assert rows["good"]["judgments"] == 48
+    assert "The baseline is “plain”" in found.notes[0]
+    assert "The baseline won" in found.notes[1]
+    assert "“bad”" in table(systems_judged(), "graded_response").notes[0]  # all are judged alike, so the first by name
+
+
+def test_annotators_and_segments_of_graded_response_are_described():
+    made = systems_judged()
+    judges = by_name(table(made, "graded_response_annotators", baseline="plain"))
+    segments = by_name(table(made, "graded_response_segments", baseline="plain"))
+    assert [*judges] == [f"a{k}" for k in range(6)]
+    assert all(row["sensitivity"] > 0 for row in judges.values())
+    assert all(row["not_losing"] < row["winning"] for row in segments.values())
+    assert {row["judgments"] for row in segments.values()} == {12}
+
+
+def test_outputs_of_a_segment_are_compared_across_the_hits_of_one_annotator():
+    hits = [(who, {k: float((37 * k + 11 * who) % 50)}) for who in range(3) for k in range(4)]
+    made = answers(hits, systems=["x", "y", "x", "y"], segments=["1", "1", "2", "2"])
+    assert by_name(table(made, "graded_response", baseline="y"))["x"]["judgments"] == 6
+
+
+def test_items_without_system_and_segment_have_no_graded_response():
+    assert refusal(crowd(), "graded_response") == "no_systems"
+    assert refusal(crowd(systems=["x"] * 12), "graded_response_segments") == "no_systems"
+
+
+def test_systems_that_share_no_segment_cannot_be_compared():
+    made = answers(ALONE, systems=["x", "y", "z"], segments=["1", "2", "3"])
+    assert refusal(made, "graded_response") == "no_shared_segments"
+
+
+def test_a_baseline_that_is_no_system_is_refused():
+    assert refusal(systems_judged(), "graded_response", baseline="none") == "no_such_system"
+
+
+def test_nothing_but_ties_tells_no_system_from_another():
+    assert refusal(systems_judged(tied=True), "graded_response") == "one_outcome"
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("Nothing is known about item 3: no.", "Nothing is known about item “d”: no."),
+        ("items 0, 1 and 12 more; 2 items (0, 2)", "items “a”, “b” and 12 more; 2 items (“a”, “c”)"),
+        ("Missing: items 0 and 1; 2 and 3; and 4 more.", "Missing: items “a” and “b”; “c” and “d”; and 4 more."),
+        ("3 of 1,000 items have 2 judgments.", "3 of 1,000 items have 2 judgments."),
+        ("25 items (0, 1, ...) and Annotator 1", "25 items (“a”, “b”, ...) and Annotator “y”"),
+    ],
+)
+def test_numbers_in_notes_become_names(note, expected):
+    assert named([note], {"item": "abcd", "annotator": "xy"}) == (expected,)
+
+
+def test_what_is_not_a_number_is_an_empty_cell():
+    assert [cell(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
+        *(None, None, 3, 0.5, "x", None)
+    ]
