@@ -88,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(campaigns.router)
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
+    app.include_router(analysis.analysis)
     for api in (auth_api, campaigns_api, serving_api, analysis_api):
         app.include_router(api.router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])

@@ -43,6 +43,12 @@ async def mark(connection: AsyncConnection, campaign: Row[Any]) -> Mark:
     return (*campaign, *row)
 
 
+async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+    """Whether anybody has answered."""
+    statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
+    return bool(await connection.scalar(statement, {"campaign": campaign.id}))
+
+
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
     items = [row async for row in await connection.stream(ITEMS, {"campaign": campaign.id})]

@@ -1,17 +1,26 @@
-"""Researchers' downloads."""
+"""Researchers' downloads, and the analysis of a campaign's answers."""
 
+import asyncio
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.export import Export, Format, export, has_beta
+from app.analysis.answers import has_answers
+from app.analysis.drawing import interval
+from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.fits import Fits
+from app.analysis.formats import csv_lines
+from app.analysis.methods import SCORES, Options
+from app.analysis.score_part import COLUMNS, scores_part
+from app.analysis.sections import TITLES
+from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
+from app.analysis.view import View, between, written
 from app.auth.guards import researcher
 from app.database.campaign import campaign_by_slug
 from app.errors import NotFound
-from app.web import ReadingDatabase, Transaction, page
+from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -73,3 +82,93 @@ def streamed(file: Export) -> StreamingResponse:
     """A download that is written while it is read."""
     headers = {"Content-Disposition": f'attachment; filename="{file.filename}"'}
     return StreamingResponse(file.chunks, media_type=file.media_type, headers=headers)
+
+
+# The analysis page
+
+analysis = APIRouter(
+    prefix="/admin/campaigns/{slug}/analysis", dependencies=[Depends(researcher)], include_in_schema=False
+)
+
+# what else of the address a part depends on
+OWN = {"scores": ("one", "other"), "labels": ("classes",), "graded_response": ("baseline",)}
+
+Name = Annotated[str, Query(max_length=100)]
+
+
+async def view_of(
+    *,
+    one: Name = "",
+    other: Name = "",
+    classes: Annotated[int, Query(ge=2, le=10)] = 2,
+    baseline: Annotated[str, Query(max_length=1000)] = "",
+    table: Name = "",
+    sort: Name = "",
+    order: Literal["up", "down"] = "down",
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> View:
+    return View(one, other, classes, baseline, table, sort, order, page, search.strip())
+
+
+Seen = Annotated[View, Depends(view_of)]
+
+
+@analysis.get("")
+async def analysis_page(request: Request, database: ReadingDatabase, slug: str, view: Seen) -> HTMLResponse:
+    """All parts, empty: our script fetches each, or one follows its link."""
+    return page(request, "admin/analysis.html", await frame(database, slug, view))
+
+
+async def frame(database: ReadingDatabase, slug: str, view: View, alone: str = "") -> dict[str, Any]:
+    """What stands around the parts; `alone` is the one that is shown by itself."""
+    async with database.connect() as connection:
+        campaign = await campaign_by_slug(connection, slug)
+        answered = await has_answers(connection, campaign)
+    return {"campaign": campaign, "answered": answered, "view": view, "titles": TITLES, "alone": alone}
+
+
+@analysis.get("/figures/{name}.svg")
+async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
+    """A picture of the page for papers. Refused: `figure_not_found`."""
+    if name == "scores":
+        picture = (await scores_part(fits, database, slug, view)).picture
+    else:
+        picture = (await table_part(fits, database, slug, name, view)).picture
+    if picture is None:
+        raise NotFound(f"There is no picture of {name} for these answers.", code="figure_not_found")
+    drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
+    headers = {"Content-Disposition": f'inline; filename="{slug}-{name}.svg"'}
+    return Response(drawn, media_type="image/svg+xml", headers=headers)
+
+
+@analysis.get("/tables/{name}.csv")
+async def analysis_table(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
+    """A table with all its rows and digits."""
+    table = await fits.table(database, slug, name, Options(view.classes, view.baseline or None))
+    columns = [column.name for column in table.columns]
+    body = await asyncio.to_thread(csv_lines, columns, [columns, *table.rows])
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-{name}.csv"'}
+    return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
+
+
+@analysis.get("/{section}")
+async def analysis_part(
+    *, request: Request, fits: KeptFits, database: ReadingDatabase, slug: str, section: str, view: Seen
+) -> HTMLResponse:
+    """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
+    if section not in TITLES:
+        raise NotFound(f"The analysis has no part “{section}”.", code="part_not_found")
+    context = await frame(database, slug, view, alone=section) | {"own": OWN.get(section, ())}
+    if context["answered"]:
+        context |= await content_of(fits, database, slug, section, view)
+    return page(request, "admin/_analysis_part.html" if fetched(request) else "admin/analysis.html", context)
+
+
+async def content_of(fits: Fits, database: ReadingDatabase, slug: str, section: str, view: View) -> dict[str, Any]:
+    """What a part's template needs."""
+    words = {"written": written, "between": between, "interval": interval, "correlation_axis": COEFFICIENTS}
+    if section == "scores":
+        part = await scores_part(fits, database, slug, view)
+        return words | {"part": part, "methods": SCORES, "columns": COLUMNS}
+    return words | {"tables": await tables_of(fits, database, slug, section, view)}

@@ -1,0 +1,36 @@
+"""The annotators as a picture: who is reliable, who scores higher than the others."""
+
+import numpy as np
+
+from app.analysis.drawing import Dot, Scatter, axis, labelled, numbers, upside_down
+from app.analysis.findings import Table
+from app.analysis.view import written
+from app.web import plural
+
+NARROWEST = 10.0  # points to each side, so that small biases look small
+SMALLEST, LARGEST = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
+
+
+def scatter(table: Table) -> Scatter | None:
+    """Reliability over bias, a dot per annotator; None if nobody has both."""
+    columns = dict(zip((column.name for column in table.columns), zip(*table.rows, strict=True), strict=True))
+    judgments, bias, reliability = (numbers(columns[name]) for name in ("judgments", "bias", "reliability"))
+    seen = np.flatnonzero(np.isfinite(bias) & np.isfinite(reliability))
+    if not len(seen):
+        return None
+    furthest = max(NARROWEST, 1.08 * float(np.abs(bias[seen]).max()))
+    x = axis("bias (points above the others)", -furthest, furthest)
+    y = axis("reliability", 0.0, 1.0)
+    names = [str(columns["annotator"][i]) for i in seen]
+    radius = np.maximum(SMALLEST, LARGEST * np.sqrt(judgments[seen] / judgments[seen].max())).round(1).tolist()
+    dots = [
+        Dot(x.at(across), upside_down(y.at(up)), f"{name}: {in_words(across, up, int(count))}", radius=size)
+        for name, across, up, count, size in zip(
+            names, bias[seen], reliability[seen], judgments[seen], radius, strict=True
+        )
+    ]
+    return Scatter("Reliability and bias", x, y, labelled(dots, names))
+
+
+def in_words(bias: float, reliability: float, judgments: int) -> str:
+    return f"reliability {written(reliability, 2)}, bias {written(bias, 1)} points, {plural(judgments, 'judgment')}"

@@ -1,0 +1,159 @@
+"""Pictures of the analysis: what stands where, in per cent of the frame, so that one drawing fits page and paper."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from app.analysis.findings import Cell
+from app.analysis.view import written
+
+Array = npt.NDArray[np.float64]
+
+MOST_DOTS = 1_000  # above, squares that count the dots in them
+SQUARES = 48
+LABEL_WIDTH, LABEL_HEIGHT, DOT = 1.3, 3.5, 1.2  # of a letter, a line and half a dot, in per cent of the frame
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From `low` to `high`; ticks at their places with their words."""
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    def at(self, value: float) -> float:
+        """Where a value stands, in per cent from the low end, or just outside the frame."""
+        return round(min(102.0, max(-2.0, (value - self.low) / (self.high - self.low) * 100)), 2)
+
+
+def axis(title: str, low: float, high: float) -> Axis:
+    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten; a range of no width is widened."""
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if (high - low) / (digit * power) <= 5)
+    values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    empty = Axis(title, low, high, ())
+    places = max(0, -math.floor(math.log10(step) + 1e-9))
+    return Axis(title, low, high, tuple((empty.at(value), written(value, places)) for value in values))
+
+
+def known_ends(values: Array, ends: Array | None) -> Array:
+    """The ends of intervals, the values themselves where there are none."""
+    return values if ends is None else np.where(np.isfinite(ends), ends, values)
+
+
+def around(title: str, values: Array, low: Array, high: Array) -> Axis:
+    """An axis that holds all values, and beyond the outermost as much of their intervals as a typical one needs."""
+    if not np.isfinite(values).any():
+        return axis(title, 0.0, 1.0)
+    first, last = float(np.nanmin(values)), float(np.nanmax(values))
+    margin, typical = 0.04 * (last - first), float(np.nanmedian(high - low)) / 2
+    lowest = max(first - typical, float(np.nanmin(low)))
+    highest = min(last + typical, float(np.nanmax(high)))
+    return axis(title, min(first, lowest) - margin, max(last, highest) + margin)
+
+
+def numbers(cells: Sequence[Cell]) -> Array:
+    """NaN where there is no figure."""
+    return np.array([float(cell) if isinstance(cell, int | float) else np.nan for cell in cells])
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Per cent from the left and from the top; ends of its intervals likewise; radius in pixels.
+
+    side: of the label, 1 for the right, -1 for the left.
+    """
+
+    x: float
+    y: float
+    words: str
+    across: tuple[float, float] | None = None
+    upright: tuple[float, float] | None = None
+    radius: float = 3.0
+    label: str = ""
+    side: int = 1
+
+
+@dataclass(frozen=True)
+class Square:
+    """A corner and the side in per cent, and how dark it is, 0 to 1."""
+
+    x: float
+    y: float
+    side: float
+    shade: float
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same."""
+
+    title: str
+    x: Axis
+    y: Axis
+    dots: list[Dot] = field(default_factory=list)
+    squares: list[Square] = field(default_factory=list)
+    level: bool = False
+
+    @property
+    def intervals(self) -> bool:
+        return any(dot.across or dot.upright for dot in self.dots)
+
+
+def interval(along: Axis, low: float | None, high: float | None) -> tuple[float, float] | None:
+    """Both ends of an interval in per cent, if there is one."""
+    if low is None or high is None or not math.isfinite(low + high):
+        return None
+    return along.at(low), along.at(high)
+
+
+def upside_down(at: float) -> float:
+    """Per cent from the top of what is per cent from the bottom."""
+    return round(100 - at, 2)
+
+
+def squares(x: Axis, y: Axis, first: Array, second: Array) -> list[Square]:
+    """How many dots lie in each square; the shade grows with the logarithm of the number."""
+    counts, _, _ = np.histogram2d(first, second, SQUARES, [[x.low, x.high], [y.low, y.high]])
+    side = 100 / SQUARES
+    shades = np.log1p(counts) / np.log1p(max(1.0, counts.max()))
+    return [
+        Square(round(i * side, 3), round(100 - (j + 1) * side, 3), round(side, 3), round(0.12 + 0.88 * shades[i, j], 3))
+        for i, j in np.argwhere(counts > 0).tolist()
+    ]
+
+
+Box = tuple[float, float, float, float]
+
+
+def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
+    """Dots with their names at the right or the left, as far as there is room; those far from the middle come first."""
+    middle = np.median([(dot.x, dot.y) for dot in dots], axis=0)
+    order = sorted(range(len(dots)), key=lambda i: -math.hypot(dots[i].x - middle[0], dots[i].y - middle[1]))
+    taken = [(dot.x - DOT, dot.x + DOT, dot.y - DOT, dot.y + DOT) for dot in dots]
+    shown = list(dots)
+    for i in order:
+        for side in (1, -1):
+            box = label_box(dots[i], names[i], side)
+            if box[0] >= 0 and box[1] <= 100 and not any(overlap(box, other) for other in taken):
+                taken.append(box)
+                shown[i] = replace(dots[i], label=names[i], side=side)
+                break
+    return shown
+
+
+def label_box(dot: Dot, name: str, side: int) -> Box:
+    """Left, right, top and bottom of a dot's name."""
+    near, far = dot.x + side * (DOT + 0.5), dot.x + side * (DOT + 0.5 + LABEL_WIDTH * len(name))
+    return min(near, far), max(near, far), dot.y - LABEL_HEIGHT / 2, dot.y + LABEL_HEIGHT / 2
+
+
+def overlap(box: Box, other: Box) -> bool:
+    return box[0] < other[1] and other[0] < box[1] and box[2] < other[3] and other[2] < box[3]

@@ -1,0 +1,192 @@
+"""A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis import annotator_picture
+from app.analysis.drawing import Axis, Scatter, around, axis, interval, known_ends, numbers
+from app.analysis.findings import Cell, Column, Kind, Table
+from app.analysis.fits import Fits
+from app.analysis.methods import TABLES, Options, TableMethod
+from app.analysis.view import ROWS, Page, View, between, decimals, page_of, written
+from app.errors import Conflict
+
+COEFFICIENTS = axis("", -1.0, 1.0)
+SHARES = axis("", 0.0, 1.0)
+
+# The column of a table that is drawn, and its axis; None: one that holds all its values.
+DRAWN: dict[str, tuple[str, Axis | None]] = {
+    "agreement": ("value", COEFFICIENTS),
+    "consistency": ("value", COEFFICIENTS),
+    "labels": ("prevalence", SHARES),
+    "label_annotators": ("accuracy", SHARES),
+    "label_items": ("confidence", SHARES),
+    "graded_response": ("score", None),
+    "graded_response_annotators": ("sensitivity", None),
+}
+NO_COEFFICIENTS = {"retest_shift", "retest_error", "scale"}  # measures in points or items, which no such axis holds
+FOR_PROGRAMS = {"measure": "title", "id": "text"}  # columns that people need not see beside another one
+SAID_ONCE = ("items", "annotators", "pairs")
+ENDS = ("low", "high")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is drawn, on which axis, where 0 is in per cent if it lies inside, and whether there are intervals."""
+
+    name: str
+    axis: Axis
+    zero: float | None
+    intervals: bool
+
+
+@dataclass(frozen=True)
+class CellInWords:
+    name: str
+    kind: Kind
+    words: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """sentence: stands under the row's name. item: its id, if the row is one. at, ends, between: of what is drawn."""
+
+    cells: list[CellInWords]
+    sentence: str
+    item: str
+    at: float | None
+    ends: tuple[float, float] | None
+    between: str
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A page of a table, or why there is none. alike: figures that are the same in every row. picture: of all rows."""
+
+    name: str
+    method: TableMethod
+    view: View
+    table: Table | None = None
+    refusal: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: tuple[Row, ...] = ()
+    page: Page | None = None
+    line: Line | None = None
+    alike: str = ""
+    picture: Scatter | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether rows have sentences under their names; they stand in an order of their own."""
+        return any(row.sentence for row in self.rows)
+
+    @property
+    def long(self) -> bool:
+        return self.table is not None and len(self.table.rows) > ROWS
+
+
+async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: View) -> list[TablePart]:
+    """All tables of a section; one that cannot be estimated does not hide the others."""
+    names = [name for name, method in TABLES.items() if method.section == section]
+    return [await table_part(fits, engine, slug, name, view) for name in names]
+
+
+async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: View) -> TablePart:
+    """Raises `NotFound` (`table_not_found`)."""
+    try:
+        table = await fits.table(engine, slug, name, Options(view.classes, view.baseline or None))
+    except Conflict as reason:
+        return TablePart(name, TABLES[name], view.of(name), refusal=reason.message)
+    return await asyncio.to_thread(composed, name, table, view.of(name))
+
+
+def composed(name: str, table: Table, view: View) -> TablePart:
+    page = page_of(table, view)
+    line = line_of(name, table)
+    alike = same_counts(table)
+    beside = hidden(table) | set(alike)
+    columns = tuple(column for column in table.columns if column.name not in beside)
+    places = {column.name: decimals(column_of(table, column.name)) for column in table.columns}
+    rows = tuple(row_in_words(table, row, line, places, beside) for row in page.rows)
+    picture = annotator_picture.scatter(table) if name == "annotators" else None
+    return TablePart(name, TABLES[name], view, table, "", columns, rows, page, line, ", ".join(alike.values()), picture)
+
+
+def hidden(table: Table) -> set[str]:
+    """Columns that are no columns on the page: ends of intervals and sentences stand elsewhere in the row."""
+    names = {column.name for column in table.columns}
+    for_programs = {name for name, beside in FOR_PROGRAMS.items() if beside in names}
+    sentences = {column.name for column in table.columns if column.kind == "sentence"}
+    return for_programs | sentences | (set(ENDS) & names)
+
+
+def same_counts(table: Table) -> dict[str, str]:
+    """Of a table of measures what they all rest on, in words, if that is the same in every row."""
+    columns = {column.name: column for column in table.columns}
+    if "measure" not in columns or len(table.rows) < 2:
+        return {}
+    values = {name: set(column_of(table, name)) for name in SAID_ONCE if name in columns}
+    return {
+        name: f"{in_words(columns[name], next(iter(cells)), 0)} {columns[name].title.lower()}"
+        for name, cells in values.items()
+        if len(cells) == 1 and None not in cells
+    }
+
+
+def line_of(name: str, table: Table) -> Line | None:
+    if name not in DRAWN or not table.rows:
+        return None
+    column, drawn = DRAWN[name]
+    intervals = set(ENDS) <= {one.name for one in table.columns}
+    values = numbers(column_of(table, column))
+    ends = [numbers(column_of(table, end)) if intervals else None for end in ENDS]
+    drawn = drawn or around("", values, *(known_ends(values, one) for one in ends))
+    return Line(column, drawn, drawn.at(0.0) if drawn.low < 0 < drawn.high else None, intervals)
+
+
+def column_of(table: Table, name: str) -> list[Cell]:
+    place = [column.name for column in table.columns].index(name)
+    return [row[place] for row in table.rows]
+
+
+def row_in_words(
+    table: Table, row: tuple[Cell, ...], line: Line | None, places: dict[str, int], beside: set[str]
+) -> Row:
+    cells = {column.name: cell for column, cell in zip(table.columns, row, strict=True)}
+    if "measure" in cells:  # each row is a quantity of its own
+        places = {name: decimals([cell]) for name, cell in cells.items()}
+    words = [
+        CellInWords(column.name, column.kind, in_words(column, cells[column.name], places[column.name]))
+        for column in table.columns
+    ]
+    return Row(
+        [cell for cell in words if cell.name not in beside],
+        " ".join(cell.words for cell in words if cell.kind == "sentence"),
+        str(cells["id"]) if "text" in cells else "",
+        *drawn_of(cells, line, places),
+    )
+
+
+def drawn_of(cells: dict[str, Cell], line: Line | None, places: dict[str, int]) -> Any:
+    """Where the row's figure and the ends of its interval stand on the line, and the interval in words."""
+    if line is None or cells.get("measure") in NO_COEFFICIENTS:
+        return None, None, ""
+    value, low, high = (figure(cells.get(name)) for name in (line.name, *ENDS))
+    at = None if value is None else line.axis.at(value)
+    return at, interval(line.axis, low, high), between(low, high, places[line.name])
+
+
+def figure(cell: Cell) -> float | None:
+    return float(cell) if isinstance(cell, int | float) and np.isfinite(cell) else None
+
+
+def in_words(column: Column, cell: Cell, places: int) -> str:
+    if isinstance(cell, str):
+        return cell
+    if cell is None and column.kind == "sentence":
+        return ""
+    return written(figure(cell), 0 if column.kind == "count" else places)

@@ -1,0 +1,125 @@
+"""What someone looks at on the analysis page: its address, and tables sorted, searched and cut into pages."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+import numpy.typing as npt
+
+from app.analysis.findings import Cell, Column, Table
+
+ROWS = 20
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class View:
+    """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system.
+
+    table, sort, order, page and search are of one table; every other one is shown from its start, in its own order.
+    """
+
+    one: str = ""
+    other: str = ""
+    classes: int = 2
+    baseline: str = ""
+    table: str = ""
+    sort: str = ""
+    order: Literal["up", "down"] = "down"
+    page: int = 1
+    search: str = ""
+
+    def query(self, **changes: Any) -> str:
+        """The address of this view with some parts changed; what is as usual is left out."""
+        parts = {field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(self)}
+        return "?" + urlencode({name: value for name, value in parts.items() if value != usual_of(name)})
+
+    def hidden(self, *asked: str) -> list[tuple[str, Any]]:
+        """The fields that a form keeps beside those it asks for."""
+        changes = {"search": "", "page": 1} | {name: usual_of(name) for name in asked}
+        return parse_qsl(self.query(**changes)[1:])
+
+    def of(self, table: str) -> "View":
+        """The same view if it is of that table, else the start of that table."""
+        return self if self.table == table else View(self.one, self.other, self.classes, self.baseline, table)
+
+    def sorted_by(self, column: Column) -> str:
+        """The address after a press on a column's head: sort by it, or turn the order around."""
+        order = "up" if column.kind == "text" else "down"
+        if column.name == self.sort:
+            order = "up" if self.order == "down" else "down"
+        return self.query(sort=column.name, order=order, page=1)
+
+
+def usual_of(name: str) -> Any:
+    """What a part of the address is when it is left out."""
+    return next(field.default for field in fields(View) if field.name == name)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The rows of a table that are shown. first: the place of the first of them, from 1; found: how many there are."""
+
+    view: View
+    rows: list[Any]
+    first: int
+    found: int
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-self.found // ROWS))
+
+
+def cut(view: View, order: Sequence[int] | npt.NDArray[np.intp], row: Callable[[int], Any]) -> Page:
+    """The rows of a page, given the order of all; a page beyond the last one is the first."""
+    start = (view.page - 1) * ROWS
+    start = start if start < len(order) else 0
+    return Page(view, [row(int(i)) for i in order[start : start + ROWS]], start + 1, len(order))
+
+
+def page_of(table: Table, view: View) -> Page:
+    """A table's rows as the view has them; without a column to sort by, in their own order."""
+    order = [i for i, row in enumerate(table.rows) if found(table.columns, row, view.search)]
+    place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)
+    if place is not None:
+        order.sort(key=lambda i: sort_key(table.rows[i][place]), reverse=view.order == "down")
+        order.sort(key=lambda i: table.rows[i][place] is None)  # whichever way: what there is comes first
+    return cut(view, order, table.rows.__getitem__)
+
+
+def found(columns: Sequence[Column], row: Sequence[Cell], words: str) -> bool:
+    """Whether a text of the row contains the words."""
+    texts = (str(cell) for column, cell in zip(columns, row, strict=True) if column.kind == "text")
+    return not words or any(words.casefold() in text.casefold() for text in texts)
+
+
+def sort_key(cell: Cell) -> tuple[float, str]:
+    return (0.0, cell.casefold()) if isinstance(cell, str) else (float(cell or 0), "")
+
+
+# Figures in words
+
+
+def decimals(values: Sequence[Any] | npt.NDArray[np.float64]) -> int:
+    """How many decimals a column needs, so that its largest number has about three digits; none for whole numbers."""
+    numbers = [abs(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    largest = max(numbers, default=0.0)
+    if largest >= 2 and all(value == int(value) for value in numbers):
+        return 0
+    return 1 if largest >= 20 else 2 if largest >= 2 else 3
+
+
+def written(value: float | None, places: int) -> str:
+    """With a true minus sign; a dash where there is no figure."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{round(value, places) + 0.0:,.{places}f}".replace("-", "−")
+
+
+def between(low: float | None, high: float | None, places: int) -> str:
+    """An interval's ends."""
+    nothing = low is None or high is None or not math.isfinite(low + high)
+    return NOTHING if nothing else f"{written(low, places)} to {written(high, places)}"

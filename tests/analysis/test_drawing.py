@@ -1,0 +1,63 @@
+"""Where things stand in the analysis page's pictures."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from app.analysis import drawing
+from app.analysis.drawing import Dot, around, axis, labelled
+
+
+def test_ticks_stand_at_round_numbers_inside_the_axis():
+    assert axis("", -1.0, 1.0).ticks == ((0.0, "−1.0"), (25.0, "−0.5"), (50.0, "0.0"), (75.0, "0.5"), (100.0, "1.0"))
+    assert [words for _, words in axis("", 3.0, 97.0).ticks] == ["20", "40", "60", "80"]
+
+
+def test_an_axis_of_no_width_is_widened():
+    assert axis("", 4.0, 4.0).at(4.0) == 50
+
+
+def test_what_lies_beyond_the_frame_stands_just_outside():
+    assert axis("", 0.0, 1.0).at(7.0) == 102
+    assert axis("", 0.0, 1.0).at(-7.0) == -2
+
+
+def test_an_axis_holds_all_values_but_not_the_widest_interval():
+    values = np.array([0.0, 10.0, 5.0, np.nan])
+    half = np.array([1.0, 1.0, 500.0, np.nan])
+    found = around("", values, values - half, values + half)
+    assert found.low < 0
+    assert found.high > 10
+    assert found.high - found.low < 20
+
+
+def test_without_any_value_there_is_still_an_axis():
+    nothing = np.full(3, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert around("", nothing, nothing, nothing).at(0.5) == 50
+
+
+def test_squares_count_every_dot_once_and_the_fullest_is_darkest():
+    x = axis("", 0.0, 1.0)
+    found = drawing.squares(x, x, np.array([0.01, 0.011, 0.99]), np.array([0.01, 0.011, 0.99]))
+    assert len(found) == 2
+    assert max(square.shade for square in found) == 1
+    lower = min(found, key=lambda square: square.x)
+    assert lower.shade == 1
+    assert lower.y + lower.side == pytest.approx(100, abs=0.01)
+
+
+def test_names_do_not_cover_dots_or_each_other():
+    crowded = [Dot(50 + i * 0.5, 50.0, "") for i in range(10)] + [Dot(10.0, 10.0, "")]
+    found = labelled(crowded, [f"annotator {i}" for i in range(11)])
+    assert found[10].label == "annotator 10"
+    assert sum(bool(dot.label) for dot in found) <= 3
+    boxes = [drawing.label_box(dot, dot.label, dot.side) for dot in found if dot.label]
+    assert not any(drawing.overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_a_name_at_the_right_edge_stands_at_the_left_of_its_dot():
+    (found,) = labelled([Dot(98.0, 50.0, "")], ["somebody"])
+    assert (found.label, found.side) == ("somebody", -1)

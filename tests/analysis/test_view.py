@@ -1,0 +1,107 @@
+"""What stands in the analysis page's address, and tables sorted, searched and cut into pages by it."""
+
+import math
+
+import pytest
+
+from app.analysis.findings import Column, Table
+from app.analysis.view import View, between, decimals, page_of, written
+
+COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
+
+
+def table(*rows):
+    return Table(COLUMNS, list(rows))
+
+
+def ids(page):
+    return [row[0] for row in page.rows]
+
+
+def test_an_address_holds_only_what_is_not_as_usual():
+    assert View().query() == "?"
+    assert View(one="elo", classes=3).query(page=2) == "?one=elo&classes=3&page=2"
+
+
+def test_a_press_on_a_head_sorts_and_the_next_turns_the_order_around():
+    view = View(table="items")
+    assert view.sorted_by(COLUMNS[1]) == "?table=items&sort=value"
+    assert View(table="items", sort="value").sorted_by(COLUMNS[1]) == "?table=items&sort=value&order=up"
+    assert view.sorted_by(COLUMNS[0]) == "?table=items&sort=id&order=up"
+
+
+def test_sorting_starts_on_the_first_page():
+    assert "page" not in View(table="items", page=3).sorted_by(COLUMNS[1])
+
+
+def test_a_view_of_one_table_leaves_the_others_as_they_are():
+    view = View(one="elo", table="items", sort="value", page=2, search="x")
+    assert view.of("items") == view
+    assert view.of("other") == View(one="elo", table="other")
+
+
+def test_a_form_keeps_the_rest_of_the_address():
+    view = View(one="elo", other="mean", classes=4, table="items", page=3, search="x")
+    assert view.hidden("one", "other") == [("classes", "4"), ("table", "items")]
+
+
+def test_rows_without_a_view_stand_in_their_own_order():
+    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), View())) == ["b", "a"]
+
+
+@pytest.mark.parametrize(("order", "expected"), [("up", ["a", "c", "b"]), ("down", ["c", "a", "b"])])
+def test_what_has_no_figure_comes_last_whichever_way(order, expected):
+    rows = table(("b", None, 1), ("a", -1.0, 1), ("c", 2.0, 1))
+    assert ids(page_of(rows, View(sort="value", order=order))) == expected
+
+
+def test_texts_are_sorted_without_regard_to_capitals():
+    rows = table(("b", 1.0, 1), ("A", 1.0, 1), ("C", 1.0, 1))
+    assert ids(page_of(rows, View(sort="id", order="up"))) == ["A", "b", "C"]
+
+
+def test_a_column_that_does_not_exist_sorts_nothing():
+    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), View(sort="password"))) == ["b", "a"]
+
+
+def test_a_search_looks_into_texts_only():
+    rows = table(("Run 7", 1.0, 1), ("walk", 7.0, 7))
+    assert ids(page_of(rows, View(search="7"))) == ["Run 7"]
+    assert ids(page_of(rows, View(search="RUN"))) == ["Run 7"]
+    assert page_of(rows, View(search="swim")).found == 0
+
+
+def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
+    rows = table(*((f"{i}", float(i), i) for i in range(45)))
+    last = page_of(rows, View(page=3))
+    assert (ids(last), last.first, last.found) == (["40", "41", "42", "43", "44"], 41, 45)
+    beyond = page_of(rows, View(page=9))
+    assert (len(beyond.rows), beyond.first) == (20, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [([0.5, None], 3), ([2.5], 2), ([20.25], 1), ([3.0, 40.0], 0), ([], 3), ([math.nan, 1.0], 3), (["text"], 3)],
+)
+def test_a_column_has_as_many_decimals_as_its_largest_number_needs(values, places):
+    assert decimals(values) == places
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "words"),
+    [
+        (-1.25, 1, "−1.2"),
+        (-0.0001, 2, "0.00"),
+        (12345.6, 0, "12,346"),
+        (None, 2, "–"),
+        (math.nan, 2, "–"),
+        (math.inf, 0, "–"),
+    ],
+)
+def test_a_figure_in_words_has_a_true_minus_and_never_nan(value, places, words):
+    assert written(value, places) == words
+
+
+def test_an_interval_without_an_end_is_a_dash():
+    assert between(0.25, 0.5, 2) == "0.25 to 0.50"
+    assert between(None, 0.5, 2) == between(math.nan, 1.0, 2) == "–"
