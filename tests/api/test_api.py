@@ -7,36 +7,14 @@ import json
 import re
 from typing import Any
 
-import httpx
 import pytest
-import pytest_asyncio
 
-from app.auth import passwords, users
-from app.auth.guards import COOKIE
-from app.auth.secret import digest
 from app.auth.throttle import ATTEMPTS_PER_NAME
 from app.campaigns.settings import CampaignSettings
-from tests.conftest import browser_of
+from tests.api.conftest import API, PASSWORD
 
-API = "/api/v1"
-PASSWORD = "ten small verbs"
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
 CSV = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
-
-
-@pytest_asyncio.fixture
-async def program(app, researcher):
-    """A client with an API token."""
-    async with app.state.database.begin() as connection:
-        (admin,) = await users.listed_users(connection)
-        session = digest(researcher.cookies[COOKIE])
-        await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=session)
-    async with browser_of(app) as client:
-        client.headers = httpx.Headers({"accept": "*/*"})
-        made = await client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
-        assert made.status_code == 201
-        client.headers["authorization"] = f"Bearer {made.json()['token']}"
-        yield client
 
 
 def refused(response, status: int, code: str) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""`easel analyse`: what it prints for people, for spreadsheets and for programs."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from app import cli
+from app.analysis.methods import SCORES, TABLES
+
+ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+RESULTS = (
+    "AssignmentId,WorkerId,Input.id1,Input.id2,Input.id3,Answer.range1,Answer.range2,Answer.range3\n"
+    "A1,W1,v0,v1,v2,10,50,90\nA2,W2,v0,v1,v3,20,60,30\nA3,W1,v3,v4,v2,40,70,80\nA4,W3,v0,v2,v4,0,100,65\n"
+)
+
+
+@pytest.fixture
+def easel(database_url, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    def run(*arguments: object):
+        result = CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture
+def launched(easel, tmp_path):
+    (tmp_path / "items.csv").write_text(ITEMS)
+    easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
+    easel("campaign", "import", "verbs", tmp_path / "items.csv")
+    easel("campaign", "launch", "verbs")
+    return "verbs"
+
+
+@pytest.fixture
+def judged(easel, launched, tmp_path):
+    (tmp_path / "results.csv").write_text(RESULTS)
+    easel("campaign", "import-responses", launched, tmp_path / "results.csv")
+    return launched
+
+
+def test_without_a_method_it_says_what_there_is(easel, judged):
+    output = easel("analyse", judged).output
+    for name in (*SCORES, *TABLES):
+        assert name in output
+    assert "Bradley-Terry. The odds" in output
+
+
+def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
+    lines = easel("analyse", judged, "--method", "mean").output.splitlines()
+    assert lines[0].startswith("Mean (points, 0 to 100). All judgments count alike")
+    assert lines[2].split()[:3] == ["Id", "Item", "Judgments"]
+    assert lines[3].split()[:5] == ["v0", "verb", "0", "3", "10"]
+    assert lines[3].split()[-1] == "5.774"
+    assert lines[8].split() == ["v5", "verb", "5", "0", "-", "-", "-", "-"]
+    assert lines[-1] == "1 item has no judgment, and so no score."
+
+
+def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, judged):
+    result = easel("analyse", judged, "--method", "mean", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert rows[0]["standard_error"] == "5.773502691896258"
+    assert rows[5]["score"] == ""
+    assert result.stderr == "1 item has no judgment, and so no score.\n"
+
+
+def test_several_methods_stand_side_by_side(easel, judged):
+    found = json.loads(easel("analyse", judged, "--method", "mean", "--method", "elo", "--format", "json").output)
+    assert {"id", "mean", "mean_low", "elo", "elo_high"} <= {*found["rows"][0]}
+    assert any(note.startswith("Elo: ") for note in found["notes"])
+
+
+def test_of_several_methods_one_that_cannot_score_is_empty_and_says_why(easel, launched, tmp_path):
+    (tmp_path / "results.csv").write_text(RESULTS.replace(",10,50,90", ",50,50,50").split("A2")[0])
+    easel("campaign", "import-responses", launched, tmp_path / "results.csv")
+    found = json.loads(
+        easel("analyse", launched, "--method", "mean", "--method", "rao_kupper", "--format", "json").output
+    )
+    assert (found["rows"][0]["mean"], found["rows"][0]["rao_kupper"]) == (50.0, None)
+    assert any(note.startswith("Rao-Kupper: Ties are all there is") for note in found["notes"])
+
+
+def test_two_methods_are_compared(easel, judged):
+    output = easel("analyse", judged, "--method", "mean", "--against", "trueskill").output
+    assert output.startswith("Mean and TrueSkill: 5 items have a score by both.\nSpearman: ")
+    found = json.loads(easel("analyse", judged, "--method", "mean", "--against", "elo", "--format", "json").output)
+    assert (found["one"], found["other"], found["n"]) == ("mean", "elo", 5)
+    assert [figure["name"] for figure in found["figures"]] == ["spearman", "pearson", "kendall", "ndcg"]
+
+
+def test_a_table_for_people_has_its_sentences_below(easel, judged):
+    output = easel("analyse", judged, "--table", "consistency").output
+    assert output.startswith("Consistency\nWhether judgments")
+    assert "Transitivity kappa: No annotator judged all three pairs" in output
+
+
+@pytest.mark.parametrize("shape", ["table", "csv", "json"])
+def test_every_table_comes_in_every_format(easel, judged, shape):
+    for name in (name for name in TABLES if not name.startswith(("graded", "scale"))):
+        result = easel("analyse", judged, "--table", name, "--format", shape)
+        assert result.exit_code == 0, result.output
+        assert "nan" not in result.output.lower()
+
+
+def test_labels_are_cut_into_the_classes_asked_for(easel, judged):
+    found = json.loads(easel("analyse", judged, "--table", "labels", "--classes", "4", "--format", "json").output)
+    assert [row["label"] for row in found["rows"]] == ["0 to 25", "25 to 50", "50 to 75", "75 to 100"]
+    exported = easel("export", judged, "item_labels", "--classes", "4").output
+    assert "v0,verb 0,3,0 to 25," in exported
+
+
+def test_it_goes_to_a_file(easel, judged, tmp_path):
+    assert easel("analyse", judged, "--method", "elo", "--format", "csv", "--out", tmp_path / "elo.csv").stdout == ""
+    assert (tmp_path / "elo.csv").read_text() == easel("analyse", judged, "--method", "elo", "--format", "csv").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--method", "mean"), "no_judgments"),
+        (("--table", "agreement"), "no_judgments"),
+        (("--method", "mean", "--against", "elo"), "no_judgments"),
+        (("--table", "graded_response", "--baseline", "x"), "no_judgments"),
+    ],
+)
+def test_what_cannot_be_estimated_is_one_line_with_a_code(easel, launched, arguments, code):
+    result = easel("analyse", launched, *arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("easel: There are no judgments yet")
+    assert result.stderr.endswith(f"({code})\n")
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_unknown_campaign_is_refused_even_where_nothing_is_fitted(easel):
+    assert easel("analyse", "none").stderr.endswith("(campaign_not_found)\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--table", "labels", "--method", "mean"),
+        ("--against", "mean"),
+        ("--method", "mean", "--method", "elo", "--against", "easl"),
+        ("--table", "labels", "--against", "mean"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(easel, judged, arguments):
+    result = easel("analyse", judged, *arguments)
+    assert result.exit_code == 2
+    assert "one --method with --against" in result.stderr

@@ -1,0 +1,294 @@
+"""Answers from the database, fits that are kept and run one at a time, and the exports made of them."""
+
+import asyncio
+import csv
+import io
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.analysis import fits as fits_module
+from app.analysis.answers import read
+from app.analysis.export import NAMES, export
+from app.analysis.findings import Options, Scores
+from app.analysis.fits import Fits
+from app.analysis.methods import SCORES, ScoreMethod
+from app.database.bulk import snapshot
+from app.errors import Conflict, NotFound
+from app.inference.online import ONLINE
+from tests.campaigns.drafts import draft, import_results, launched
+from tests.serving.campaigns import annotator, hit_of, running, submit
+
+RESULTS = (
+    "AssignmentId,WorkerId,Input.id1,Input.id2,Input.id3,Answer.range1,Answer.range2,Answer.range3\n"
+    "A1,SECRET1,v0,v1,v2,10,50,90\nA2,SECRET2,v0,v1,v3,20,60,30\nA3,SECRET1,v3,v4,v2,40,70,80\n"
+    "A4,SECRET3,v0,v2,v4,0,100,65\n"
+)
+
+
+async def judged(engine, **settings):
+    campaign = await launched(engine, **settings)
+    await import_results(engine, campaign, RESULTS)
+    return campaign
+
+
+async def answers_of(engine, campaign):
+    async with snapshot(engine) as connection:
+        return await read(connection, campaign)
+
+
+async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
+    file = await export(engine, slug, what, format_, **how)
+    return "".join([piece async for piece in file.chunks])
+
+
+async def test_answers_are_all_judgments_in_the_order_of_the_responses(engine):
+    campaign = await judged(engine)
+    found = await answers_of(engine, campaign)
+    assert [found.ids[k] for k in found.item] == [
+        "v0",
+        "v1",
+        "v2",
+        "v0",
+        "v1",
+        "v3",
+        "v3",
+        "v4",
+        "v2",
+        "v0",
+        "v2",
+        "v4",
+    ]
+    assert found.score.tolist() == [10, 50, 90, 20, 60, 30, 40, 70, 80, 0, 100, 65]
+    assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert found.annotator.tolist() == [0] * 3 + [1] * 3 + [0] * 3 + [2] * 3
+    assert (np.diff(found.seq) > 0).all()
+    assert (found.n_items, found.n_annotators, found.n_hits) == (6, 3, 4)
+    assert found.judgments.tolist() == [3, 2, 3, 2, 2, 0]
+    assert len(set(found.annotators)) == 3
+    assert not any("SECRET" in name for name in found.annotators)
+
+
+async def test_answers_hold_the_stored_posteriors_and_each_items_prior(engine):
+    content = "id,text,alpha,beta,system,segment\nv0,a,3,2,x,1\nv1,b,1,1,y,1\n"
+    campaign = await launched(engine, content, gamma=0.25, tie_margin_points=5)
+    found = await answers_of(engine, campaign)
+    assert (found.prior_a.tolist(), found.prior_b.tolist()) == ([3.0, 1.0], [2.0, 1.0])
+    assert found.a is not None
+    assert found.a.tolist() == [3.0, 1.0]
+    assert (found.systems, found.segments) == (["x", "y"], ["1", "1"])
+    assert (found.parameters.gamma, found.parameters.tie_margin) == (0.25, 0.05)
+
+
+async def test_a_draft_has_answers_without_posteriors(engine):
+    found = await answers_of(engine, await draft(engine))
+    assert (found.n_items, found.n_hits, found.a, found.b) == (0, 0, None, None)
+
+
+async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
+    monkeypatch.setattr("app.analysis.answers.RESPONSES_AT_ONCE", 2)
+    found = await answers_of(engine, await judged(engine))
+    assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law):
+    campaign = await judged(engine, update_law=law)
+    found = await answers_of(engine, campaign)
+    stored = SCORES[law].fit(found)
+    replayed = SCORES[law].fit(type(found)(**(vars(found) | {"a": None, "b": None})))
+    np.testing.assert_array_equal(stored.values, replayed.values)
+    np.testing.assert_array_equal(stored.low, replayed.low)
+
+
+async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
+    campaign, fits = await judged(engine), Fits()
+    answers, first = await fits.scores(engine, campaign.slug, "mean")
+    again, second = await fits.scores(engine, campaign.slug, "mean")
+    assert first is second
+    assert answers is again
+    assert await fits.table(engine, campaign.slug, "labels") is await fits.table(engine, campaign.slug, "labels")
+    three = Options(classes=3)
+    assert len((await fits.table(engine, campaign.slug, "labels", three)).rows) == 3
+
+
+async def test_a_new_answer_is_in_the_next_fit(engine):
+    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    someone = await annotator(engine, campaign)
+    for done in (1, 2):
+        hit = await hit_of(engine, someone)
+        await submit(engine, someone, hit)
+        answers, _ = await fits.scores(engine, campaign.slug, "mean")
+        assert answers.n_hits == done
+
+
+async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(engine):
+    campaign, fits = await judged(engine), Fits()
+    await fits.scores(engine, campaign.slug, "mean")
+    async with engine.begin() as connection:
+        await connection.execute(text("DELETE FROM responses WHERE seq = (SELECT min(seq) FROM responses)"))
+    answers, _ = await fits.scores(engine, campaign.slug, "mean")
+    assert answers.n_hits == 3
+
+
+async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeypatch):
+    campaign, fits, asked = await launched(engine), Fits(), []
+    kept = SCORES["mean"]
+    counting = ScoreMethod(kept.title, kept.assumes, kept.unit, lambda answers: (asked.append(1), kept.fit(answers))[1])
+    monkeypatch.setitem(SCORES, "mean", counting)
+    for _ in range(2):
+        with pytest.raises(Conflict) as refusal:
+            await fits.scores(engine, campaign.slug, "mean")
+        assert refusal.value.code == "no_judgments"
+    assert asked == [1]
+
+
+async def test_unknown_names_are_refused_with_those_that_there_are(engine):
+    campaign, fits = await judged(engine), Fits()
+    with pytest.raises(NotFound) as refusal:
+        await fits.scores(engine, campaign.slug, "median")
+    assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORES])
+    with pytest.raises(NotFound) as refusal:
+        await fits.table(engine, campaign.slug, "tables")
+    assert refusal.value.code == "table_not_found"
+    with pytest.raises(NotFound) as refusal:
+        await fits.compare(engine, campaign.slug, "mean", "none")
+    assert refusal.value.code == "method_not_found"
+    with pytest.raises(NotFound) as refusal:
+        await fits.scores(engine, "none", "mean")
+    assert refusal.value.code == "campaign_not_found"
+
+
+async def test_results_that_were_kept_longest_give_way(engine, monkeypatch):
+    monkeypatch.setattr(fits_module, "MOST_RESULTS", 2)
+    monkeypatch.setattr(fits_module, "MOST_ANSWERS", 1)
+    fits = Fits()
+    for name in ("One", "Two"):
+        campaign = await judged(engine, name=name)
+        for method in ("mean", "easl", "ra"):
+            await fits.scores(engine, campaign.slug, method)
+    assert (len(fits.results), len(fits.read)) == (2, 1)
+
+
+async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):
+    campaign, fits = await judged(engine), Fits()
+    at_work: list[int] = []
+    most: list[int] = []
+
+    def slow(answers):
+        at_work.append(1)
+        most.append(len(at_work))
+        assert threading.current_thread() is not threading.main_thread()
+        time.sleep(0.05)
+        at_work.pop()
+        return Scores(np.zeros(answers.n_items), answers.judged)
+
+    for name in SCORES:
+        monkeypatch.setitem(SCORES, name, ScoreMethod("t", "a.", "u", slow))
+    asked = [fits.scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
+    ticks = 0
+    everything = asyncio.gather(*asked)
+    while not everything.done():
+        await asyncio.sleep(0.005)
+        ticks += 1
+    await everything
+    assert most == [1, 1, 1]
+    assert ticks > 5
+
+
+async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, monkeypatch):
+    campaign, fits, started, times = await judged(engine), Fits(), threading.Event(), []
+
+    def slow(answers):
+        times.append(1)
+        started.set()
+        time.sleep(0.2)
+        return Scores(np.zeros(answers.n_items), answers.judged)
+
+    monkeypatch.setitem(SCORES, "mean", ScoreMethod("t", "a.", "u", slow))
+    waiting = asyncio.create_task(fits.scores(engine, campaign.slug, "mean"))
+    await asyncio.to_thread(started.wait)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert (await fits.scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
+    assert times == [1]
+
+
+async def test_scores_by_every_method_are_exported_with_intervals(engine):
+    campaign = await judged(engine)
+    rows = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "scores"))))
+    assert [row["id"] for row in rows] == [f"v{k}" for k in range(6)]
+    assert [*rows[0]] == [
+        *("id", "shown", "judgments"),
+        *(name + end for name in SCORES for end in ("", "_low", "_high")),
+    ]
+    assert (rows[0]["shown"], rows[0]["mean"], rows[0]["ordinal_median_low"]) == ("verb 0", "10.0", "")
+    assert float(rows[0]["easl_low"]) < float(rows[0]["easl"]) < float(rows[0]["easl_high"])
+    assert set(rows[5].values()) == {"v5", "verb 5", "0", ""}
+
+
+async def test_a_method_that_cannot_score_leaves_its_columns_empty_in_the_export(engine):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, RESULTS.replace(",10,50,90", ",50,50,50").split("A2")[0])
+    (first, *_) = csv.DictReader(io.StringIO(await written(engine, campaign.slug, "scores")))
+    assert (first["mean"], first["rao_kupper"], first["z_scores"]) == ("50.0", "", "")
+
+
+async def test_json_lines_of_scores_hold_null_for_what_is_not_known(engine):
+    campaign = await judged(engine)
+    lines = [json.loads(line) for line in (await written(engine, campaign.slug, "scores", "jsonl")).splitlines()]
+    assert (lines[0]["mean"], lines[5]["mean"], lines[0]["judgments"]) == (10.0, None, 3)
+
+
+async def test_every_label_is_exported_with_its_confidence(engine):
+    campaign = await judged(engine)
+    rows = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "labels"))))
+    assert len(rows) == 12
+    assert [(row["item"], row["score"], row["label"]) for row in rows[:3]] == [
+        ("v0", "10.0", "0 to 50"),
+        ("v1", "50.0", "50 to 100"),
+        ("v2", "90.0", "50 to 100"),
+    ]
+    responses = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "responses"))))
+    assert [(row["seq"], row["item"], row["annotator"]) for row in rows] == [
+        (row["seq"], row["item"], row["annotator"]) for row in responses
+    ]
+    for row in rows:
+        confidence, of_item = float(row["confidence"]), float(row["item_confidence"])
+        assert confidence == of_item if row["label"] == row["item_label"] else confidence < of_item
+
+
+async def test_labels_of_items_are_cut_into_as_many_as_asked_for(engine):
+    campaign = await judged(engine)
+    content = await written(engine, campaign.slug, "item_labels", options=Options(classes=3))
+    rows = list(csv.DictReader(io.StringIO(content)))
+    assert (rows[0]["shown"], rows[0]["label"], rows[2]["label"]) == ("verb 0", "0 to 33.33", "66.67 to 100")
+    assert 0.34 < float(rows[0]["confidence"]) <= 1
+    assert (rows[5]["label"], rows[5]["confidence"]) == ("", "")
+
+
+@pytest.mark.parametrize("what", ["scores", "labels", "item_labels"])
+async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(engine, what):
+    campaign = await launched(engine)
+    with pytest.raises(Conflict) as refusal:
+        await export(engine, campaign.slug, what)
+    assert refusal.value.code == "no_judgments"
+
+
+@pytest.mark.parametrize("what", NAMES)
+async def test_no_export_tells_who_the_workers_are(engine, what):
+    campaign = await judged(engine)
+    for format_ in ("csv", "jsonl"):
+        assert "SECRET" not in await written(engine, campaign.slug, what, format_)
+
+
+async def test_exports_are_written_piece_by_piece(engine, monkeypatch):
+    monkeypatch.setattr("app.analysis.fitted_exports.ROWS_AT_ONCE", 2)
+    campaign = await judged(engine)
+    for what, pieces in (("scores", 4), ("item_labels", 4), ("labels", 7)):
+        file = await export(engine, campaign.slug, what)
+        assert len([piece async for piece in file.chunks]) == pieces

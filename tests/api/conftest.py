@@ -1,0 +1,27 @@
+"""A program that uses the API."""
+
+import httpx
+import pytest_asyncio
+
+from app.auth import passwords, users
+from app.auth.guards import COOKIE
+from app.auth.secret import digest
+from tests.conftest import browser_of
+
+API = "/api/v1"
+PASSWORD = "ten small verbs"
+
+
+@pytest_asyncio.fixture
+async def program(app, researcher):
+    """A client with an API token."""
+    async with app.state.database.begin() as connection:
+        (admin,) = await users.listed_users(connection)
+        session = digest(researcher.cookies[COOKIE])
+        await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=session)
+    async with browser_of(app) as client:
+        client.headers = httpx.Headers({"accept": "*/*"})
+        made = await client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
+        assert made.status_code == 201
+        client.headers["authorization"] = f"Bearer {made.json()['token']}"
+        yield client

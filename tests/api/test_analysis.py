@@ -1,0 +1,147 @@
+"""The analysis of a campaign as programs ask for it."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from app.analysis.methods import SCORES, TABLES
+from tests.api.conftest import API
+
+SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 9}
+ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+RESULTS = (
+    "AssignmentId,WorkerId,Input.id1,Input.id2,Input.id3,Answer.range1,Answer.range2,Answer.range3\n"
+    "A1,W1,v0,v1,v2,10,50,90\nA2,W2,v0,v1,v3,20,60,30\nA3,W1,v3,v4,v2,40,70,80\nA4,W3,v0,v2,v4,0,100,65\n"
+)
+CSV = {"content-type": "text/csv"}
+
+
+async def launched(program) -> str:
+    made = await program.post(f"{API}/campaigns", json=SETTINGS)
+    address = f"{API}/campaigns/{made.json()['slug']}"
+    assert (await program.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code < 300
+    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    return address
+
+
+async def judged(program) -> str:
+    address = await launched(program)
+    sent = await program.post(f"{address}/responses", content=RESULTS, headers=CSV)
+    assert sent.status_code < 300, sent.text
+    return address
+
+
+async def got(program, address: str, **params: Any) -> Any:
+    response = await program.get(address, params=params)
+    assert response.status_code == 200, response.text
+    return json.loads(response.text, parse_constant=pytest.fail)  # NaN is no JSON
+
+
+async def refused(program, address: str, **params: Any) -> tuple[int, str]:
+    response = await program.get(address, params=params)
+    return response.status_code, response.json()["error"]["code"]
+
+
+async def test_what_there_is_to_ask_for_is_listed_with_its_assumptions(program):
+    found = await got(program, f"{await launched(program)}/analysis")
+    assert [method["name"] for method in found["scores"]] == [*SCORES]
+    assert [table["name"] for table in found["tables"]] == [*TABLES]
+    assert all(method["assumes"] and method["unit"] for method in found["scores"])
+
+
+async def test_every_method_scores_the_items(program):
+    address = await judged(program)
+    for method in SCORES:
+        found = await got(program, f"{address}/analysis/scores/{method}")
+        assert (found["total"], found["method"]["name"]) == (6, method)
+        assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
+        assert found["rows"][2]["score"] > found["rows"][0]["score"]
+        assert (found["rows"][5]["score"], found["rows"][5]["judgments"]) == (None, 0)
+
+
+async def test_rows_come_a_page_at_a_time(program):
+    found = await got(program, f"{await judged(program)}/analysis/scores/mean", offset=4, limit=1)
+    assert ([row["id"] for row in found["rows"]], found["total"]) == (["v4"], 6)
+
+
+async def test_two_methods_come_side_by_side(program):
+    found = await got(program, f"{await judged(program)}/analysis/compare", one="mean", other="bradley_terry")
+    assert (found["one"]["name"], found["other"]["name"], found["n"]) == ("mean", "bradley_terry", 5)
+    assert [figure["name"] for figure in found["figures"]] == ["spearman", "pearson", "kendall", "ndcg"]
+    assert found["figures"][0]["value"] == pytest.approx(0.9)  # Spearman: two neighbours of five change places
+    assert found["rows"][0]["one"] == 10.0
+    assert found["rows"][0]["other_low"] < found["rows"][0]["other"] < found["rows"][0]["other_high"]
+
+
+REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.section == "graded_response"}
+
+
+async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
+    address = f"{await judged(program)}/analysis/tables"
+    for name in TABLES:
+        if name in REFUSED:
+            assert await refused(program, f"{address}/{name}") == (409, REFUSED[name])
+            continue
+        found = await got(program, f"{address}/{name}")
+        assert found["table"]["name"] == name
+        assert found["total"] == len(found["rows"]) > 0
+        assert [column["name"] for column in found["columns"]] == [*found["rows"][0]]
+
+
+async def test_the_number_of_classes_is_the_researchers_choice(program):
+    address = f"{await judged(program)}/analysis/tables/labels"
+    assert (await got(program, address, classes=4))["total"] == 4
+    assert await refused(program, address, classes=11) == (422, "invalid")
+    assert await refused(program, address, classes=1) == (422, "invalid")
+
+
+async def test_what_cannot_be_estimated_is_refused_with_its_reason(program):
+    address = f"{await launched(program)}/analysis"
+    assert await refused(program, f"{address}/scores/mean") == (409, "no_judgments")
+    assert await refused(program, f"{address}/compare", one="mean", other="elo") == (409, "no_judgments")
+    assert await refused(program, f"{address}/tables/agreement") == (409, "no_judgments")
+    assert await refused(program, f"{address}/tables/graded_response") == (409, "no_judgments")
+
+
+async def test_unknown_names_are_not_found(program):
+    address = f"{await launched(program)}/analysis"
+    assert await refused(program, f"{address}/scores/best") == (404, "method_not_found")
+    assert await refused(program, f"{address}/compare", one="mean", other="best") == (404, "method_not_found")
+    assert await refused(program, f"{address}/compare", one="mean") == (422, "invalid")
+    assert await refused(program, f"{address}/tables/best") == (404, "table_not_found")
+    for what in ("analysis", "analysis/scores/mean", "analysis/tables/labels"):
+        assert await refused(program, f"{API}/campaigns/none/{what}") == (404, "campaign_not_found")
+
+
+async def test_analysis_is_for_those_with_a_token(program, client):
+    address = await judged(program)
+    for what in ("", "/scores/mean", "/compare?one=mean&other=elo", "/tables/labels"):
+        assert (await client.get(f"{address}/analysis{what}", headers={"accept": "*/*"})).status_code == 401
+
+
+async def test_many_who_ask_at_once_all_get_an_answer(program):
+    address = f"{await judged(program)}/analysis"
+    asked = [
+        got(program, f"{address}/tables/{name}") for name in ("agreement", "annotators", "labels") for _ in range(4)
+    ]
+    assert all(found["rows"] for found in await asyncio.gather(*asked))
+
+
+async def test_exports_that_need_a_fit_are_downloads_for_programs_and_people(program, researcher):
+    address = await judged(program)
+    labels = await program.get(f"{address}/export/labels", params={"classes": 3, "format": "jsonl"})
+    first = json.loads(labels.text.splitlines()[0])
+    assert first["label"] == "0 to 33.33"
+    assert 0 <= first["confidence"] <= 1
+    page = (await researcher.get("/admin/campaigns/verbs/export")).text
+    for file in ("scores.csv", "scores.xl.csv", "labels.jsonl", "item_labels.csv"):
+        assert f"/admin/campaigns/verbs/export/{file}" in page
+        assert (await researcher.get(f"/admin/campaigns/verbs/export/{file}")).status_code == 200
+
+
+async def test_an_export_that_cannot_be_fitted_is_refused(program):
+    address = await launched(program)
+    assert await refused(program, f"{address}/export/labels") == (409, "no_judgments")
+    assert await refused(program, f"{address}/export/scores") == (409, "no_judgments")
