@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.drawing import (
@@ -118,6 +117,8 @@ def composed(
     found: list[Scores | Conflict],
     comparison: Comparison | None,
 ) -> ScoresPart:
+    from scipy.stats import rankdata  # it takes long to import, and a server starts without it
+
     nothing = np.full(answers.n_items, np.nan)
     scores = [Scores(nothing, answers.judged) if isinstance(one, Conflict) else one for one in found]
     refusals = ["" if isinstance(one, Scores) else str(one) for one in found]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
@@ -61,22 +60,29 @@ def _tried(measure: Callable[[Array, Array], float], reference: Array, score: Ar
         return np.nan, str(reason)
 
 
+def _statistic(name: str, reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
+    """Of `scipy.stats`, which takes longer to import than all else that a server or a command needs."""
+    from scipy import stats
+
+    return float(getattr(stats, name)(*_varied(reference, score)).statistic)
+
+
 def pearson(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Pearson's correlation of two (N,) arrays. Raises ValueError for shapes that differ or a value that is not finite.
 
     Raises Inestimable for fewer than 2 items ("too_few") or if all scores on one side are equal ("constant").
     """
-    return float(stats.pearsonr(*_varied(reference, score)).statistic)
+    return _statistic("pearsonr", reference, score)
 
 
 def spearman(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Spearman's rank correlation, ties at their mean rank. Otherwise as `pearson`."""
-    return float(stats.spearmanr(*_varied(reference, score)).statistic)
+    return _statistic("spearmanr", reference, score)
 
 
 def kendall(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Kendall's tau-b, which allows for ties. Otherwise as `pearson`."""
-    return float(stats.kendalltau(*_varied(reference, score)).statistic)
+    return _statistic("kendalltau", reference, score)
 
 
 def ndcg(reference: npt.ArrayLike, score: npt.ArrayLike, *, cutoff: int | None = None) -> float:
