@@ -1,7 +1,7 @@
 """A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,9 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
 from app.designs import slider
-from app.inference.long_form import Integers
 
-RESPONSES_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000
 
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
@@ -51,8 +50,25 @@ async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
 
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
-    items = [row async for row in await connection.stream(ITEMS, {"campaign": campaign.id})]
-    seq, hit, item, annotator, score = await judgments(connection, campaign.id)
+    of = {"campaign": campaign.id}
+    items: list[Row[Any]] = []
+    async for rows in (await connection.stream(ITEMS, of)).partitions(ROWS_AT_ONCE):
+        items += rows
+    names = {row.id: row.pseudonym for row in await connection.execute(PSEUDONYMS, of)}
+    parts: list[tuple[Values, ...]] = []
+    hits = 0
+    async for rows in (await connection.stream(RESPONSES, of)).partitions(ROWS_AT_ONCE):
+        parts.append(await asyncio.to_thread(long_form, rows, hits))
+        hits += len(rows)
+    return await asyncio.to_thread(assembled, campaign, items, names, parts)
+
+
+def assembled(
+    campaign: Row[Any], items: Sequence[Row[Any]], names: Mapping[int, str], parts: Iterable[tuple[Values, ...]]
+) -> Answers:
+    """From rows of items and the pieces of `long_form`; names: pseudonyms by the annotators' row ids."""
+    nothing = (np.zeros(0, np.intp),) * 4 + (np.zeros(0),)
+    seq, hit, item, annotator, score = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
     numbers, annotator = np.unique(annotator, return_inverse=True)
     launched = bool(items) and items[0].a is not None
     return Answers(
@@ -65,7 +81,7 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
         shown=[row.shown for row in items],
         systems=[row.system for row in items],
         segments=[row.segment for row in items],
-        annotators=await pseudonyms(connection, campaign.id, numbers),
+        annotators=[names[number] for number in numbers.tolist()],
         law=campaign.update_law,
         prior_a=np.array([row.prior_a for row in items], float),
         prior_b=np.array([row.prior_b for row in items], float),
@@ -76,20 +92,10 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     )
 
 
-async def judgments(connection: AsyncConnection, campaign_id: int) -> tuple[Values, ...]:
-    """The number of each response, (H,); HIT, item, annotator's row id and score of each judgment, (J,); in order."""
-    parts: list[tuple[Values, ...]] = []
-    hits = 0
-    result = await connection.stream(RESPONSES, {"campaign": campaign_id})
-    async for rows in result.partitions(RESPONSES_AT_ONCE):
-        parts.append(await asyncio.to_thread(long_form, rows, hits))
-        hits += len(rows)
-    nothing = (np.zeros(0, np.intp),) * 4 + (np.zeros(0),)
-    return tuple(np.concatenate(column) for column in zip(nothing, *parts, strict=True))
-
-
 def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[Values, ...]:
-    """The same five columns of some responses, `before` of which came earlier."""
+    """Of some responses, `before` of which came earlier: the number of each, (H,); then HIT, item, annotator's row id
+    and score of each judgment, (J,).
+    """
     sizes = [len(row.scores) for row in rows]
     total = sum(sizes)
     return (
@@ -99,10 +105,3 @@ def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[Values, ...]:
         np.repeat(np.array([row.annotator_id for row in rows], np.intp), sizes),
         np.fromiter(chain.from_iterable(row.scores for row in rows), np.float64, total),
     )
-
-
-async def pseudonyms(connection: AsyncConnection, campaign_id: int, numbers: Integers) -> list[str]:
-    """What the annotators with these row ids are called."""
-    rows = (await connection.execute(PSEUDONYMS, {"campaign": campaign_id})).all()
-    names = {row.id: row.pseudonym for row in rows}
-    return [names[number] for number in numbers.tolist()]

@@ -90,7 +90,7 @@ async def test_a_draft_has_answers_without_posteriors(engine):
 
 
 async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
-    monkeypatch.setattr("app.analysis.answers.RESPONSES_AT_ONCE", 2)
+    monkeypatch.setattr("app.analysis.answers.ROWS_AT_ONCE", 2)
     found = await answers_of(engine, await judged(engine))
     assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
 
