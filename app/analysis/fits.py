@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -16,10 +15,19 @@ from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound
 from app.inference.inestimable import Inestimable
 
-MOST_RESULTS = 200
-MOST_ANSWERS = 2
+MOST_CAMPAIGNS = 3
+MOST_RESULTS = 100  # of one campaign
 
 Result = TypeVar("Result")
+
+
+@dataclass
+class Newest:
+    """A campaign's answers as they were last read, and what was made of them, results and refusals."""
+
+    mark: Mark
+    answers: Answers
+    results: dict[Hashable, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -30,14 +38,13 @@ class Fits:
     sentence and code of an `Inestimable`.
     """
 
-    results: dict[Hashable, Any] = field(default_factory=dict)
-    read: dict[Mark, Answers] = field(default_factory=dict)
+    kept: dict[int, Newest] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answers(self, engine: AsyncEngine, slug: str) -> Answers:
         """The campaign's answers as of now."""
-        return (await self.newest(engine, slug))[1]
+        return (await self.newest(engine, slug)).answers
 
     async def scores(self, engine: AsyncEngine, slug: str, method: str) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
@@ -47,18 +54,18 @@ class Fits:
         self, engine: AsyncEngine, slug: str, names: Iterable[str]
     ) -> tuple[Answers, dict[str, Scores | None], tuple[str, ...]]:
         """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
-        mark, answers = await self.newest(engine, slug)
+        newest = await self.newest(engine, slug)
         found: dict[str, Scores | None] = {}
         notes: list[str] = []
         for name in names:
             method = known(SCORES, name, "method_not_found")
             try:
-                scores = await self.fitted((mark, ("scores", name)), partial(method.fit, answers))
+                scores = await self.fitted(newest, ("scores", name), method.fit)
                 found[name], more = scores, scores.notes
             except Conflict as refusal:
                 found[name], more = None, (refusal.message,)
             notes += [f"{method.title}: {note}" for note in more]
-        return answers, found, tuple(notes)
+        return newest.answers, found, tuple(notes)
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
         """A table of `TABLES`."""
@@ -67,58 +74,59 @@ class Fits:
 
     async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
-        fits = [known(SCORES, method, "method_not_found").fit for method in (one, other)]
-        mark, answers = await self.newest(engine, slug)
-        both = [
-            await self.fitted((mark, ("scores", method)), partial(fit, answers))
-            for method, fit in zip((one, other), fits, strict=True)
-        ]
-        return answers, await self.fitted((mark, ("compare", one, other)), partial(compare, answers, *both))
+        fits = {method: known(SCORES, method, "method_not_found").fit for method in (one, other)}
+        newest = await self.newest(engine, slug)
+        both = [await self.fitted(newest, ("scores", method), fits[method]) for method in (one, other)]
+        what = ("compare", one, other)
+        return newest.answers, await self.fitted(newest, what, lambda answers: compare(answers, *both))
 
     async def made(
         self, engine: AsyncEngine, slug: str, what: Hashable, fit: Callable[[Answers], Result]
     ) -> tuple[Answers, Result]:
         """What `fit` makes of the newest answers, kept under the name `what`."""
-        mark, answers = await self.newest(engine, slug)
-        return answers, await self.fitted((mark, what), partial(fit, answers))
+        newest = await self.newest(engine, slug)
+        return newest.answers, await self.fitted(newest, what, fit)
 
-    async def newest(self, engine: AsyncEngine, slug: str) -> tuple[Mark, Answers]:
+    async def newest(self, engine: AsyncEngine, slug: str) -> Newest:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
         async with self.one_reader, snapshot(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
             mark = await stored.mark(connection, campaign)
-            if mark not in self.read:
-                keep(self.read, mark, await stored.read(connection, campaign), MOST_ANSWERS)
-            return mark, self.read[mark]
+            newest = self.kept.get(campaign.id)
+            if newest is None or newest.mark != mark:
+                newest = Newest(mark, await stored.read(connection, campaign))
+                keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
+            return newest
 
-    async def fitted(self, key: Hashable, fit: Callable[[], Result]) -> Result:
-        """The result kept under this key, or that of `fit`, run in a thread when no other fit runs.
+    async def fitted(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
+        """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.
 
         That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
         its thread beside the next one.
         """
-        if key not in self.results:
-            await asyncio.shield(asyncio.create_task(self.run(key, fit)))
-        found = self.results[key]
+        if what not in newest.results:
+            await asyncio.shield(asyncio.create_task(self.run(newest, what, fit)))
+        found = newest.results[what]
         if isinstance(found, Inestimable):
             raise Conflict(str(found), code=found.code)
         return cast("Result", found)
 
-    async def run(self, key: Hashable, fit: Callable[[], Any]) -> None:
+    async def run(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.one_fit:
-            if key not in self.results:
-                keep(self.results, key, await asyncio.to_thread(tried, fit), MOST_RESULTS)
+            if what not in newest.results:
+                keep(newest.results, what, await asyncio.to_thread(tried, fit, newest.answers), MOST_RESULTS)
 
 
-def tried(fit: Callable[[], Result]) -> Result | Inestimable:
+def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
     try:
-        return fit()
+        return fit(answers)
     except Inestimable as reason:
         return reason
 
 
 def keep(kept: dict[Any, Any], key: Hashable, value: Any, most: int) -> None:
-    """In the place of what was kept first, if there is too much."""
+    """As the newest; what was kept first goes if there is too much."""
+    kept.pop(key, None)
     kept[key] = value
     while len(kept) > most:
         del kept[next(iter(kept))]

@@ -163,15 +163,27 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
     assert refusal.value.code == "campaign_not_found"
 
 
-async def test_results_that_were_kept_longest_give_way(engine, monkeypatch):
+async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
     monkeypatch.setattr(fits_module, "MOST_RESULTS", 2)
-    monkeypatch.setattr(fits_module, "MOST_ANSWERS", 1)
+    monkeypatch.setattr(fits_module, "MOST_CAMPAIGNS", 1)
     fits = Fits()
     for name in ("One", "Two"):
         campaign = await judged(engine, name=name)
         for method in ("mean", "easl", "ra"):
             await fits.scores(engine, campaign.slug, method)
-    assert (len(fits.results), len(fits.read)) == (2, 1)
+    assert {number: [*newest.results] for number, newest in fits.kept.items()} == {
+        campaign.id: [("scores", "easl"), ("scores", "ra")]
+    }
+
+
+async def test_what_was_made_of_older_answers_is_not_kept(engine):
+    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    someone = await annotator(engine, campaign)
+    for _ in range(2):
+        await submit(engine, someone, await hit_of(engine, someone))
+        await fits.scores(engine, campaign.slug, "mean")
+        await fits.scores(engine, campaign.slug, "mean")
+    assert [len(newest.results) for newest in fits.kept.values()] == [1]
 
 
 async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):
