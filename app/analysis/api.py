@@ -249,8 +249,9 @@ async def get_comparison(
 ) -> Comparison:
     """Two methods side by side: their correlations, and both scores of every item."""
     answers, found = await fits.compare(database, slug, one, other)
-    table = await asyncio.to_thread(two_table, answers, found)
-    of = {"one": score_method(one), "other": score_method(other), "n": found.n, "refusal": found.refusal}
+    of_both = score_method(one), score_method(other)
+    table = await asyncio.to_thread(two_table, answers, found, *(method.title for method in of_both))
+    of = {"one": of_both[0], "other": of_both[1], "n": found.n, "refusal": found.refusal}
     figures = [asdict(figure) for figure in found.figures]
     return Comparison.model_validate(rows_of(table, offset, limit) | of | {"figures": figures})
 

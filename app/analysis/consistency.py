@@ -47,7 +47,7 @@ def fit(answers: Answers, _options: Options) -> Table:
         found, more = part(answers)
         rows += found
         notes += more
-    return Table(COLUMNS, rows, tuple(notes))
+    return Table(COLUMNS, rows, tuple(dict.fromkeys(notes)))
 
 
 def scale(answers: Answers, _options: Options) -> Table:

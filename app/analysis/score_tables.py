@@ -16,10 +16,9 @@ def one_table(answers: Answers, scores: Scores) -> Table:
     return Table(columns, rows_of(*item_columns(answers), *with_interval(scores), error_of(scores)), scores.notes)
 
 
-def two_table(answers: Answers, compared: Comparison) -> Table:
-    """One row per item: score and interval by both methods."""
-    titles = (("one", "First"), ("other", "Second"))
-    columns = (*ITEM, *(column for name, title in titles for column in interval_columns(name, title)))
+def two_table(answers: Answers, compared: Comparison, one: str, other: str) -> Table:
+    """One row per item: score and interval by both methods, which have these titles."""
+    columns = (*ITEM, *interval_columns("one", one), *interval_columns("other", other))
     values = (*with_interval(compared.one), *with_interval(compared.other))
     notes = tuple(dict.fromkeys((*compared.notes, *compared.one.notes, *compared.other.notes)))
     return Table(columns, rows_of(*item_columns(answers), *values), notes)

@@ -66,9 +66,10 @@ class Question:
         answers, found = await self.fits.compare(self.engine, self.slug, one, other)
         figures = [asdict(figure) for figure in found.figures]
         more = {"one": one, "other": other, "n": found.n, "figures": figures, "refusal": found.refusal}
-        first = f"{SCORES[one].title} and {SCORES[other].title}: {found.n:,} items have a score by both."
+        titles = SCORES[one].title, SCORES[other].title
+        first = f"{titles[0]} and {titles[1]}: {found.n:,} items have a score by both."
         lines = [first, *map(in_a_line, found.figures), *([found.refusal] if found.refusal else [])]
-        return Finding(two_table(answers, found), lines, more)
+        return Finding(two_table(answers, found, *titles), lines, more)
 
 
 def head_of(name: str) -> list[str]:

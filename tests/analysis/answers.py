@@ -1,5 +1,6 @@
 """Answers made without a database."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ def answers(
     hits: list[tuple[int, dict[int, float]]],
     *,
     n_items: int | None = None,
-    systems: list[str | None] | None = None,
-    segments: list[str | None] | None = None,
+    systems: Sequence[str | None] | None = None,
+    segments: Sequence[str | None] | None = None,
     **more: Any,
 ) -> Answers:
     """From (annotator, {item: score}) per HIT; items are called i0, i1, ... and annotators a0, a1, ..."""
     sizes = [len(scores) for _, scores in hits]
     item = np.array([item for _, scores in hits for item in scores], np.intp)
     count = n_items or int(item.max(initial=-1)) + 1
-    made = {
+    made: dict[str, Any] = {
         "seq": np.arange(len(hits)) + 1,
         "hit": np.repeat(np.arange(len(hits)), sizes),
         "item": item,

@@ -137,9 +137,13 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeypatch):
     campaign, fits, asked = await launched(engine), Fits(), []
-    kept = SCORES["mean"]
-    counting = ScoreMethod(kept.title, kept.assumes, kept.unit, lambda answers: (asked.append(1), kept.fit(answers))[1])
-    monkeypatch.setitem(SCORES, "mean", counting)
+    mean = SCORES["mean"].fit
+
+    def counting(answers):
+        asked.append(1)
+        return mean(answers)
+
+    monkeypatch.setitem(SCORES, "mean", ScoreMethod("t", "a.", "u", counting))
     for _ in range(2):
         with pytest.raises(Conflict) as refusal:
             await fits.scores(engine, campaign.slug, "mean")
@@ -166,13 +170,12 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
 async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
     monkeypatch.setattr(fits_module, "MOST_RESULTS", 2)
     monkeypatch.setattr(fits_module, "MOST_CAMPAIGNS", 1)
-    fits = Fits()
-    for name in ("One", "Two"):
-        campaign = await judged(engine, name=name)
+    fits, campaigns = Fits(), [await judged(engine, name=name) for name in ("One", "Two")]
+    for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
             await fits.scores(engine, campaign.slug, method)
     assert {number: [*newest.results] for number, newest in fits.kept.items()} == {
-        campaign.id: [("scores", "easl"), ("scores", "ra")]
+        campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
 
 

@@ -167,8 +167,9 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
     assert [figure.name for figure in found.figures] == ["spearman", "pearson", "kendall", "ndcg"]
     assert found.n == 12
     for figure in found.figures:
-        assert figure.value > 0.95
-        assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
+        low, value, high = (number or 0.0 for number in (figure.low, figure.value, figure.high))
+        assert low > 0.8
+        assert low - 1e-9 <= value <= high + 1e-9
 
 
 def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from app.analysis.findings import Answers, Options, Table, cell
 from app.analysis.labels import label_names, labelled, labels_of
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.naming import named
-from app.inference.inestimable import Inestimable
+from app.inference.inestimable import Inestimable, NotConverged
 from app.inference.law import Parameters
 from tests.analysis.answers import answers, crowd
 
@@ -25,7 +26,7 @@ def table(made: Answers, name: str, **options) -> Table:
     return TABLES[name].fit(made, Options(**options))
 
 
-def by_name(found: Table) -> dict[str, dict]:
+def by_name(found: Table) -> dict[str, dict[str, Any]]:
     names = [column.name for column in found.columns]
     return {str(row[0]): dict(zip(names, row, strict=True)) for row in found.rows}
 
@@ -327,3 +328,14 @@ def test_what_is_not_a_number_is_an_empty_cell():
     assert [cell(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
         *(None, None, 3, 0.5, "x", None)
     ]
+
+
+def test_annotators_whose_reliabilities_do_not_settle_keep_their_other_figures(monkeypatch):
+    def never(*_, **__):
+        raise NotConverged("Reliabilities had not settled.", code="not_converged")
+
+    monkeypatch.setattr("app.inference.annotator_aware.fit", never)
+    found = table(crowd(), "annotators")
+    assert "No reliability, bias or scale: Reliabilities had not settled." in found.notes
+    assert by_name(found)["a0"]["reliability"] is None
+    assert by_name(found)["a0"]["correlation"] > 0.9
