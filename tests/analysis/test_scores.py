@@ -16,6 +16,10 @@ TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
 ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
 
 
+def test_every_update_law_is_a_method():
+    assert set(ONLINE) <= set(SCORES)
+
+
 @pytest.mark.parametrize("name", SCORES)
 def test_every_method_finds_the_order_that_annotators_saw(name):
     found = SCORES[name].fit(crowd())
