@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
+from threading import Thread
 from typing import Any, TypeVar, cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -114,7 +117,7 @@ class Fits:
     async def run(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.one_fit:
             if what not in newest.results:
-                keep(newest.results, what, await asyncio.to_thread(tried, fit, newest.answers), MOST_RESULTS)
+                keep(newest.results, what, await beside(partial(tried, fit, newest.answers)), MOST_RESULTS)
 
 
 def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
@@ -122,6 +125,21 @@ def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inesti
         return fit(answers)
     except Inestimable as reason:
         return reason
+
+
+async def beside(work: Callable[[], Result]) -> Result:
+    """What `work` gives, done in a thread that ends with the process: a server that stops does not wait for a fit."""
+    done: Future[Result] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as problem:  # noqa: BLE001  (raised where it is awaited)
+            done.set_exception(problem)
+
+    Thread(target=run, name="fit", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def keep(kept: dict[Any, Any], key: Hashable, value: Any, most: int) -> None:

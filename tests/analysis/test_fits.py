@@ -4,8 +4,11 @@ import asyncio
 import csv
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from app.inference.online import ONLINE
 from tests.campaigns.drafts import draft, import_results, launched
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (
     "AssignmentId,WorkerId,Input.id1,Input.id2,Input.id3,Answer.range1,Answer.range2,Answer.range3\n"
     "A1,SECRET1,v0,v1,v2,10,50,90\nA2,SECRET2,v0,v1,v3,20,60,30\nA3,SECRET1,v3,v4,v2,40,70,80\n"
@@ -231,6 +235,22 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
     await asyncio.wait([waiting])
     assert (await fits.scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
     assert times == [1]
+
+
+async def test_what_goes_wrong_in_a_fit_is_raised_where_it_is_awaited():
+    with pytest.raises(ZeroDivisionError):
+        await fits_module.beside(lambda: 1 // 0)
+
+
+def test_a_process_that_ends_does_not_wait_for_a_fit():
+    program = (
+        "import asyncio, time\nfrom app.analysis.fits import beside\n"
+        "async def main():\n"
+        "    asyncio.create_task(beside(lambda: time.sleep(600)))\n    await asyncio.sleep(0.1)\n"
+        "asyncio.run(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=True, cwd=ROOT)
+    assert done.stderr == b""
 
 
 async def test_scores_by_every_method_are_exported_with_intervals(engine):
