@@ -200,6 +200,20 @@ def test_spearman_and_brown_step_the_correlation_of_halves_up_and_it_is_said():
     assert "Spearman and Brown" in stepped.sentence
 
 
+def test_the_interval_of_near_complete_split_half_agreement_holds_that_of_many_more_items():
+    # .9986 is the split-half Spearman of 20,000 items; drawing 200 twice makes ties, which alone cost .002.
+    intervals = []
+    for seed in range(10):
+        generator = rng(seed)
+        items = np.repeat(np.arange(200), 4)
+        scores = generator.normal(size=200)[items] + generator.normal(0, 0.05, 800)
+        found = score_agreement.split_half(
+            items, np.tile(np.arange(4), 200), scores, splits=5, draws=200, rng=generator
+        )
+        intervals.append(found.low <= 0.99862 <= found.high)
+    assert sum(intervals) >= 8
+
+
 @pytest.mark.parametrize("measure", EVERY)
 def test_complete_agreement_is_1_with_an_interval_that_ends_there(measure):
     found = measure(*long_form(np.tile(np.arange(1, 13)[:, None] % 5 + 1, 4)), rng=rng())
