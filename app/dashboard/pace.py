@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 HOURS_SHOWN = 24
 BAR_MINUTES = (1, 5, 15, 60)
 MOST_BARS = 30
-SHORTEST_SPAN_MINUTES = 5  # a rate over less would jump with every answer
-FEWEST_HITS = 3  # and a forecast from fewer is a guess
+# A forecast from less is a guess.
+FEWEST_HITS = 3
+SHORTEST_SPAN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,22 @@ def pace(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> P
 
 
 def recent_rate(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> tuple[int, float]:
-    """HITs in the last hour (or since the first answer, if that is less long ago), and how many an hour that makes."""
+    """HITs in the last hour (or since the first answer, if that is less long ago), and how many an hour that makes.
+
+    It counts whole minutes, as the bars do, so that both say the same of a campaign that has just begun.
+    """
     hits = sum(count for minute, count in per_minute.items() if now_minute - 60 < minute <= now_minute)
-    minutes = min(60, max(SHORTEST_SPAN_MINUTES, now_minute - first_minute + 1))
+    minutes = min(60, now_minute - first_minute + 1)
     return hits, hits * 60 / minutes
 
 
-def forecast(judgments_left: int, items_per_hit: int, recent: tuple[int, float]) -> str | None:
-    """How long it takes at the recent rate, in words; None when too few answers came to say."""
+def forecast(judgments_left: int, items_per_hit: int, recent: tuple[int, float], span: timedelta) -> str | None:
+    """How long it takes at the recent rate, in words; None when there is too little to say.
+
+    span: the time since the first answer.
+    """
     hits, per_hour = recent
-    if judgments_left <= 0 or hits < FEWEST_HITS:
+    if judgments_left <= 0 or hits < FEWEST_HITS or span < SHORTEST_SPAN:
         return None
     return duration(judgments_left / items_per_hit / per_hour)
 

@@ -191,7 +191,8 @@ def pace_words(facts: Facts) -> dict[str, str]:
     if facts.campaign.status != "running":
         return {"rate": "", "left": "", "pace_note": ""}
     recent = pace.recent_rate(facts.minutes, *facts.first_and_now)
-    forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent)
+    span = facts.until - facts.counts.first_at
+    forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent, span)
     return {
         "rate": f"{recent[1]:,.0f} HITs/h",
         "left": f"about {forecast} left" if forecast else "",

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from app.dashboard.pace import Pace, duration, forecast, pace, recent_rate
@@ -33,16 +35,29 @@ def test_the_rate_is_that_of_the_last_hour():
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
     assert recent_rate({990: 5, 999: 5}, 990, 999) == (10, 60.0)
-    assert recent_rate({1000: 1}, 1000, 1000) == (1, 12.0)  # as if it had run for five minutes
+
+
+def test_the_rate_of_a_campaign_that_has_just_begun_is_that_of_its_bars():
+    just_begun = {1000: 200}, 1000, 1000
+    assert recent_rate(*just_begun) == (200, 12_000.0)
+    assert pace(*just_begun).hits_per_hour == [12_000]
+
+
+HOUR = timedelta(hours=1)
 
 
 def test_the_forecast_divides_what_is_left_by_the_rate():
-    assert forecast(1088, 5, (31, 31.0)) == "7 h"
+    assert forecast(1088, 5, (31, 31.0), HOUR) == "7 h"
+
+
+def test_there_is_no_forecast_during_the_first_minute():
+    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
+    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=60)) == "7 min"
 
 
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])
 def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
-    assert forecast(left, 5, (hits, float(hits))) is None
+    assert forecast(left, 5, (hits, float(hits)), HOUR) is None
 
 
 @pytest.mark.parametrize(
