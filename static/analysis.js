@@ -59,13 +59,14 @@ function swap(name, html) {
   next.querySelectorAll(".drawing").forEach(explore);
 }
 
+/** Fetch a part and put it in its place; gives whether it is there. */
 async function load(name, address) {
   const mine = (asked.get(name) ?? 0) + 1;
   asked.set(name, mine);
   const done = busy(name);
   const reply = await fetch(address, { headers: { "X-Easel": "fetch", accept: "text/html" } }).catch(() => null);
   const html = await reply?.text().catch(() => null);
-  if (asked.get(name) !== mine) return;
+  if (asked.get(name) !== mine) return false;
   done();
   if (reply?.redirected) {
     location.reload(); // logged out
@@ -73,9 +74,11 @@ async function load(name, address) {
     swap(name, html);
     shown.set(name, address);
     said.textContent = `${title(name)}: shown`;
+    return true;
   } else {
     failed(name, reply ? reason(html) : "The connection was lost. Nothing has changed.", address);
   }
+  return false;
 }
 
 /** What the server says on its error page. */
@@ -92,10 +95,8 @@ async function go(name, url) {
     const value = url.searchParams.get(key);
     if (value) address.set(key, value); else address.delete(key);
   }
-  const home = `${analysis.dataset.address}?${address}#${name}`;
-  await load(name, url.pathname + url.search);
-  if (!whole) history.pushState(Object.fromEntries(shown), "", url.pathname + url.search);
-  else history.pushState(Object.fromEntries(shown), "", home);
+  const home = whole ? `${analysis.dataset.address}?${address}#${name}` : url.pathname + url.search;
+  if (await load(name, url.pathname + url.search)) history.pushState(Object.fromEntries(shown), "", home);
 }
 
 analysis.addEventListener("click", (event) => {

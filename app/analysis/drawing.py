@@ -30,13 +30,21 @@ class Axis:
         """Where a value stands, in per cent from the low end, or just outside the frame."""
         return round(min(102.0, max(-2.0, (value - self.low) / (self.high - self.low) * 100)), 2)
 
+    @property
+    def few_ticks(self) -> tuple[tuple[float, str], ...]:
+        """At most three, for the head of a column."""
+        return axis(self.title, self.low, self.high, steps=2).ticks
 
-def axis(title: str, low: float, high: float) -> Axis:
-    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten; a range of no width is widened."""
+
+def axis(title: str, low: float, high: float, *, steps: int = 5) -> Axis:
+    """With ticks at multiples of 1, 2 or 5 times a power of ten, at most `steps` from the first to the last.
+
+    A range of no width is widened.
+    """
     if not high > low:
         low, high = low - 0.5, high + 0.5
     power = 10.0 ** math.floor(math.log10(high - low))
-    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if (high - low) / (digit * power) <= 5)
+    step = next(digit * power for digit in (0.2, 0.5, 1, 2, 5) if (high - low) / (digit * power) <= steps)
     values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
     empty = Axis(title, low, high, ())
     places = max(0, -math.floor(math.log10(step) + 1e-9))

@@ -1,7 +1,7 @@
 """A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,7 @@ class TablePart:
     page: Page | None = None
     line: Line | None = None
     alike: str = ""
+    notes: tuple[str, ...] = ()
     picture: Scatter | None = None
 
     @property
@@ -90,9 +91,13 @@ class TablePart:
 
 
 async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: View) -> list[TablePart]:
-    """All tables of a section; one that cannot be estimated does not hide the others."""
-    names = [name for name, method in TABLES.items() if method.section == section]
-    return [await table_part(fits, engine, slug, name, view) for name in names]
+    """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice."""
+    parts: list[TablePart] = []
+    for name in (name for name, method in TABLES.items() if method.section == section):
+        part = await table_part(fits, engine, slug, name, view)
+        said = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
+        parts.append(replace(part, notes=tuple(note for note in part.notes if note not in said)))
+    return parts
 
 
 async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: View) -> TablePart:
@@ -113,7 +118,9 @@ def composed(name: str, table: Table, view: View) -> TablePart:
     places = {column.name: decimals(column_of(table, column.name)) for column in table.columns}
     rows = tuple(row_in_words(table, row, line, places, beside) for row in page.rows)
     picture = annotator_picture.scatter(table) if name == "annotators" else None
-    return TablePart(name, TABLES[name], view, table, "", columns, rows, page, line, ", ".join(alike.values()), picture)
+    return TablePart(
+        name, TABLES[name], view, table, "", columns, rows, page, line, ", ".join(alike.values()), table.notes, picture
+    )
 
 
 def hidden(table: Table) -> set[str]:

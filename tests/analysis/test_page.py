@@ -141,7 +141,7 @@ async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dot
     html = (await researcher.get(address(judged, "/scores"))).text
     assert 'class="square"' in html
     assert '<circle class="dot"' not in html
-    assert "10 items, counted in squares" in html
+    assert "10 items, counted in small fields" in html
 
 
 @pytest.mark.parametrize("name", [name for name, method in TABLES.items() if not name.startswith("graded")])
@@ -207,6 +207,12 @@ async def test_systems_are_compared_where_items_name_them(engine, researcher):
     assert "<option selected>B</option>" in chosen
     unknown = (await researcher.get(address(campaign, "/graded_response?baseline=Z"), headers=FETCH)).text
     assert "Take the system compared most as baseline" in unknown
+
+
+async def test_a_note_that_holds_for_several_tables_of_a_part_is_said_once(engine, researcher):
+    campaign = await of_systems(engine)
+    html = (await researcher.get(address(campaign, "/graded_response"), headers=FETCH)).text
+    assert html.count("which has no score of its own") == 1
 
 
 async def of_systems(engine):

@@ -18,6 +18,8 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from sqlalchemy import NullPool, Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from app.auth import login
+from app.auth.users import first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -158,6 +160,14 @@ async def served(served_database_url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_async_engine(served_database_url, poolclass=NullPool)
     yield engine
     await engine.dispose()
+
+
+@pytest_asyncio.fixture
+async def session(served: AsyncEngine) -> str:
+    """The cookie of a researcher who is logged in."""
+    now = datetime.now(UTC)
+    async with served.begin() as connection:
+        return await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """The campaign page in a browser: it moves when an answer came in, reads by pointer and keys, and looks right."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,19 +8,10 @@ from playwright.async_api import Page, expect
 
 from app.auth import login
 from app.auth.guards import COOKIE
-from app.auth.users import first_user
 from tests.browser.acts import box_of, open_hit, score_all, submit, violations
 from tests.browser.test_appearance import looks
 
 PICTURE = "document.getElementById('heatmap').toDataURL()"
-
-
-@pytest.fixture
-async def session(served: Any) -> str:
-    """The cookie of a researcher who is logged in."""
-    now = datetime.now(UTC)
-    async with served.begin() as connection:
-        return await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
 
 
 @pytest.fixture

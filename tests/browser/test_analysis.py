@@ -1,0 +1,218 @@
+"""The analysis page in a browser: parts that come by themselves, pictures one can point at, and without JavaScript."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from app.auth import login
+from app.auth.guards import COOKIE
+from tests.browser.acts import violations
+from tests.browser.test_appearance import looks
+from tests.serving.campaigns import annotator, hit_of, submit
+
+PARTS = ["scores", "agreement", "annotators", "consistency", "labels", "graded_response"]
+
+
+@pytest.fixture
+async def judged(served: Any, task: Any) -> Any:
+    """A campaign of ten verbs that four annotators have scored."""
+    campaign = await task(judgments_per_item=4)
+    for person in range(4):
+        me = await annotator(served, campaign.row, name=f"person {person}")
+        for _ in range(2):
+            hit = await hit_of(served, me)
+            await submit(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
+    return campaign
+
+
+@pytest.fixture
+def study(visit: Any, origin: str, session: str) -> Any:
+    """Opens a campaign's analysis for a researcher; with JavaScript, once every part is there."""
+
+    async def open_page(campaign: Any, path: str = "", *, whole: bool = True, **options: Any) -> Page:
+        page: Page = (await visit(**options)).page
+        await page.context.add_cookies([{"name": COOKIE, "value": session, "url": origin}])
+        await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/analysis{path}")
+        if whole:
+            await all_there(page)
+        return page
+
+    return open_page
+
+
+async def all_there(page: Page) -> None:
+    await expect(page.locator(".part[data-waiting]")).to_have_count(0)
+    await expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+async def test_every_part_comes_by_itself_in_the_order_of_the_page(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    assert await page.locator(".part").evaluate_all("parts => parts.map((part) => part.id)") == PARTS
+    await expect(page.locator("#scores .dot")).to_have_count(10)
+    await expect(page.locator("#agreement circle").first).to_be_visible()
+    await expect(page.locator("#annotators .dot")).to_have_count(4)
+    await expect(page.locator("#said")).to_have_text("Graded response: shown")
+
+
+async def test_other_methods_change_the_scores_alone_and_the_address(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    await page.evaluate("window.agreement = document.querySelector('#agreement')")
+    await page.get_by_label("Method", exact=True).select_option("Mean")
+    await page.get_by_label("beside", exact=True).select_option("Elo")
+    await page.get_by_role("button", name="Compare").click()
+    await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
+    await expect(page.get_by_role("button", name="Compare")).to_be_focused()
+    await expect(page).to_have_url(re.compile(r"\?one=mean&other=elo#scores$"))
+    assert await page.evaluate("window.agreement.isConnected")
+    await page.reload()
+    await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
+
+
+async def test_back_shows_what_was_shown_before(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    await page.get_by_label("Cut the scale into").select_option("3")
+    await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
+    await page.go_back()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
+    await page.go_forward()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
+
+
+async def test_a_press_on_a_head_sorts_and_keeps_the_focus(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    head = page.locator("#scores-table thead").get_by_role("link", name="Item")
+    await head.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#scores-table [aria-sort=ascending]")).to_have_count(1)
+    await expect(page.locator("#scores-table tbody th").first).to_have_text("abide")
+    await expect(head).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#scores-table tbody th").first).to_have_text("run")
+
+
+async def test_choices_in_one_part_stay_when_another_changes(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    await page.get_by_label("Cut the scale into").select_option("4")
+    await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
+    await page.locator("#scores").get_by_role("searchbox").fill("ABI")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#scores-table tbody th")).to_have_text(["abide"])
+    await expect(page).to_have_url(re.compile(r"\?classes=4&table=scores&search=ABI#scores$"))
+    await page.reload()
+    await all_there(page)
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
+    await expect(page.locator("#scores-table tbody th")).to_have_text(["abide"])
+
+
+async def test_the_dot_under_the_pointer_is_named(judged: Any, study: Any) -> None:
+    page = await study(judged, "/scores?one=mean&other=elo", whole=False)
+    readout = page.locator("#scores-readout")
+    usual = await readout.inner_text()
+    dot = page.locator("#scores .dot").first
+    words = await dot.get_attribute("data-words")
+    await dot.hover()
+    await expect(readout).to_have_text(words)
+    assert words.startswith("abide: Mean ")
+    assert "Elo" in words
+    await page.mouse.move(0, 0)
+    await expect(readout).to_have_text(usual)
+
+
+async def test_while_a_fit_runs_the_part_says_so(judged: Any, study: Any) -> None:
+    page = await study(judged, **looks(1280, "light"))  # without motion: axe waits until nothing moves
+    ready = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await asyncio.wait_for(ready.wait(), 60)
+        await route.continue_()
+
+    await page.route("**/analysis/scores?*", wait)
+    await page.get_by_label("beside", exact=True).select_option("Thurstone, Case V")
+    await page.get_by_role("button", name="Compare").click()
+    await expect(page.locator("#scores .busy")).to_contain_text("Estimating …")
+    await expect(page.get_by_role("progressbar", name="Estimating scores")).to_be_visible()
+    await expect(page.locator("#scores .busy")).to_contain_text("Estimating … 2 s")
+    assert await violations(page) == ""
+    ready.set()
+    await expect(page.locator("#scores-title")).to_contain_text("beside Thurstone")
+    await expect(page.locator(".busy")).to_have_count(0)
+
+
+async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_again(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    await page.route("**/analysis/labels*", lambda route: route.abort())
+    await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#labels").get_by_role("alert")).to_contain_text("The connection was lost.")
+    await expect(page.locator("#scores .dot")).to_have_count(10)
+    await page.unroute("**/analysis/labels*")
+    await page.locator("#labels").get_by_role("link", name="Try again").click()
+    await expect(page.locator("#labels").get_by_role("alert")).to_have_count(0)
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
+
+
+async def test_a_refusal_is_shown_in_the_servers_words(judged: Any, study: Any) -> None:
+    page = await study(judged, "?one=nothing", whole=False)
+    await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing” here")
+    await expect(page.locator("#agreement circle").first).to_be_visible()
+
+
+async def test_an_answer_that_is_late_changes_nothing(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    late = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await asyncio.wait_for(late.wait(), 60)
+        await route.continue_()
+
+    await page.route("**/analysis/labels?classes=3*", wait)
+    for classes in ("3", "4"):
+        await page.get_by_label("Cut the scale into").select_option(classes)
+        await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
+    async with page.expect_response("**/analysis/labels?classes=3*"):
+        late.set()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
+    await expect(page).to_have_url(re.compile(r"\?classes=4#labels$"))
+
+
+async def test_a_logged_out_page_goes_to_the_login(judged: Any, study: Any, served: Any, session: str) -> None:
+    page = await study(judged)
+    async with served.begin() as connection:
+        await login.log_out(connection, session)
+    await page.get_by_role("button", name="Compare").click()
+    await page.wait_for_url("**/login?next=**")
+
+
+async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -> None:
+    page = await study(judged, whole=False, java_script_enabled=False)
+    await page.get_by_role("link", name="Show scores").click()
+    await expect(page.locator(".dot")).to_have_count(10)
+    await page.get_by_label("beside", exact=True).select_option("Elo")
+    await page.get_by_role("button", name="Compare").click()
+    await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
+    await page.locator("#scores-table thead").get_by_role("link", name="Item").click()
+    await expect(page.locator("#scores-table tbody th").first).to_have_text("abide")
+    await page.get_by_role("link", name="Labels").click()
+    await page.get_by_label("Cut the scale into").select_option("5")
+    await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
+    await page.get_by_role("link", name="Scores").click()
+    await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: int, scheme: str) -> None:
+    page = await study(judged, **looks(width, scheme))
+    assert await violations(page) == ""
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_before_an_answer_the_page_is_accessible(task: Any, study: Any) -> None:
+    page = await study(await task(), whole=False)
+    await expect(page.get_by_text("No answers yet.")).to_be_visible()
+    assert await violations(page) == ""
