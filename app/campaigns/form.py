@@ -53,8 +53,8 @@ GROUPS = (
     Group("What is asked next", ("selection",), ("hits_per_iteration", "leaders_as_companions", "seed")),
     Group(
         "How much is asked, and of whom",
-        ("judgments_per_item", "hits_per_annotator", "prolific_completion_code"),
-        ("repeat_items", "lease_minutes"),
+        ("judgments_per_item", "repeat_items", "hits_per_annotator", "prolific_completion_code"),
+        ("lease_minutes",),
     ),
 )
 

@@ -25,7 +25,7 @@ ACTIONS = {
     "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
     "resume": "Open a paused campaign again.",
-    "finish": "Close a campaign for good.",
+    "finish": "Close a campaign to annotators for good.",
 }
 
 

@@ -77,6 +77,12 @@ def test_every_setting_is_asked_once():
     assert sorted(asked) == sorted(CampaignSettings.model_fields)
 
 
+def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_wanted():
+    *_, last = form.sections(form.blank())
+    assert [question.name for question in last.plain][:2] == ["judgments_per_item", "repeat_items"]
+    assert "one person may then give several of an item's judgments" in last.plain[1].description
+
+
 async def test_the_form_explains_every_setting(researcher):
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
@@ -347,6 +353,13 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
     assert again.status_code == 409
     assert "A1" in told(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
+
+
+async def test_beside_the_import_a_finished_campaign_warns_that_its_scores_will_move(researcher):
+    address = await launched(researcher)
+    assert "move its scores" not in (await researcher.get(f"{address}/items")).text
+    await researcher.post(f"{address}/finish")
+    assert "they move its scores" in (await researcher.get(f"{address}/items")).text
 
 
 async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
