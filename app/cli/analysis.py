@@ -89,7 +89,7 @@ def in_a_line(figure: Figure) -> str:
 def as_table(found: Finding) -> Iterator[str]:
     """For people: aligned columns, numbers of four digits, long sentences and notes below."""
     columns = found.table.columns
-    shown = [k for k, column in enumerate(columns) if column.kind != "sentence" and column.name != "notes"]
+    shown = [k for k, column in enumerate(columns) if column.kind != "sentence"]
     rows = [[in_short(row[k]) for k in shown] for row in found.table.rows]
     titles = [columns[k].title for k in shown]
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
@@ -104,7 +104,7 @@ def as_table(found: Finding) -> Iterator[str]:
 
 
 def sentences(table: Table) -> Iterator[str]:
-    """What the rows say in sentences, each once, after the rows' titles."""
+    """What the rows say in sentences, each after its row's title."""
     long = [k for k, column in enumerate(table.columns) if column.kind == "sentence"]
     for row in table.rows if long else ():
         said = " ".join(str(row[k]) for k in long if row[k])
