@@ -1,12 +1,18 @@
-"""A campaign's items: how many there are, and a page of them at a time."""
+"""What a campaign holds: how many items, a page of them at a time, and how many answers that are made up."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, func, select
+from sqlalchemy import ColumnElement, Row, ScalarSelect, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import items
+
+# By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
+MADE_UP_HITS = text("""
+    SELECT count(*) FROM annotators a JOIN responses r ON r.annotator_id = a.id
+    WHERE a.campaign_id = :campaign AND a.platform = 'simulation'
+""")
 
 
 def item_count(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
@@ -24,3 +30,8 @@ async def items_of(
     here = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
+
+
+async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
+    """How many HITs were answered by `easel simulate`."""
+    return int((await connection.execute(MADE_UP_HITS, {"campaign": campaign_id})).scalar_one())

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from ipaddress import ip_address
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
@@ -222,8 +224,22 @@ async def progress_lines(job: Job, done: str) -> AsyncIterator[str]:
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find(connection, slug)
-    context = {"campaign": campaign, "links": links(base_url(request), campaign.link_key)}
+    base = base_url(request)
+    context = {
+        "campaign": campaign,
+        "links": links(base, campaign.link_key),
+        "only_here": base if is_loopback(base) else None,
+        "made_up_hits": await listing.made_up_hits(connection, campaign.id),
+    }
     return page(request, "admin/share.html", context)
+
+
+def is_loopback(base: str) -> bool:
+    """Whether an address leads from any machine to that machine itself."""
+    host = urlsplit(base).hostname or ""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
 
 
 @router.get(CAMPAIGN + "/{action}/confirm")

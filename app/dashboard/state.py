@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.listing import made_up_hits
 from app.dashboard import pace
 from app.dashboard.course import Z95, Course, precision
 from app.dashboard.follow import Courses
@@ -90,6 +91,7 @@ class Facts:
     campaign: Row[Any]
     until: datetime
     counts: Row[Any]
+    made_up_hits: int
     minutes: dict[int, int]
     names: list[str]
     score: Array
@@ -118,6 +120,7 @@ async def newest_state(
 ) -> State:
     """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
+    made_up = await made_up_hits(connection, campaign.id)  # first, so that they are never more than all
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
     index = (await newest.posteriors(await driver_of(connection), campaign)).index
@@ -125,7 +128,7 @@ async def newest_state(
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
     course = await courses.newest(connection, campaign, counts.hits)
-    return await asyncio.to_thread(draw, Facts(campaign, until, counts, minutes, names, *arrays, course))
+    return await asyncio.to_thread(draw, Facts(campaign, until, counts, made_up, minutes, names, *arrays, course))
 
 
 async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
@@ -180,8 +183,22 @@ def summary(facts: Facts) -> dict[str, str]:
         "hits": plural(facts.counts.hits, "HIT"),
         "open": f"{open_hits:,} open now" if open_hits else "",
         "annotators": plural(facts.counts.annotators, "annotator"),
-        "precision": f"± {precision(facts.variance):.1f} points",
+        "precision": precision_words(precision(facts.variance)),
+        "made_up": made_up_words(facts),
     }
+
+
+def precision_words(points: float) -> str:
+    """Half a width in points; one that is wider than the scale, as that of the usual prior, says nothing."""
+    return f"± {points:.1f} points" if points <= POINTS / 2 else "unknown yet"
+
+
+def made_up_words(facts: Facts) -> str:
+    """The warning about answers of `easel simulate`; none where there are none."""
+    if not facts.made_up_hits:
+        return ""
+    hits = plural(facts.counts.hits, "HIT")
+    return f"easel simulate answered {facts.made_up_hits:,} of {hits}: made up, not by people."
 
 
 def pace_words(facts: Facts) -> dict[str, str]:

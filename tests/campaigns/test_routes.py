@@ -11,6 +11,7 @@ from app.campaigns.settings import CampaignSettings
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import browser_of
+from tests.serving.campaigns import annotator, hit_of, running, submit
 
 PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 FORM = {"name": "Verbs & more", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
@@ -233,6 +234,29 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
     page = (await researcher.get(f"{address}/share")).text
     assert "This campaign is a draft" in page
     assert "<code>C123</code>" in page
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:8000"])
+async def test_links_that_work_on_this_machine_only_say_so(app, researcher, base):
+    address = await create(researcher)
+    assert "on this machine only" not in (await researcher.get(f"{address}/share")).text
+    page = (await researcher.get(f"{base}{address}/share", headers={"cookie": cookie_of(researcher)})).text
+    assert f"These links begin with {base}, so they work on this machine only." in page
+    assert "EASEL_PUBLIC_URL" in page
+
+
+def cookie_of(researcher) -> str:
+    """The session as a header: a client sends its cookies to one host only."""
+    return "; ".join(f"{name}={value}" for name, value in researcher.cookies.items())
+
+
+async def test_sharing_a_rehearsed_campaign_is_warned_against(engine, researcher):
+    campaign = await running(engine)
+    share = f"/admin/campaigns/{campaign.slug}/share"
+    assert "easel simulate" not in (await researcher.get(share)).text
+    made_up = await annotator(engine, campaign, platform="simulation")
+    await submit(engine, made_up, await hit_of(engine, made_up))
+    assert "1 HIT of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
 
 
 async def test_a_file_with_a_mistake_imports_nothing_and_names_the_line(researcher):

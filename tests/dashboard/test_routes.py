@@ -49,6 +49,13 @@ async def test_the_page_shows_counts_and_table_without_javascript(engine, resear
     assert page.index(f"verb {hit.items[4]}</a>") < page.index(f"verb {hit.items[0]}</a>")
 
 
+async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
+    assert '<p class="notice warning" data-word="made_up"></p>' in (await researcher.get(address(campaign))).text
+    made_up = await annotator(engine, campaign, platform="simulation")
+    await submit(engine, made_up, await hit_of(engine, made_up))
+    assert "easel simulate answered 1 of 1 HIT: made up, not by people." in (await researcher.get(address(campaign))).text
+
+
 async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):
     page = (await researcher.get(address(campaign))).text
     link = f"http://easel.test/link/{campaign.link_key}"

@@ -22,7 +22,15 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     assert figures["words"]["judgments"] == "0 of 36 judgments"
     assert figures["words"]["rate"] == figures["words"]["left"] == ""
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
-    assert figures["words"]["precision"] == "± 56.6 points"  # 1.96 * sqrt(1/12)
+    assert figures["words"]["precision"] == "unknown yet"  # 1.96 * sqrt(1/12) is more than half the scale
+
+
+async def test_the_typical_interval_is_known_once_half_of_the_items_are(engine):
+    campaign = await running(engine, items=5)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me), scores=[50.0] * 5)
+    figures = (await state_of(engine, campaign)).figures
+    assert figures["words"]["precision"] == "± 49.0 points"  # 1.96 * sqrt(1/16)
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
@@ -45,6 +53,15 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     assert sum(after.figures["histogram"]["counts"]) == 12
     assert after.figures["heatmap"]["cells"] != before.figures["heatmap"]["cells"]
     assert after.version != before.version
+
+
+async def test_made_up_answers_are_marked_beside_those_of_people(engine):
+    campaign = await running(engine)
+    for person in (await annotator(engine, campaign), await annotator(engine, campaign, platform="simulation")):
+        assert (await state_of(engine, campaign)).figures["words"]["made_up"] == ""
+        await submit(engine, person, await hit_of(engine, person))
+    words = (await state_of(engine, campaign)).figures["words"]
+    assert words["made_up"] == "easel simulate answered 1 of 2 HITs: made up, not by people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):
