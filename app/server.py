@@ -160,6 +160,11 @@ def announced_address(settings: Settings) -> str | None:
     return None
 
 
+def may_be_served(settings: Settings) -> bool:
+    """Whether a server may run on this data; of one on the operator's database nothing is known here."""
+    return settings.database_url is not None or announced_address(settings) is not None
+
+
 def usual_address(settings: Settings) -> str:
     """Where people reach Easel, as far as one can tell outside the server."""
     return settings.public_url or announced_address(settings) or address(settings, settings.port)

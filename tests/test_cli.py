@@ -195,10 +195,18 @@ def test_delete_asks_first(easel):
     assert easel("campaign", "list").output == ""
 
 
+def test_what_cannot_be_deleted_is_refused_without_a_question(easel, running):
+    refused = easel("campaign", "delete", "verbs", typed="y\n")
+    assert refused.stdout == ""
+    assert "(not_a_draft)" in refused.stderr
+
+
 def test_login_prints_a_link_that_works_once(easel, database_url):
     link = easel("login", "--url", "https://easel.example/").output.strip()
     assert link.startswith("https://easel.example/login?token=")
-    assert easel("login").output.startswith("http://127.0.0.1:8000/login?token=")
+    usual = easel("login")
+    assert usual.output.startswith("http://127.0.0.1:8000/login?token=")
+    assert usual.stderr == ""  # a server on a database that is named may run anywhere
     assert query(database_url, "SELECT count(*) FROM one_time_logins") == 2
 
 

@@ -245,12 +245,16 @@ def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line
 
 def test_commands_print_the_address_that_a_running_server_uses(data):
     with serving(data) as server:
-        assert easel(data, "login").stdout.startswith(f"{server.base}/login?token=")
+        said = easel(data, "login")
+        assert said.stdout.startswith(f"{server.base}/login?token=")
+        assert said.stderr == ""
         shown = json.loads(easel(data, "campaign", "show", "lexical-frequency", "--json").stdout)
         assert shown["links"]["link"] == server.link
         server.end(signal.SIGTERM)
         assert not (data / "address").exists()
-    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
+    said = easel(data, "login")
+    assert said.stdout.startswith("http://127.0.0.1:8000/login?token=")
+    assert said.stderr == "No Easel is running on this data folder; start it with `make run`.\n"
 
 
 def test_the_address_of_a_server_that_was_killed_is_not_used(data):

@@ -143,8 +143,13 @@ async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], set
 
 async def remove(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    campaign = await locked_draft(connection, slug, "only a draft can be deleted")
+    campaign = await removable(connection, slug)
     await connection.execute(delete(campaigns).where(campaigns.c.id == campaign.id))
+
+
+async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The draft that may be deleted. Raises what `locked_draft` raises."""
+    return await locked_draft(connection, slug, "only a draft can be deleted")
 
 
 async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:

@@ -70,8 +70,11 @@ def migrate() -> None:
 @click.option("--url", help="Where the server is reached, if not at its usual address.")
 def login(url: str | None) -> None:
     """Print a fresh login link for researchers; it works once."""
+    served = server.may_be_served(read_settings())
     token = in_transaction(partial(create_one_time_login, now=now()))
     click.echo(base_of(url) + one_time_login_path(token))
+    if not served:
+        click.echo("No Easel is running on this data folder; start it with `make run`.", err=True)
 
 
 # Rehearsal

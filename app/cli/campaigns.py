@@ -212,6 +212,7 @@ for _action, _words in ACTIONS.items():
 def delete(slug: str, *, yes: bool) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
     if not yes:
+        in_transaction(partial(lifecycle.removable, slug=slug))
         click.confirm(f"Delete the draft {slug} with its items?", abort=True)
     in_transaction(partial(lifecycle.remove, slug=slug))
     click.echo(f"Deleted {slug}.")
