@@ -12,7 +12,6 @@ from app.auth.secret import csrf_token, digest, new_secret
 from app.auth.users import find_user, first_user
 from app.database.tables import logins, one_time_logins, users
 from app.errors import Gone, Unauthenticated
-from app.settings import easel_command
 
 ONE_TIME_LOGIN_HOURS = 24
 
@@ -109,8 +108,7 @@ async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now:
     user_id: int | None = (await connection.execute(statement)).scalar_one_or_none()
     if user_id is None:
         raise Gone(
-            "This login link was used already or is too old. Log in with your name and password, "
-            f"or make a new link on the server with `{easel_command()} login`.",
+            "This login link was used already or is too old. Log in with your name and password, or by a new link.",
             code="login_link_used",
         )
     return user_id

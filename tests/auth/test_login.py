@@ -290,6 +290,8 @@ async def test_a_used_link_says_so_and_offers_the_form(client, engine):
     response = await client.post("/login", data={"token": "unknown"})
     assert response.status_code == 410
     assert "used already" in response.text
+    assert "`" not in response.text
+    assert response.text.count("login</code>") == 1  # how to make a new link is said once
     assert 'name="password"' in response.text
 
 
