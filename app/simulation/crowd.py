@@ -31,6 +31,8 @@ PEOPLE = text("""
 
 TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
 
+COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
+
 
 @dataclass(frozen=True)
 class MadeUpAnnotator:
@@ -50,11 +52,16 @@ async def truth_of(
 ) -> npt.NDArray[np.float64]:
     """What the crowd believes, (N,) in 0..1: a column of the items scaled to its range, or uniform random values.
 
-    Raises `Invalid` (`truth_not_numeric`) when the column is not a number for every item.
+    Raises `Invalid`: `column_unknown`, and `truth_not_numeric` when the column is not a number for every item.
     """
     values = list(await connection.scalars(TRUTH, {"campaign": campaign_id, "column": column or ""}))
     if column is None:
         return rng.random(len(values))
+    if all(value is None for value in values):
+        columns = list(await connection.scalars(COLUMNS, {"campaign": campaign_id}))
+        raise Invalid(
+            f"The items have no column “{column}”. Their columns are: {', '.join(columns)}.", code="column_unknown"
+        )
     try:
         numbers = np.array(values, dtype=np.float64)
     except ValueError:

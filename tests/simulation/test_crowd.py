@@ -68,11 +68,15 @@ async def test_made_up_answers_are_marked(engine):
     ) == {("simulation", "simulation")}
 
 
-@pytest.mark.parametrize("fields", ["{}", '{"oracle": "seldom"}'])
-async def test_a_truth_that_is_not_a_number_is_refused(engine, fields):
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [('{"verb": "run", "oracl": 1}', "column_unknown"), ('{"oracle": "seldom"}', "truth_not_numeric")],
+)
+async def test_a_truth_that_is_not_a_number_or_not_there_is_refused(engine, fields, code):
     campaign = await running(engine)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = CAST(:fields AS jsonb)"), {"fields": fields})
     with pytest.raises(Invalid) as refusal:
         await rehearse(engine, campaign, truth_column="oracle")
-    assert refusal.value.code == "truth_not_numeric"
+    assert refusal.value.code == code
+    assert code != "column_unknown" or "no column “oracle”. Their columns are: verb, oracl." in refusal.value.message
