@@ -134,11 +134,16 @@ function explore(frame) {
     dot.querySelector("title").remove(); // said at once below, instead of after a while beside the pointer
   }
   let near = null;
+  const mark = (dot, is) => {
+    if (!dot) return;
+    const intervals = picture.querySelectorAll(`.interval[data-dot="${dots.indexOf(dot)}"]`);
+    for (const mine of [dot, ...intervals]) mine.classList.toggle("near", is);
+  };
   const tell = (dot) => {
     if (dot === near) return;
-    near?.classList.remove("near");
+    mark(near, false);
     near = dot;
-    near?.classList.add("near");
+    mark(near, true);
     readout.textContent = near ? near.dataset.words : usual;
   };
   frame.addEventListener("pointermove", (event) => {

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from app.analysis.drawing import Dot, Scatter, axis, labelled, numbers, upside_down
+from app.analysis.drawing import MOST_DOTS, Dot, Scatter, axis, labelled, numbers, squares, upside_down
 from app.analysis.findings import Table
 from app.analysis.view import written
 from app.web import plural
 
+MOST_NAMES = 200  # more would stand on each other
 NARROWEST = 10.0  # points to each side, so that small biases look small
 SMALLEST, LARGEST = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
 
@@ -21,6 +22,9 @@ def scatter(table: Table) -> Scatter | None:
     furthest = max(NARROWEST, 1.08 * float(np.abs(bias[seen]).max()))
     x = axis("bias (points above the others)", -furthest, furthest)
     y = axis("reliability", 0.0, 1.0)
+    title = "Reliability and bias"
+    if len(seen) > MOST_DOTS:
+        return Scatter(title, x, y, squares=squares(x, y, bias[seen], reliability[seen]))
     names = [str(columns["annotator"][i]) for i in seen]
     radius = np.maximum(SMALLEST, LARGEST * np.sqrt(judgments[seen] / judgments[seen].max())).round(1).tolist()
     dots = [
@@ -29,7 +33,7 @@ def scatter(table: Table) -> Scatter | None:
             names, bias[seen], reliability[seen], judgments[seen], radius, strict=True
         )
     ]
-    return Scatter("Reliability and bias", x, y, labelled(dots, names))
+    return Scatter(title, x, y, labelled(dots, names) if len(dots) <= MOST_NAMES else dots)
 
 
 def in_words(bias: float, reliability: float, judgments: int) -> str:

@@ -113,7 +113,7 @@ def composed(name: str, table: Table, view: View) -> TablePart:
     page = page_of(table, view)
     line = line_of(name, table)
     alike = same_counts(table)
-    beside = hidden(table) | set(alike)
+    beside = hidden(table) | set(alike) | empty(table)
     columns = tuple(column for column in table.columns if column.name not in beside)
     places = {column.name: decimals(column_of(table, column.name)) for column in table.columns}
     rows = tuple(row_in_words(table, row, line, places, beside) for row in page.rows)
@@ -129,6 +129,13 @@ def hidden(table: Table) -> set[str]:
     for_programs = {name for name, beside in FOR_PROGRAMS.items() if beside in names}
     sentences = {column.name for column in table.columns if column.kind == "sentence"}
     return for_programs | sentences | (set(ENDS) & names)
+
+
+def empty(table: Table) -> set[str]:
+    """Columns without any figure; the notes say why."""
+    drawn = {name for name, _ in DRAWN.values()}
+    figures = [column.name for column in table.columns if column.kind in ("count", "number")]
+    return {name for name in figures if name not in drawn and set(column_of(table, name)) == {None}}
 
 
 def same_counts(table: Table) -> dict[str, str]:

@@ -169,6 +169,23 @@ async def test_the_annotators_picture_has_a_dot_for_each(researcher, judged):
     assert html.count("reliability 0.") == 6
 
 
+async def test_many_annotators_are_counted_in_fields(researcher, judged, monkeypatch):
+    monkeypatch.setattr("app.analysis.annotator_picture.MOST_DOTS", 3)
+    html = (await researcher.get(address(judged, "/annotators"), headers=FETCH)).text
+    assert 'class="square"' in html
+    assert "6 annotators, counted in small fields" in html
+
+
+async def test_columns_without_any_figure_are_left_out_and_a_note_says_why(engine, researcher, campaign):
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    html = (await researcher.get(address(campaign, "/annotators"), headers=FETCH)).text
+    assert "Mean score" in html
+    assert "Transitivity kappa" not in html
+    assert "No transitivity:" in html
+
+
 async def test_labels_are_cut_into_as_many_classes_as_chosen(researcher, judged):
     html = (await researcher.get(address(judged, "/labels?classes=4"), headers=FETCH)).text
     prevalence = html.partition('id="labels-table"')[2].partition('<div class="table-part"')[0]

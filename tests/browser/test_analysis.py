@@ -119,8 +119,10 @@ async def test_the_dot_under_the_pointer_is_named(judged: Any, study: Any) -> No
     await expect(readout).to_have_text(words)
     assert words.startswith("abide: Mean ")
     assert "Elo" in words
+    await expect(page.locator("#scores .interval.near")).to_have_count(2)
     await page.mouse.move(0, 0)
     await expect(readout).to_have_text(usual)
+    await expect(page.locator("#scores .near")).to_have_count(0)
 
 
 async def test_while_a_fit_runs_the_part_says_so(judged: Any, study: Any) -> None:
