@@ -87,7 +87,7 @@ async def test_the_next_hit_is_announced_and_starts_at_the_top(page: Page) -> No
 
 async def test_there_is_no_thumb_until_a_slider_is_touched(page: Page) -> None:
     await see_scores(page, [None] * 5)
-    await expect(page.locator(".hint:visible")).to_have_count(5)
+    assert await page.locator(".hint").all_inner_texts() == ["click, tap or use ← →"] * 5
     await expect(sliders(page).first).to_have_attribute("aria-valuetext", "not scored yet")
     await page.keyboard.press("2")  # focus alone is no touch
     await see_scores(page, [None] * 5)
@@ -340,6 +340,10 @@ async def phone(task: Any, visit: Any) -> Page:
     opened: Page = (await visit(viewport=viewport, has_touch=True, is_mobile=True)).page
     await open_hit(opened, (await task()).link)
     return opened
+
+
+async def test_on_a_phone_the_hint_is_for_fingers(phone: Page) -> None:
+    assert await phone.locator(".hint").all_inner_texts() == ["tap"] * 5
 
 
 async def test_scrolling_by_touch_changes_no_value(phone: Page) -> None:
