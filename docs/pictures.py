@@ -72,6 +72,7 @@ async def take_researcher(browser: Browser, login: str) -> None:
         ("dashboard", CAMPAIGN, WIDE, "light"),
         ("dashboard-dark", CAMPAIGN, WIDE, "dark"),
         ("dashboard-phone", CAMPAIGN, PHONE, "light"),
+        ("analysis", f"{CAMPAIGN}/analysis", WIDE, "light"),
         ("share", f"{CAMPAIGN}/share", WIDE, "light"),
         ("new-campaign", "/admin/campaigns/new", WIDE, "light"),
     ):
@@ -83,7 +84,7 @@ async def take_researcher(browser: Browser, login: str) -> None:
         )
         page = await context.new_page()
         await page.goto(re.match(r"https?://[^/]+", login)[0] + address)  # type: ignore[index]
-        await page.wait_for_timeout(1500)  # the first live event has been drawn
+        await page.wait_for_timeout(5000)  # the first live event has been drawn, or the scores fitted
         await page.screenshot(path=PICTURES / f"{name}.png")
 
 
