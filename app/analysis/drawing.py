@@ -32,19 +32,16 @@ class Axis:
 
     @property
     def few_ticks(self) -> tuple[tuple[float, str], ...]:
-        """At most three, for the head of a column."""
-        return axis(self.title, self.low, self.high, steps=2).ticks
+        """Two to four, for the head of a column."""
+        return self.ticks[::2] if len(self.ticks) > 4 else self.ticks
 
 
-def axis(title: str, low: float, high: float, *, steps: int = 5) -> Axis:
-    """With ticks at multiples of 1, 2 or 5 times a power of ten, at most `steps` from the first to the last.
-
-    A range of no width is widened.
-    """
+def axis(title: str, low: float, high: float) -> Axis:
+    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten; a range of no width is widened."""
     if not high > low:
         low, high = low - 0.5, high + 0.5
     power = 10.0 ** math.floor(math.log10(high - low))
-    step = next(digit * power for digit in (0.2, 0.5, 1, 2, 5) if (high - low) / (digit * power) <= steps)
+    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if (high - low) / (digit * power) <= 5)
     values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
     empty = Axis(title, low, high, ())
     places = max(0, -math.floor(math.log10(step) + 1e-9))

@@ -14,6 +14,14 @@ def test_ticks_stand_at_round_numbers_inside_the_axis():
     assert [words for _, words in axis("", 3.0, 97.0).ticks] == ["20", "40", "60", "80"]
 
 
+def test_the_head_of_a_column_has_room_for_a_few_ticks():
+    assert [words for _, words in axis("", -1.0, 1.0).few_ticks] == ["−1.0", "0.0", "1.0"]
+    assert [words for _, words in axis("", -6.1, 6.2).few_ticks] == ["−5", "0", "5"]
+    rng = np.random.default_rng(3)
+    for low, width in zip(rng.normal(0, 10, 200), rng.lognormal(0, 3, 200), strict=True):
+        assert 2 <= len(axis("", low, low + width).few_ticks) <= 4
+
+
 def test_an_axis_of_no_width_is_widened():
     assert axis("", 4.0, 4.0).at(4.0) == 50
 

@@ -15,7 +15,7 @@ from tests.browser.acts import violations
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
-PAGES = ("items", "edit", "share", "export", "finish/confirm")
+PAGES = ("analysis", "items", "edit", "share", "export", "finish/confirm")
 
 Enter = Callable[..., Any]
 
