@@ -6,7 +6,7 @@
   const LETTERS = "abcdefghij";
   const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
   const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-  const PLACES = ["–", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
+  const PLACES = ["", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
   const FIRST_SCORE = 50;        // where a press of an arrow key or a step button places an item that had no score
   const DRAFT_DELAY_MS = 600;
   const ANNOUNCE_DELAY_MS = 700;
@@ -140,12 +140,12 @@
 
   function drawRow(row) {
     const placed = row.score !== null;
-    for (const element of [row.element, row.mark, row.chip]) element.toggleAttribute("data-scored", placed);
+    for (const element of [row.element, row.chip]) element.toggleAttribute("data-scored", placed);
     row.input.value = placed ? row.score : FIRST_SCORE;
     row.input.setAttribute("aria-valuetext", spoken(row));
     row.thumb.style.setProperty("--at", row.score ?? FIRST_SCORE);
-    if (row.number) row.number.textContent = placed ? row.score : "–";
-    row.rank.textContent = placed ? (isTied(row) ? "=" : "") + PLACES[rankOf(row)] : "–";
+    if (row.number) row.number.textContent = placed ? row.score : "";
+    row.rank.textContent = placed ? (isTied(row) ? "=" : "") + PLACES[rankOf(row)] : "";
     offerTies(row);
   }
 
@@ -163,6 +163,7 @@
     const gap = Math.min(100 * MARK_GAP_PX / (rail.clientWidth || 600), rows.length > 1 ? 100 / (rows.length - 1) : 100);
     const places = spread(rows.map((row) => row.score), gap);
     rows.forEach((row, index) => row.mark.style.setProperty("--at", places[index]));
+    for (const row of hit.rows) row.mark.toggleAttribute("data-scored", row.score !== null);
     rail.querySelector("svg").replaceChildren(...rows.flatMap((row, index) => lead(places[index], row.score, rail.clientHeight)));
   }
 

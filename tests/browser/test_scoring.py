@@ -134,9 +134,28 @@ async def test_a_screen_reader_hears_score_and_rank(page: Page) -> None:
     await expect(page.locator("#announcer")).to_have_text(words)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_a_row_shows_number_rank_and_ties_only_when_it_has_them(page: Page, width: int) -> None:
+    await page.set_viewport_size({"width": width, "height": 900})
+    number, tie = page.locator(".number").first, page.get_by_label("Score a the same as")
+    await see_ranks(page, [""] * 5)
+    await expect(page.locator(".number")).to_have_text([""] * 5)
+    await expect(page.locator(".same:visible")).to_have_count(0)
+    place = "element => [element, ...element.parentElement.children].map(it => it.getBoundingClientRect().x)"
+    before = await tie.evaluate(place)
+    await click_at(page, 1, 93)
+    await expect(tie.locator("option")).to_have_text(["same as", "same as b"])
+    await expect(page.locator(".same:visible")).to_have_count(4)
+    await tie.select_option("same as b")
+    await expect(number).to_have_text("93")
+    await see_ranks(page, ["=1st", "=1st", "", "", ""])
+    after = await tie.evaluate(place)
+    assert [before[k] for k in (0, 1, 3, 4)] == [after[k] for k in (0, 1, 3, 4)]  # only the number itself is new
+
+
 async def test_ties_are_exact_by_list_key_and_strip(page: Page) -> None:
     await score_all(page, [71, 12])
-    await page.get_by_label("Same score for c as for").select_option("same as a")
+    await page.get_by_label("Score c the same as").select_option("same as a")
     await page.keyboard.press("4")
     await page.keyboard.press("a")
     await grab(page, ".chip:nth-child(5)")
@@ -189,6 +208,18 @@ async def test_marks_that_would_cover_each_other_stand_side_by_side(page: Page) 
     boxes = [await box_of(mark) for mark in await page.locator(".mark").all()]
     places = sorted((box["x"], box["x"] + box["width"]) for box in boxes)
     assert all(left[1] <= right[0] for left, right in pairwise(places))
+
+
+async def test_a_mark_appears_in_its_place_and_slides_only_to_another(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task()).link)
+    await page.keyboard.press("1")
+    moving = """key => {
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+      return document.getAnimations().length;
+    }"""
+    assert await page.evaluate(moving, "End") == 0
+    assert await page.evaluate(moving, "Home") == 1
 
 
 async def test_buttons_place_and_step(page: Page) -> None:
@@ -250,7 +281,7 @@ async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> 
     await open_hit(page, (await task(show_numbers=False)).link)
     await score_all(page, [73, 12])
     assert "73" not in await page.locator("main").inner_text()
-    await see_ranks(page, ["1st", "2nd", "–", "–", "–"])
+    await see_ranks(page, ["1st", "2nd", "", "", ""])
 
 
 async def test_a_long_text_is_collapsed_until_asked_for(task: Any, visit: Any) -> None:
