@@ -91,13 +91,17 @@ class TablePart:
 
 
 async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: View) -> list[TablePart]:
-    """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice."""
+    """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice.
+
+    Where all are missing for the same reason, the first says it for all.
+    """
     parts: list[TablePart] = []
     for name in (name for name, method in TABLES.items() if method.section == section):
         part = await table_part(fits, engine, slug, name, view)
         said = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
         parts.append(replace(part, notes=tuple(note for note in part.notes if note not in said)))
-    return parts
+    same = len({part.refusal for part in parts}) == 1 and parts[0].refusal
+    return parts[:1] if same else parts
 
 
 async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: View) -> TablePart:
