@@ -117,8 +117,8 @@ async def close_late(connection: Driver, hit_id: int, hit: Record, *, now: datet
         rows = await fetch(connection, CLOSE_LATE, parameters)
     if not rows:
         raise Gone(
-            "Your time for this HIT had run out, and others have answered it meanwhile, so this answer was not stored. "
-            "Your earlier answers are safe.",
+            "Your time for these items had run out, and others have answered them meanwhile, so your answer was not "
+            "stored. Your earlier answers are safe.",
             code="lease_expired",
         )
     return rows

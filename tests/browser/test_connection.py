@@ -55,7 +55,7 @@ async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaig
     await see_scores(page, [71, 93, 17, 4, 41])
     await page.unroute_all()
     await page.get_by_role("button", name="Try now").click()
-    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
     await expect(page.get_by_text("Your answer had been stored already.")).to_have_count(int(after_arrival))
     assert len(sent) == 1
     assert await campaign.scores() == [dict(zip(order, [71, 93, 17, 4, 41], strict=True))]
@@ -67,7 +67,7 @@ async def test_an_answer_is_sent_by_itself_when_the_connection_returns(page: Pag
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text(KEPT)
     await page.context.set_offline(offline=False)
-    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
     assert len(await campaign.responses()) == 1
 
 
@@ -88,7 +88,7 @@ async def test_an_answer_is_tried_again_after_a_while(page: Page, campaign: Any)
     for wait_ms, cause in zip((1000, 2000, 4000, 8000, 15_000), causes, strict=False):
         await expect(page.locator(".status")).to_contain_text(f"{cause} {KEPT}")
         await page.clock.fast_forward(wait_ms)
-    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
     assert len(await campaign.responses()) == 1
 
 
@@ -107,7 +107,7 @@ async def test_an_answer_that_is_being_sent_cannot_be_changed(page: Page, campai
 async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await page.locator(SUBMIT).dblclick()
-    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
     assert len(await campaign.responses()) == 1
 
 
@@ -162,7 +162,7 @@ async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
     await hit_shown(page)
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
-    await expect(page.locator(".progress")).to_have_text("1 HIT done")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
 
 
 async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit: Any) -> None:
@@ -194,7 +194,7 @@ async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page
     await score_all(quick, [4, 5, 6])
     await submit(quick)
     await submit(late)
-    await expect(late.get_by_role("alert")).to_contain_text("others have answered it meanwhile")
+    await expect(late.get_by_role("alert")).to_contain_text("others have answered them meanwhile")
     await expect(late.get_by_role("heading", name="All done")).to_be_visible()
     assert len(await campaign.responses()) == 1
 
@@ -230,7 +230,7 @@ async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: 
     ("change", "heading"),
     [
         ("status = 'paused'", "Paused"),
-        ("hits_per_annotator = 1", "You have done all your HITs"),
+        ("hits_per_annotator = 1", "You have done all your sets"),
         ("status = 'finished'", "All done"),
     ],
 )
@@ -247,7 +247,7 @@ async def test_who_has_seen_everything_is_told_that_nothing_is_left_for_them(pag
     await score_all(page, [1, 2])
     await submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
-    await expect(page.get_by_text("You answered 1 HIT.")).to_be_visible()
+    await expect(page.get_by_text("You answered 1 set.")).to_be_visible()
 
 
 async def test_a_damaged_link_is_explained(visit: Any, origin: str) -> None:

@@ -121,7 +121,7 @@ async def returned(visit: Any) -> Page:
 async def test_prolific_there_and_back(task: Any, returned: Page, by_itself: bool) -> None:
     campaign = await task(hits_per_annotator=1, prolific_completion_code="C0DE")
     await returned.goto(campaign.prolific())
-    await expect(returned.locator(".progress")).to_have_text("0 of 1 HIT done")
+    await expect(returned.locator(".progress")).to_have_text("0 of 1 set done")
     await expect(returned.get_by_text("Think of all texts you read.")).to_be_visible()
     await score_all(returned, [71, 93, 17, 4, 41])
     await submit(returned)
@@ -146,7 +146,7 @@ async def test_a_visitor_by_link_is_thanked(task: Any, visit: Any) -> None:
     await expect(page.get_by_role("button", name="Submit", exact=True)).to_be_visible()
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
-    await expect(page.get_by_text("Thank you. You answered 1 HIT.")).to_be_visible()
+    await expect(page.get_by_text("Thank you. You answered 1 set.")).to_be_visible()
     await expect(page.get_by_text("You can close this page.")).to_be_visible()
 
 

@@ -151,7 +151,7 @@ async def test_a_late_answer_whose_items_are_gone_is_refused_with_a_new_hit(clie
         await other.post(f"/link/{campaign.link_key}", data=fields_of((await other.get(theirs)).text))
     reply = await client.post(f"/link/{campaign.link_key}", data=fields, headers=FETCH)
     assert reply.status_code == 200
-    assert "Your time for this HIT had run out" in reply.text
+    assert "Your time for these items had run out" in reply.text
     assert await value(engine, "SELECT max(judgments) FROM posteriors") == 1
 
 
@@ -297,7 +297,19 @@ async def test_minutes_and_pay_are_said_before_the_start_if_the_campaign_states_
     stated = await running(engine, name="Paid", minutes_per_hit=1.5, pay="$0.35 <each>")
     pages = [(await client.get(f"/{platform}/{one.link_key}{ARRIVALS[platform]}")).text for one in (plain, stated)]
     assert "effort" not in pages[0]
-    assert re.search(r"about 1.5 min a HIT · <span dir=\"auto\">\$0.35 &lt;each&gt;</span>", pages[1])
+    assert re.search(r"about 1.5 min a set · <span dir=\"auto\">\$0.35 &lt;each&gt;</span>", pages[1])
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+async def test_annotators_read_of_sets_from_the_welcome_to_the_thanks(client, engine, limit):
+    campaign = await running(engine, items=5, judgments_per_item=1, minutes_per_hit=2.0, hits_per_annotator=limit)
+    welcome = (await client.get(f"/link/{campaign.link_key}")).text
+    work = (await client.get(await started(client, campaign))).text
+    thanks = (await client.post(f"/link/{campaign.link_key}", data=fields_of(work))).text
+    done = f"0 of {limit} set done" if limit else "0 sets done"
+    for page, words in ((welcome, "such set"), (work, done), (thanks, "You answered 1 set.")):
+        assert words in page
+        assert "HIT" not in page
 
 
 async def test_minutes_and_pay_stay_above_each_hit(client, engine):
