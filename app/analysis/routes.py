@@ -160,8 +160,9 @@ async def analysis_part(
     if section not in TITLES:
         raise NotFound(f"The analysis has no part “{section}”.", code="part_not_found")
     context = await frame(database, slug, view, alone=section) | {"own": OWN.get(section, ())}
-    if context["answered"]:
-        context |= await content_of(fits, database, slug, section, view)
+    if not context["answered"]:
+        return page(request, "admin/analysis.html", context)
+    context |= await content_of(fits, database, slug, section, view)
     return page(request, "admin/_analysis_part.html" if fetched(request) else "admin/analysis.html", context)
 
 

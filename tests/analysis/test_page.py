@@ -276,6 +276,14 @@ async def test_a_draft_says_when_its_analysis_appears(engine, researcher):
     assert "appears once people have answered" in (await researcher.get(address(draft))).text
 
 
+@pytest.mark.parametrize("part", PARTS)
+async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(researcher, campaign, part):
+    for headers in ({}, FETCH):
+        reply = await researcher.get(address(campaign, f"/{part}"), headers=headers)
+        assert reply.status_code == 200
+        assert "No answers yet." in reply.text
+
+
 async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher, campaign):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
