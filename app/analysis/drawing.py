@@ -37,9 +37,14 @@ class Axis:
 
 
 def axis(title: str, low: float, high: float) -> Axis:
-    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten; a range of no width is widened."""
-    if not high > low:
-        low, high = low - 0.5, high + 0.5
+    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten.
+
+    A range of no width is widened, and so is one that is only rounding.
+    """
+    rounding = 1e-9 * max(1.0, abs(low), abs(high))
+    if high - low < rounding:
+        more = max(0.5, rounding)
+        low, high = low - more, high + more
     power = 10.0 ** math.floor(math.log10(high - low))
     step = next(digit * power for digit in (0.2, 0.5, 1, 2) if (high - low) / (digit * power) <= 5)
     values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

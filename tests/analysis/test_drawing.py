@@ -24,6 +24,12 @@ def test_the_head_of_a_column_has_room_for_a_few_ticks():
 
 def test_an_axis_of_no_width_is_widened():
     assert axis("", 4.0, 4.0).at(4.0) == 50
+    assert axis("", 1e17, 1e17).at(1e17) == 50
+
+
+def test_an_axis_whose_width_is_only_rounding_is_widened_too():
+    assert axis("", 0.0, 1e-17).few_ticks == axis("", 0.0, 0.0).few_ticks
+    assert all(len(words) < 10 for _, words in axis("", 0.5, 0.5 + 1e-16).ticks)
 
 
 def test_what_lies_beyond_the_frame_stands_just_outside():
