@@ -21,7 +21,6 @@ from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login, users
-from app.auth.guards import COOKIE
 from app.auth.secret import csrf_token
 from app.database import embedded
 from app.database.migrate import upgrade
@@ -152,6 +151,6 @@ async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         admin = await users.first_user(connection, now=now)
         session = await login.log_in(connection, admin.id, now=now, hours=12)
     async with browser_of(app) as client:
-        client.cookies.set(COOKIE, session)
+        client.cookies.set(app.state.cookie_name, session)
         client.headers["X-CSRF-Token"] = csrf_token(session)
         yield client

@@ -35,8 +35,8 @@ KeptFits = Annotated[Fits, Depends(get_fits)]
 TABLES = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """(title, contents, [(file, words)]) of what this campaign can export now."""
+def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """(title, contents, [(file, words)]) of what this campaign can export now; nothing is fitted without an answer."""
     if campaign.status != "draft":
         words = "Every item with its uploaded columns, posterior, score, variance, 95 % interval and judgments."
         yield "Items", words, [(f"items.{end}", title) for end, title in TABLES]
@@ -46,7 +46,7 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in TABLES]
-    if campaign.status != "draft":
+    if answered:
         words = "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes."
         yield "Scores", words, [(f"scores.{end}", title) for end, title in TABLES]
         words = "Dawid and Skene’s label of every item, scores cut at 50 points: its confidence and uncertainty."
@@ -65,7 +65,8 @@ def downloads(campaign: Any) -> Iterator[tuple[str, str, list[tuple[str, str]]]]
 @router.get("")
 async def export_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await campaign_by_slug(connection, slug)
-    return page(request, "admin/export.html", {"campaign": campaign, "downloads": list(downloads(campaign))})
+    offered = list(downloads(campaign, answered=await has_answers(connection, campaign)))
+    return page(request, "admin/export.html", {"campaign": campaign, "downloads": offered})
 
 
 @router.get("/{file}")

@@ -19,7 +19,6 @@ from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
 from app.web import Database, Now, wants_json
 
-COOKIE = "easel_session"
 HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
@@ -41,7 +40,7 @@ async def researcher(request: Request, database: Database, now: Now) -> AsyncIte
 async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await session_of(connection, request.cookies.get(COOKIE, ""), now=now)
+        session = await session_of(connection, session_shown(request), now=now)
     if session is None:
         raise not_logged_in(request)
     if request.method not in SAFE_METHODS and not same(await csrf_of(request), session.csrf):
@@ -50,6 +49,11 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
             code="csrf_failed",
         )
     return session
+
+
+def session_shown(request: Request) -> str:
+    """The secret in the session cookie, empty if there is none."""
+    return request.cookies.get(request.app.state.cookie_name, "")
 
 
 def not_logged_in(request: Request) -> Exception:

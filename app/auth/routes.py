@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.auth import login, passwords, users
-from app.auth.guards import COOKIE, HOME, Researcher, refuse_other_sites, researcher, safe_next
+from app.auth.guards import HOME, Researcher, refuse_other_sites, researcher, safe_next, session_shown
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, base_url, page, retry_after
@@ -62,7 +62,7 @@ def address_of(request: Request) -> str:
 
 def set_cookie(request: Request, response: Response, session: str, settings: Settings) -> None:
     response.set_cookie(
-        COOKIE,
+        request.app.state.cookie_name,
         session,
         max_age=settings.session_hours * 3600,
         httponly=True,
@@ -74,9 +74,9 @@ def set_cookie(request: Request, response: Response, session: str, settings: Set
 @public.post("/logout")
 async def log_out(request: Request, _who: Researcher, connection: Transaction) -> Response:
     # In this order: who held a connection while the login is looked up on another could wait for ever, among many.
-    await login.log_out(connection, request.cookies[COOKIE])
+    await login.log_out(connection, session_shown(request))
     response = RedirectResponse("/login", status_code=303)
-    response.delete_cookie(COOKIE)
+    response.delete_cookie(request.app.state.cookie_name)
     return response
 
 

@@ -22,6 +22,14 @@ def csrf_token(session: str) -> str:
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
+def cookie_name(key: str) -> str:
+    """The session cookie of the installation with this key.
+
+    Browsers do not tell the ports of a host apart, so two Easels there would overwrite a name that both had.
+    """
+    return f"easel_session_{digest(key).hex()[:8]}"
+
+
 def same(one: str, other: str) -> bool:
     """Equality that takes the same time wherever two strings differ."""
     return hmac.compare_digest(one.encode(), other.encode())

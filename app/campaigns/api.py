@@ -168,10 +168,10 @@ FILE_IN_BODY = {
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`",
     413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",
-    422: "The file: `file_missing`, `file_empty`, `not_utf8`, `nul_byte`, `csv_unreadable`, `json_unreadable`, "
-    "`ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. What is shown: "
-    "`shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. Ids: `id_missing`, "
-    "`id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
+    "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
+    "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
+    "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
     "`details.line` is the line of the file.",
 }
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
@@ -47,30 +47,62 @@ class Description:
 
 
 def describe(file: BinaryIO, name: str, *, max_mb: int) -> Description:
-    """Read a whole file without importing it. Raises what `upload.read` raises."""
+    """Read a whole file without importing it. Raises what `upload.read` and `identified` raise."""
     upload = read(file, name, max_mb=max_mb)
-    first_rows = [record.values for record in islice(upload.records, PREVIEW_ROWS)]
-    row_count = len(first_rows) + sum(1 for _ in upload.records)
-    return Description(upload.format, upload.columns, row_count, first_rows, guess(upload.columns))
+    rows = identified(upload)
+    first_rows = [record.values for record, _ in islice(rows, PREVIEW_ROWS)]
+    row_count = len(first_rows) + sum(1 for _ in rows)
+    if row_count == 0:
+        raise no_items()
+    return Description(upload.format, upload.columns, row_count, first_rows, proposed(upload.columns, first_rows))
 
 
-def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[Item]:
-    """The items of a table, in its order; `taken` are the ids that the campaign has already.
+def identified(upload: Upload) -> Iterator[tuple[Record, str]]:
+    """The rows of a table with their ids.
 
-    Raises `Invalid`: `column_unknown` (no `id`), `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`,
-    `shown_too_long`, `prior_invalid`, `prior_of_another_law`.
+    Raises `Invalid`: `column_unknown` (no `id`), `id_missing`, `id_too_long`, `id_twice`.
     """
     check_known(upload.columns, ["id"])
-    prior_columns = prior_columns_of(upload.columns, update_law)
     lines: dict[str, int] = {}
     for record in upload.records:
         external_id = id_of(record)
         if external_id in lines:
             other = lines[external_id]
             refuse("id_twice", record.line, f"the id “{external_id}” was already on line {other}.", first_line=other)
+        lines[external_id] = record.line
+        yield record, external_id
+
+
+def no_items() -> Invalid:
+    return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
+
+
+def proposed(columns: Sequence[str], first_rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The column that a form proposes to show: the one that is plain, else the first of words that is not the id."""
+    of_words = (name for name in columns if name != "id" and any(has_words(row.get(name)) for row in first_rows))
+    return guess(columns) or next(of_words, None)
+
+
+def has_words(value: Any) -> bool:
+    """Whether a cell holds something else than a number."""
+    text = as_text(value).strip()
+    try:
+        float(text)
+    except ValueError:
+        return bool(text)
+    return False
+
+
+def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[Item]:
+    """The items of a table, in its order; `taken` are the ids that the campaign has already.
+
+    Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
+    `prior_of_another_law`.
+    """
+    prior_columns = prior_columns_of(upload.columns, update_law)
+    for record, external_id in identified(upload):
         if external_id in taken:
             refuse("id_taken", record.line, f"the campaign has an item “{external_id}” already.")
-        lines[external_id] = record.line
         prior = prior_of(record, prior_columns, update_law) if prior_columns else None
         yield Item(external_id, text_of(record, shown), record.values, prior)
 
@@ -165,7 +197,7 @@ async def copy_all(
         number += len(chunk)
         progress(number - start)
     if number == start:
-        raise Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
+        raise no_items()
     return number - start
 
 

@@ -264,9 +264,13 @@ async def delete(request: Request, connection: Transaction, slug: str) -> Respon
     return see_other("/admin?done=deleted")
 
 
-@router.post(CAMPAIGN + "/{action}")
-async def transition(request: Request, database: Database, slug: str, action: str, now: Now) -> Response:
-    """Launch, pause, resume, finish."""
+# Each by its name: an address with any word at its end would answer 405 to the reader of a page that does not exist.
+@router.post(CAMPAIGN + "/launch")
+@router.post(CAMPAIGN + "/pause")
+@router.post(CAMPAIGN + "/resume")
+@router.post(CAMPAIGN + "/finish")
+async def transition(request: Request, database: Database, slug: str, now: Now) -> Response:
+    action = request.url.path.rpartition("/")[2]
     try:
         async with database.begin() as connection:
             await lifecycle.transition(connection, slug, action, now=now)

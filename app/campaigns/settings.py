@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from app.inference.online import ONLINE
 
@@ -62,7 +70,8 @@ class CampaignSettings(BaseModel):
 
     update_law: UpdateLaw = Field(
         default="easl", title="Update law",
-        description=f"{'; '.join(law.title for law in ONLINE.values())}. The paper proposes easl.",
+        description="How an answer changes the scores: by its points (easl, easl-aware) or only by its order (ra, "
+        "trueskill). The paper proposes easl.",
     )  # fmt: skip
     prior_a: Real = Field(
         default=1.0, title="Prior, first parameter",
@@ -130,6 +139,13 @@ class CampaignSettings(BaseModel):
         default=None, title="Prolific completion code",
         description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip
+
+    @field_validator("high_label")
+    @classmethod
+    def ends_differ(cls, high_label: str, info: ValidationInfo) -> str:
+        if high_label == info.data.get("low_label"):
+            raise ValueError("the two ends of the scale need different labels")
+        return high_label
 
     @model_validator(mode="before")
     @classmethod

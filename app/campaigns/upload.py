@@ -20,6 +20,7 @@ MOST_COLUMNS = 500
 MOST_ROWS = 1_000_000
 MOST_LEVELS = 50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
 JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
+ZIP = b"PK\x03\x04"  # how an .xlsx begins, and no text
 TAB_EXTENSIONS = (".tsv", ".tab")
 
 
@@ -47,11 +48,12 @@ def refuse(code: str, line: int, problem: str, **details: Any) -> NoReturn:
 def read(file: BinaryIO, name: str, *, max_mb: int) -> Upload:
     """The table in an open file; `name` is only looked at for its extension.
 
-    Raises `TooLarge` (`file_too_large`, `too_many_rows`) and `Invalid`: `file_empty`, `not_utf8`, `nul_byte`,
-    `csv_unreadable`, `json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`,
+    Raises `TooLarge` (`file_too_large`, `too_many_rows`) and `Invalid`: `file_empty`, `excel_workbook`, `not_utf8`,
+    `nul_byte`, `csv_unreadable`, `json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`,
     `cell_too_long`; of these, what the rows bring while they are read.
     """
     check_size(file, max_mb)
+    refuse_workbook(file)
     extension = PurePath(name).suffix.lower()
     first = next((line for line in decoded(file) if line.strip()), None)
     if first is None:
@@ -71,6 +73,16 @@ def check_size(file: BinaryIO, max_mb: int) -> None:
             f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. "
             "Split it, or raise EASEL_MAX_UPLOAD_MB.",
             code="file_too_large",
+        )
+
+
+def refuse_workbook(file: BinaryIO) -> None:
+    start = file.read(len(ZIP))
+    file.seek(0)
+    if start == ZIP:
+        raise Invalid(
+            "This is an Excel workbook. In Excel, save it as CSV UTF-8 and upload that. Nothing was imported.",
+            code="excel_workbook",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.auth.guards import COOKIE, researcher
+from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
 from app.crowd.platforms import links
 from app.dashboard import figures, item, table
@@ -93,7 +93,7 @@ async def events(
     request: Request, database: Database, campaign: Launched, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
     """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
-    cookie = request.cookies.get(COOKIE, "")
+    cookie = session_shown(request)
 
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT

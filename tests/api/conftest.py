@@ -4,7 +4,6 @@ import httpx
 import pytest_asyncio
 
 from app.auth import passwords, users
-from app.auth.guards import COOKIE
 from app.auth.secret import digest
 from tests.conftest import browser_of
 
@@ -17,7 +16,7 @@ async def program(app, researcher):
     """A client with an API token."""
     async with app.state.database.begin() as connection:
         (admin,) = await users.listed_users(connection)
-        session = digest(researcher.cookies[COOKIE])
+        session = digest(researcher.cookies[app.state.cookie_name])
         await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=session)
     async with browser_of(app) as client:
         client.headers = httpx.Headers({"accept": "*/*"})

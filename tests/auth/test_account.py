@@ -1,7 +1,6 @@
 import re
 
 from app.auth import users
-from app.auth.guards import COOKIE
 from app.auth.secret import csrf_token
 from tests.conftest import browser_of
 
@@ -80,7 +79,7 @@ async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, resea
     assert link.startswith("http://easel.test/login?token=")
     async with browser_of(app) as bob:
         await bob.post("/login", data={"token": link.partition("token=")[2]})
-        bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[COOKIE])
+        bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[app.state.cookie_name])
         assert "bob" in (await bob.get("/admin")).text
         remove = re.search(rf'href="({ACCOUNT}/users/\d+/remove)"', (await researcher.get(ACCOUNT)).text)
         assert remove

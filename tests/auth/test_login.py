@@ -4,13 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.auth import login, passwords, users
-from app.auth.guards import COOKIE
-from app.auth.secret import digest
+from app.auth.secret import csrf_token, digest
 from app.auth.throttle import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_NAME, WINDOW_MINUTES
 from app.errors import Conflict, Gone, Invalid, TooManyAttempts, Unauthenticated
+from app.main import create_app
+from tests.conftest import browser_of
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 PASSWORD = "ten small verbs"
@@ -234,6 +236,26 @@ async def test_logging_in_by_password_sets_a_cookie_and_goes_where_one_wanted(cl
     assert "ada" in await page_of(client, "/admin/account")
 
 
+async def test_two_easels_on_one_host_leave_each_other_logged_in(app, engine):
+    """A browser sends both the cookies of the host, whichever port set them."""
+    await add(engine)
+    key = SecretStr("the key of another installation")
+    other = create_app(app.state.settings.model_copy(update={"secret_key": key}))
+    async with other.router.lifespan_context(other), browser_of(app) as here, browser_of(other) as there:
+        for client in (here, there):
+            await client.post("/login", data={"name": "ada", "password": PASSWORD})
+        here.cookies = there.cookies = httpx.Cookies({**dict(here.cookies), **dict(there.cookies)})
+        await there.post("/logout", data={"csrf": csrf_token(there.cookies[other.state.cookie_name])})
+        assert (await here.get("/admin")).status_code == 200
+        assert (await there.get("/admin")).status_code == 303
+
+
+async def test_the_name_of_the_cookie_stays_over_a_restart(app):
+    again = create_app(app.state.settings)
+    async with again.router.lifespan_context(again):
+        assert again.state.cookie_name == app.state.cookie_name
+
+
 async def test_the_cookie_is_secure_over_https(client, engine):
     await add(engine)
     response = await client.post("https://easel.test/login", data={"name": "ada", "password": PASSWORD})
@@ -277,13 +299,13 @@ async def test_another_site_cannot_log_a_visitor_in(client, engine):
     assert "set-cookie" not in response.headers
 
 
-async def test_opening_a_one_time_link_does_not_use_it_up(client, engine):
+async def test_opening_a_one_time_link_does_not_use_it_up(app, client, engine):
     token = await one_time(engine, now=datetime.now(UTC))
     for _ in range(3):
         assert token in await page_of(client, login.one_time_login_path(token))
     response = await client.post("/login", data={"token": token})
     assert response.headers["location"] == "/admin"
-    assert response.cookies[COOKIE]
+    assert response.cookies[app.state.cookie_name]
 
 
 async def test_a_used_link_says_so_and_offers_the_form(client, engine):

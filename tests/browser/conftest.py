@@ -19,6 +19,7 @@ from sqlalchemy import NullPool, Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login
+from app.auth.secret import cookie_name, installation_key
 from app.auth.users import first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
@@ -164,10 +165,17 @@ async def served(served_database_url: str) -> AsyncIterator[AsyncEngine]:
 
 @pytest_asyncio.fixture
 async def session(served: AsyncEngine) -> str:
-    """The cookie of a researcher who is logged in."""
+    """The secret of a researcher who is logged in."""
     now = datetime.now(UTC)
     async with served.begin() as connection:
         return await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
+
+
+@pytest_asyncio.fixture
+async def cookie(served: AsyncEngine, session: str, origin: str) -> Any:
+    """What a browser keeps of it."""
+    async with served.begin() as connection:
+        return {"name": cookie_name(await installation_key(connection)), "value": session, "url": origin}
 
 
 @dataclass

@@ -8,7 +8,6 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from app.auth import login
-from app.auth.guards import COOKIE
 from tests.browser.acts import violations
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of, submit
@@ -29,12 +28,12 @@ async def judged(served: Any, task: Any) -> Any:
 
 
 @pytest.fixture
-def study(visit: Any, origin: str, session: str) -> Any:
+def study(visit: Any, origin: str, cookie: Any) -> Any:
     """Opens a campaign's analysis for a researcher; with JavaScript, once every part is there."""
 
     async def open_page(campaign: Any, path: str = "", *, whole: bool = True, **options: Any) -> Page:
         page: Page = (await visit(**options)).page
-        await page.context.add_cookies([{"name": COOKIE, "value": session, "url": origin}])
+        await page.context.add_cookies([cookie])
         await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}/analysis{path}")
         if whole:
             await all_there(page)

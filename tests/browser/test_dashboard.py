@@ -7,7 +7,6 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.auth import login
-from app.auth.guards import COOKIE
 from tests.browser.acts import box_of, open_hit, score_all, submit, violations
 from tests.browser.test_appearance import looks
 
@@ -15,14 +14,14 @@ PICTURE = "document.getElementById('heatmap').toDataURL()"
 
 
 @pytest.fixture
-def watch(visit: Any, origin: str, session: str) -> Any:
+def watch(visit: Any, origin: str, cookie: Any) -> Any:
     """Opens a campaign's page for a researcher."""
 
     async def open_page(campaign: Any, query: str = "", *, connected: bool = True, **options: Any) -> Page:
         page: Page = (await visit(**options)).page
         if not connected:
             await page.route("**/events", lambda route: route.abort())
-        await page.context.add_cookies([{"name": COOKIE, "value": session, "url": origin}])
+        await page.context.add_cookies([cookie])
         # A page with an open stream is never quiet, so what is waited for is the picture.
         await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}{query}")
         if options.get("java_script_enabled", True) and campaign.row.status != "draft":

@@ -133,6 +133,18 @@ async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher)
     ]
 
 
+async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
+    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"high_label": " rare"})
+    assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
+        ("high_label", "The two ends of the scale need different labels.")
+    ]
+
+
+async def test_folded_settings_are_named_as_they_are_titled(researcher):
+    page = (await researcher.get("/admin/campaigns/new")).text
+    assert "More settings: Label at 50 · Show the number · Minutes per HIT · Pay" in page
+
+
 async def test_another_update_law_brings_its_own_prior(researcher, app):
     address = await create(researcher)
     page = (await researcher.get(f"{address}/edit")).text
@@ -212,6 +224,12 @@ async def test_a_launched_campaign_is_not_deleted(researcher):
 async def test_an_unknown_action_is_not_found(researcher):
     address = await create(researcher)
     assert (await researcher.post(f"{address}/explode")).status_code == 404
+
+
+async def test_an_unknown_page_of_a_campaign_is_not_found(researcher):
+    address = await create(researcher)
+    assert (await researcher.get(f"{address}/respones")).status_code == 404
+    assert (await researcher.get(f"{address}/launch")).status_code == 405  # there, but for a form only
 
 
 async def test_links_of_all_three_platforms_are_shown_and_work(researcher, client):
@@ -398,12 +416,16 @@ async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     assert "12,000 of 60,000" in (await researcher.get("/admin")).text
 
 
-@pytest.mark.parametrize("status", ["draft", "running"])
-async def test_downloads_are_offered_and_arrive(researcher, status):
-    address = await (create if status == "draft" else launched)(researcher)
+@pytest.mark.parametrize(("status", "offered"), [("draft", 7), ("running", 11), ("answered", 20)])
+async def test_downloads_are_offered_and_arrive(researcher, status, offered):
+    address = await (create if status == "draft" else launched)(researcher, items_per_hit="2")
+    if status == "answered":
+        header = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2"
+        results = f"{header}\nA1,W1,1,2,10,90\nA2,W2,2,1,70,20\n"
+        await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
     page = (await researcher.get(f"{address}/export")).text
     links = re.findall(r'href="([^"]+)" download', page)
-    assert len(links) == (7 if status == "draft" else 11)
+    assert len(links) == offered
     for link in links:
         response = await researcher.get(link)
         assert response.status_code == 200

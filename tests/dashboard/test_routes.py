@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import insert
 
-from app.auth.guards import COOKIE
 from app.campaigns import lifecycle
 from app.database import tables
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
@@ -53,7 +52,8 @@ async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
     assert '<p class="notice warning" data-word="made_up"></p>' in (await researcher.get(address(campaign))).text
     made_up = await annotator(engine, campaign, platform="simulation")
     await submit(engine, made_up, await hit_of(engine, made_up))
-    assert "easel simulate answered 1 of 1 HIT: made up, not by people." in (await researcher.get(address(campaign))).text
+    page = (await researcher.get(address(campaign))).text
+    assert "easel simulate answered 1 of 1 HIT: made up, not by people." in page
 
 
 async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):
@@ -218,7 +218,7 @@ async def listening(app, researcher, url, **headers):
     """The lines of a stream as they come; `httpx` would wait for the end of the body."""
     lines: asyncio.Queue[str] = asyncio.Queue()
     gone = asyncio.Event()
-    names = {"cookie": f"{COOKIE}={researcher.cookies[COOKIE]}"} | headers
+    names = {"cookie": f"{app.state.cookie_name}={researcher.cookies[app.state.cookie_name]}"} | headers
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "GET",
         "scheme": "http", "path": url, "raw_path": url.encode(), "query_string": b"", "root_path": "",

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.auth import login
-from app.auth.guards import COOKIE
+from app.auth.secret import cookie_name, installation_key
 from app.auth.users import first_user
 from tests import servers
 from tests.serving.campaigns import annotator, hit_of, running, submit
@@ -28,10 +28,11 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
     campaign = await running(engine)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
+        name = cookie_name(await installation_key(connection))
         cookie = await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
     url = f"{address}/admin/campaigns/{campaign.slug}/events"
     async with (
-        httpx.AsyncClient(cookies={COOKIE: cookie}, timeout=PATIENT) as client,
+        httpx.AsyncClient(cookies={name: cookie}, timeout=PATIENT) as client,
         client.stream("GET", url) as reply,
     ):
         lines = reply.aiter_lines()
