@@ -68,12 +68,15 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: En
 async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter: Enter) -> None:
     page = await enter()
     await create(page, "Verbs with a mistake")
-    wrong = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
-    await page.get_by_label("File", exact=True).set_input_files(wrong)
+    twice = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
+    await page.get_by_label("File", exact=True).set_input_files(twice)
+    await page.get_by_role("alert").get_by_text("Line 122: the id “1” was already").wait_for()
+    nothing_to_show = FILE | {"buffer": (CSV + "last,,x\n").encode()}
+    await page.get_by_label("File", exact=True).set_input_files(nothing_to_show)
     await page.get_by_text("121 rows").wait_for()
     await page.get_by_label("Column that annotators see").select_option("verb")
     await page.get_by_role("button", name="Import items").click()
-    await page.get_by_role("alert").get_by_text("Line 122").wait_for()
+    await page.get_by_role("alert").get_by_text("Line 122: there is nothing to show").wait_for()
     unreadable = FILE | {"buffer": b"id,verb\n1,\xff\n"}
     await page.get_by_label("File", exact=True).set_input_files(unreadable)
     await page.get_by_role("alert").get_by_text("not UTF-8").wait_for()
