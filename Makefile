@@ -12,6 +12,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Wheels only, so that no compiler is needed; trueskill is offered as source alone, and is plain Python.
 WHEELS := --only-binary :all: --no-binary trueskill
 
+# pip trusts this machine's certificates, uv only its own unless told so; a laboratory's network may have one of its own.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS ?= 1
+endif
+
 help:
 	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
 	@echo 'make test    set everything up, a browser included, and run every check and test'

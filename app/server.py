@@ -7,11 +7,11 @@ import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import NoReturn
 
 import click
@@ -41,8 +41,7 @@ GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live
 
 def serve(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
-    # Otherwise SIGTERM would end this process before it has ended PostgreSQL.
-    signal.signal(signal.SIGTERM, end)
+    asked = Asked()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
         bound(settings.host, settings.port, settings.workers) as listeners,
         own_database(settings, ask_to_end) as url,
@@ -59,11 +58,24 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
         if settings.secret_key is None:
             os.environ[environment_name("secret_key")] = key
         with announced(settings, base):
-            run(settings, listeners)
+            run(settings, listeners, asked)
 
 
-def end(_signal: int, _frame: object) -> NoReturn:
-    sys.exit(0)
+class Asked:
+    """Whether a signal asked this process to end while it starts.
+
+    It interrupts what is under way. But Python drops an exception that comes up in a destructor or a weak reference's
+    callback, where a process that imports much spends some of its time: so it is remembered, too.
+    """
+
+    def __init__(self) -> None:
+        self.to_end = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.interrupt)
+
+    def interrupt(self, _signal: int, _frame: object) -> NoReturn:
+        self.to_end = True
+        raise KeyboardInterrupt
 
 
 def ask_to_end() -> None:
@@ -236,8 +248,8 @@ class Workers(Multiprocess):
         """One worker fewer would leave its visitors waiting."""
 
 
-def run(settings: Settings, listeners: list[socket.socket]) -> None:
-    """Serve until a signal comes, here or in workers."""
+def run(settings: Settings, listeners: list[socket.socket], asked: Asked) -> None:
+    """Serve until a signal comes, here or in workers; not at all if one has come."""
     configuration = Configuration(
         "app.main:create_app",
         factory=True,
@@ -249,14 +261,17 @@ def run(settings: Settings, listeners: list[socket.socket]) -> None:
         timeout_graceful_shutdown=GOODBYE_SECONDS,
         timeout_worker_healthcheck=SILENCE_SECONDS,
     )
+    # From here on signals are uvicorn's: an exception raised into a starting event loop would hang it.
+    serve_until_signalled: Callable[[], None]
     if settings.workers == 1:
         server = uvicorn.Server(configuration)
-        # From here on and not only once it runs: an exception raised into a starting event loop would hang it.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.handle_exit)
-        server.run(sockets=listeners)
+        serve_until_signalled = partial(server.run, sockets=listeners)
     else:
-        Workers(configuration, listeners).run()
+        serve_until_signalled = Workers(configuration, listeners).run
+    if not asked.to_end:
+        serve_until_signalled()
 
 
 def end_with_parent() -> None:

@@ -331,3 +331,27 @@ def test_a_signal_before_the_server_is_ready_ends_it_too(data):
     environment = ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}
     done = subprocess.run(command, env=environment, timeout=PATIENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Stopped."), done.stderr
+
+
+SIGNAL_IN_A_DESTRUCTOR = """
+import signal, sys
+from app import cli, server
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.Signals[sys.argv[1]])
+class Configuration(server.Configuration):
+    def __init__(self, *settings, **more):
+        Dropped()
+        super().__init__(*settings, **more)
+server.Configuration = Configuration
+cli.main(["serve", "--port", "0", "--workers", sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize(("how", "workers"), [("SIGINT", "1"), ("SIGTERM", "1"), ("SIGTERM", "2")])
+def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
+    command = [sys.executable, "-c", SIGNAL_IN_A_DESTRUCTOR, how, workers]
+    environment = ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}
+    done = subprocess.run(command, env=environment, timeout=PATIENT, capture_output=True, text=True, check=False)
+    assert "Exception ignored" in done.stderr
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Stopped.")

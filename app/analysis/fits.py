@@ -72,8 +72,9 @@ class Fits:
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
         """A table of `TABLES`."""
-        fit = known(TABLES, name, "table_not_found").fit
-        return (await self.made(engine, slug, ("table", name, options), lambda answers: fit(answers, options)))[1]
+        method = known(TABLES, name, "table_not_found")
+        chosen = method.chosen(options)
+        return (await self.made(engine, slug, ("table", name, chosen), lambda answers: method.fit(answers, chosen)))[1]
 
     async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""

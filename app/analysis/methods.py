@@ -49,15 +49,20 @@ class ScoreMethod:
 class TableMethod:
     """section: what it belongs to on a page. explanation: what it shows and what it cannot, in sentences.
 
-    fit: raises `Inestimable` if nothing of it can be estimated. per_item: whether it has a row per item, so that it may
-    be long.
+    fit: raises `Inestimable` if nothing of it can be estimated. reads: the options that change it. per_item: whether it
+    has a row per item, so that it may be long.
     """
 
     section: Section
     title: str
     explanation: str
     fit: Callable[[Answers, Options], Table]
+    reads: tuple[Literal["classes", "baseline"], ...] = ()
     per_item: bool = False
+
+    def chosen(self, options: Options) -> Options:
+        """The options that change this table; the others as if nobody had chosen."""
+        return Options(**{name: getattr(options, name) for name in self.reads})
 
 
 SCORES: dict[str, ScoreMethod] = {
@@ -154,6 +159,7 @@ TABLES: dict[str, TableMethod] = {
         "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
         "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",
         agreement_table.fit,
+        reads=("classes",),
     ),
     "annotators": TableMethod(
         "annotators",
@@ -183,12 +189,14 @@ TABLES: dict[str, TableMethod] = {
         "Scores cut into labels, and how common each is according to Dawid and Skene, who ask how good each annotator "
         "is before counting their labels.",
         labels.prevalence,
+        reads=("classes",),
     ),
     "label_annotators": TableMethod(
         "labels",
         "Annotators’ labels",
         "How probable it is that an annotator’s label is right, and how much one of them tells about an item.",
         labels.annotators,
+        reads=("classes",),
     ),
     "label_items": TableMethod(
         "labels",
@@ -196,6 +204,7 @@ TABLES: dict[str, TableMethod] = {
         "The most probable label of each item with its confidence, what is still uncertain, and how much one more "
         "label is expected to tell: ask where that is most.",
         labels.items,
+        reads=("classes",),
         per_item=True,
     ),
     "graded_response": TableMethod(
@@ -204,12 +213,14 @@ TABLES: dict[str, TableMethod] = {
         "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
         "compared with one baseline (Otani et al. 2016). It needs the columns system and segment.",
         graded.systems,
+        reads=("baseline",),
     ),
     "graded_response_annotators": TableMethod(
         "graded_response",
         "Sensitivity of annotators",
         "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
         graded.annotators,
+        reads=("baseline",),
     ),
     "graded_response_segments": TableMethod(
         "graded_response",
@@ -217,5 +228,6 @@ TABLES: dict[str, TableMethod] = {
         "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
         "chance of one half.",
         graded.segments,
+        reads=("baseline",),
     ),
 }

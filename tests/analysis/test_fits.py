@@ -17,9 +17,9 @@ from sqlalchemy import text
 from app.analysis import fits as fits_module
 from app.analysis.answers import read
 from app.analysis.export import NAMES, export
-from app.analysis.findings import Options, Scores
+from app.analysis.findings import Options, Scores, Table
 from app.analysis.fits import Fits
-from app.analysis.methods import SCORES, ScoreMethod
+from app.analysis.methods import SCORES, TABLES, ScoreMethod
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
@@ -118,6 +118,21 @@ async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
     assert await fits.table(engine, campaign.slug, "labels") is await fits.table(engine, campaign.slug, "labels")
     three = Options(classes=3)
     assert len((await fits.table(engine, campaign.slug, "labels", three)).rows) == 3
+
+
+@pytest.mark.parametrize("name", TABLES)
+async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, name):
+    campaign, fits = await judged(engine), Fits()
+
+    async def made(options: Options) -> Table | str:
+        try:
+            return await fits.table(engine, campaign.slug, name, options)
+        except Conflict as refusal:
+            return refusal.code
+
+    plain, classes, baseline = [await made(o) for o in (Options(), Options(classes=3), Options(baseline="none"))]
+    assert (classes is plain) == ("classes" not in TABLES[name].reads)
+    assert baseline is plain or "baseline" in TABLES[name].reads
 
 
 async def test_a_new_answer_is_in_the_next_fit(engine):

@@ -5,8 +5,9 @@ import re
 import pytest
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
+from app.auth import users
 from app.database import learned
-from app.serving import leases, newest, submission
+from app.serving import leases, newest, outside, submission
 
 STATEMENTS = {
     "standing": leases.STANDING,
@@ -17,6 +18,9 @@ STATEMENTS = {
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
     "lock learned": submission.LOCKED_LEARNED,
+    "whose token": users.OWNER,
+    "whose assignment": outside.KNOWN,
+    "whose HIT": outside.THEIRS,
     "learned": learned.STATES,
     "priors": learned.PRIORS,
     "keep learned": learned.KEEP,
