@@ -81,7 +81,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
-    app.include_router(serving.router)  # first, because the most requests are for it
+    # First, because the most requests are for them, and every router before the right one is asked in vain.
+    app.include_router(serving.router)
+    app.include_router(serving_api.router)
     app.include_router(auth.public)
     app.include_router(auth.router)
     app.include_router(campaigns.public)
@@ -89,7 +91,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
-    for api in (auth_api, campaigns_api, serving_api, analysis_api):
+    for api in (auth_api, campaigns_api, analysis_api):
         app.include_router(api.router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)

@@ -48,7 +48,7 @@ class Server:
         self.data = data
         self.process = subprocess.Popen(
             [sys.executable, "-m", "app.cli", "serve", "--port", "0", *arguments],
-            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)},
+            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data), "PYTHONFAULTHANDLER": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -74,7 +74,11 @@ class Server:
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        return self.process.wait(PATIENT)
+        try:
+            return self.process.wait(PATIENT)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it then says where each of its threads stands
+            raise AssertionError(f"{how.name} did not end it:\n{self.rest()}") from None
 
 
 @contextmanager
