@@ -1,8 +1,9 @@
 """What knowing the annotators is worth: `python -m benchmarks.annotator_aware [RUNS]`; 100 runs take 15 minutes.
 
 Spearman with the truth of the plain mean (which is EASL's score), of the fit to all judgments and of the law that is
-updated after every HIT, on the same judgments: simulated campaigns, and the RankME judgments (examples/data/rankme),
-each arm scored against the means of the other arms, beside the mean of somebody who knows which annotators are random.
+updated after every HIT, on the same judgments: simulated campaigns; the RankME judgments (examples/data/rankme), each
+arm scored against the means of the other arms; and the MLQE judgments (examples/data/mlqe), three of an item's six
+scored against the mean of the other three. Beside them the mean of somebody who knows which annotators are random.
 Bands hold 90 % of the runs.
 """
 
@@ -25,7 +26,8 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Hit = tuple[int, list[int], list[float]]
 
-RANKME = Path(__file__).parents[1] / "examples" / "data" / "rankme" / "judgments.csv.gz"
+DATA = Path(__file__).parents[1] / "examples" / "data"
+RANDOM = 0.3  # of the annotators of real data are replaced
 ITEMS, ANNOTATORS, N = 150, 30, 5
 BUDGETS = (1, 2, 3, 4, 5, 10)
 RANDOM_SHARES = (0.0, 0.15, 0.3)
@@ -128,18 +130,23 @@ def show_simulated(name: str, crowd: Crowd, runs: int, pool: ProcessPoolExecutor
 
 
 class Arm(NamedTuple):
-    """One arm's judgments of one criterion, scores in [0, 1], and the mean of the other arms' means of its items."""
+    """Judgments, scores in [0, 1], by so many people; and what they are held against, a value per item."""
 
     items: Numbers
     annotators: Numbers
     scores: Floats
     oracle: Floats
+    people: int
+
+
+def judgments(folder: str) -> list[dict[str, str]]:
+    with gzip.open(DATA / folder / "judgments.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def rankme() -> dict[tuple[str, str], Arm]:
     """Arms by criterion and name; all judge the same items."""
-    with gzip.open(RANKME, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = judgments("rankme")
     n_items = 1 + max(int(row["item"]) for row in rows)
     arms = {}
     for key in sorted({(row["criterion"], row["arm"]) for row in rows}):
@@ -148,7 +155,7 @@ def rankme() -> dict[tuple[str, str], Arm]:
         scores = (points - 1) / 5 if "likert" in key[1] else np.clip(points / 100, 0, 1)
         items = np.array([int(row["item"]) for row in own])
         annotators = np.unique([row["annotator"] for row in own], return_inverse=True)[1]
-        arms[key] = Arm(items, annotators, scores, mean(items, scores, n_items))
+        arms[key] = Arm(items, annotators, scores, mean(items, scores, n_items), annotators.max() + 1)
     return {key: arm._replace(oracle=oracle(arms, key)) for key, arm in arms.items()}
 
 
@@ -159,25 +166,30 @@ def oracle(arms: dict[tuple[str, str], Arm], key: tuple[str, str]) -> Floats:
 
 
 def on_arm(arm: Arm, random_share: float, per_item: int, seed: int) -> Floats:
-    """Spearman of each method and of the mean without the random ones, (4,): judgments in random order, `per_item` of
-    each item, some annotators replaced by random ones; the online law takes them one by one.
-    """
+    """`with_random` on `per_item` judgments of each item."""
     rng = np.random.default_rng([seed, per_item])
     order = rng.permutation(len(arm.items))
     nth = np.array([np.count_nonzero(arm.items[order[:k]] == arm.items[j]) for k, j in enumerate(order)])
     kept = order[nth < per_item]
-    items, annotators, scores = arm.items[kept], arm.annotators[kept], arm.scores[kept]
-    people = arm.annotators.max() + 1
-    replaced = rng.permutation(people) < round(random_share * people)
-    scores = np.where(replaced[annotators], rng.random(len(scores)).round(2), scores)
+    return with_random(
+        arm._replace(items=arm.items[kept], annotators=arm.annotators[kept], scores=arm.scores[kept]), random_share, rng
+    )
+
+
+def with_random(arm: Arm, random_share: float, rng: np.random.Generator) -> Floats:
+    """Spearman of each method and of the mean without the random ones, (4,): some annotators replaced by random ones;
+    the online law takes the judgments one by one.
+    """
+    items, annotators, oracle = arm.items, arm.annotators, arm.oracle
+    replaced = rng.permutation(arm.people) < round(random_share * arm.people)
+    scores = np.where(replaced[annotators], rng.random(len(items)).round(2), arm.scores)
     hits = [(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
-    n_items = len(arm.oracle)
     return np.array(
         [
-            agreement(mean(items, scores, n_items), arm.oracle),
-            agreement(annotator_aware.fit(items, annotators, scores, n_items=n_items).score, arm.oracle),
-            *(agreement(scores, arm.oracle) for scores in online(hits, n_items, (len(hits),))),
-            agreement(without(items, scores, replaced[annotators], n_items), arm.oracle),
+            agreement(mean(items, scores, len(oracle)), oracle),
+            agreement(annotator_aware.fit(items, annotators, scores, n_items=len(oracle)).score, oracle),
+            *(agreement(scores, oracle) for scores in online(hits, len(oracle), (len(hits),))),
+            agreement(without(items, scores, replaced[annotators], len(oracle)), oracle),
         ]
     )
 
@@ -191,7 +203,7 @@ def without(items: Numbers, scores: Floats, random: npt.NDArray[np.bool_], n_ite
 
 def on_arms(arms: list[Arm], per_item: int, seed: int) -> Floats:
     """(arms, without and with random annotators, methods)."""
-    return np.array([[on_arm(arm, share, per_item, seed) for share in (0.0, 0.3)] for arm in arms])
+    return np.array([[on_arm(arm, share, per_item, seed) for share in (0.0, RANDOM)] for arm in arms])
 
 
 def recovered(found: Floats) -> str:
@@ -200,12 +212,23 @@ def recovered(found: Floats) -> str:
     return " | ".join(f"{(found[1, method] - found[1, 0]) / lost:.0%}" for method in (1, 2, 3))
 
 
+HEADINGS = (
+    "| mean | fit | online | mean, 30 % | fit | online | known | fit recovers | online | known |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def line(name: str, found: Floats) -> str:
+    """A row of a table; found (2, 4)."""
+    values = " | ".join(f"{value:.3f}" for value in (*found[0, :3], *found[1]))
+    return f"| {name} | {values} | {recovered(found)} |"
+
+
 def show_rankme(runs: int, pool: ProcessPoolExecutor) -> None:
     arms = rankme()
     for per_item in (3, 2):
         print(f"\nRankME, {per_item} judgments per item in random order, {runs} runs; 30 % of annotators replaced\n")
-        print("| arm | mean | fit | online | mean, 30 % | fit | online | known | fit recovers | online | known |")
-        print("|---|---|---|---|---|---|---|---|---|---|---|")
+        print(f"| arm {HEADINGS}")
         found = np.mean(list(pool.map(partial(on_arms, list(arms.values()), per_item), range(runs))), axis=0)
         names = [" ".join(key) for key in arms]
         groups = {"all arms": slice(None)} | {
@@ -213,8 +236,30 @@ def show_rankme(runs: int, pool: ProcessPoolExecutor) -> None:
         }
         averages = [(f"**{name}**", found[chosen].mean(axis=0)) for name, chosen in sorted(groups.items())]
         for name, row in [*zip(names, found, strict=True), *averages]:
-            values = " | ".join(f"{value:.3f}" for value in (*row[0, :3], *row[1]))
-            print(f"| {name} | {values} | {recovered(row)} |", flush=True)
+            print(line(name, row), flush=True)
+
+
+def on_mlqe(languages: str, seed: int) -> Floats:
+    """(without and with random annotators, methods): three judgments of each item, in random order, against the mean
+    of the other three.
+    """
+    rows = [row for row in judgments("mlqe") if row["languages"] == languages]
+    items, annotators = (np.array([int(row[name]) for row in rows]) for name in ("item", "annotator"))
+    scores = np.array([float(row["score"]) / 100 for row in rows])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    by_item = order[np.argsort(items[order], kind="stable")].reshape(-1, 6)
+    given, held_out = by_item[:, :3], by_item[:, 3:]
+    kept = order[np.isin(order, given)]
+    arm = Arm(items[kept], annotators[kept], scores[kept], scores[held_out].mean(axis=1), annotators.max() + 1)
+    return np.array([with_random(arm, share, np.random.default_rng([seed, 3])) for share in (0.0, RANDOM)])
+
+
+def show_mlqe(runs: int, pool: ProcessPoolExecutor) -> None:
+    print(f"\nMLQE, 3 judgments per item in random order, {runs} runs; 30 % of annotators replaced\n")
+    print(f"| languages {HEADINGS}")
+    for languages in ("et-en", "ro-en"):
+        found = np.mean(list(pool.map(partial(on_mlqe, languages), range(runs))), axis=0)
+        print(line(languages, found), flush=True)
 
 
 def main() -> None:
@@ -223,6 +268,7 @@ def main() -> None:
         for name, crowd in CROWDS.items():
             show_simulated(name, crowd, runs, pool)
         show_rankme(max(runs // 10, 1), pool)
+        show_mlqe(max(runs // 10, 1), pool)
 
 
 if __name__ == "__main__":

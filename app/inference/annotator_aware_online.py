@@ -33,6 +33,10 @@ _BELIEFS = learning.CLASSES + 7
 ANNOTATOR = learning.EVIDENCE + _BELIEFS + learning.TOTALS
 TOTALS = learning.TOTALS
 
+# What is looked at after every HIT passes any bound sooner or later; and what a HIT does to its items' posteriors stays
+# until they are shown again, also when it turns out that nothing was to be corrected.
+_CAUTION = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -88,7 +92,7 @@ def apply(
     beliefs = learning.beliefs(evidence, common)
     contributions = learning.contributions(evidence, beliefs, common.typical)
     sums = sums + (contributions - added).sum(axis=0)
-    a, b = _posteriors(judged, beliefs, learning.crowd(sums), priors)
+    a, b = _posteriors(judged, beliefs, learning.crowd(sums, caution=_CAUTION), priors)
     states = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
     stored = np.column_stack([evidence, beliefs.rows(), contributions]).tolist()
     return Change(

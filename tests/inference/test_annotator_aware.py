@@ -108,20 +108,22 @@ def test_the_others_are_heard_without_oneself():
 
 
 def test_trust_grows_with_the_evidence_that_correcting_helps():
-    def trust(*gains: float) -> float:
+    def trust(*gains: float, caution: float = 1.0) -> float:
         totals = np.zeros(learning.TOTALS)
         g, w = np.array(gains), np.full(len(gains), 10.0)
         totals[[learning.HEARD, learning.VOICES]] = w.sum()
         totals[[learning.HEARD2, learning.VOICES2]] = (w * w).sum()
         totals[learning.GAINS : learning.GAINS + 3] = (w * g).sum(), (w * w * g).sum(), (w * w * g * g).sum()
-        return learning.crowd(totals).trust
+        return learning.crowd(totals, caution=caution).trust
 
     # Mean .1, squared standard error .02 / 3 / 4, times 4 / (4 - 2) as of Student's t with 4 degrees of freedom.
-    assert trust(0.0, 0.1, 0.1, 0.2) == pytest.approx(1 - (0.02 / 3 / 4 * 2) / 0.01)
-    assert trust(0.1, 0.1, 0.1, 0.1) == pytest.approx(1)
-    assert trust(-0.2, 0.2, -0.1, 0.1) == 0
-    assert trust(-0.1, -0.1, -0.1) == 0
-    assert trust(0.3, 0.3) == 0  # two annotators cannot tell
+    # Mean .1, squares .04 over 5, and 6 / (6 - 4) = 3.
+    assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2) == pytest.approx(1 - 3 * 0.04 / 5 / 6 / 0.01)
+    assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2, caution=2.0) == pytest.approx(1 - 2 * 3 * 0.04 / 5 / 6 / 0.01)
+    assert trust(0.1, 0.1, 0.1, 0.1, 0.1) == pytest.approx(1)
+    assert trust(-0.2, 0.2, -0.1, 0.1, 0.1, 0.0) == 0
+    assert trust(-0.1, -0.1, -0.1, -0.1, -0.1) == 0
+    assert trust(0.3, 0.3, 0.3, 0.3) == 0  # four annotators cannot tell
 
 
 # An independent oracle
