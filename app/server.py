@@ -36,6 +36,7 @@ LINKS_SHOWN = 5
 LAST_PORT = 65535
 ADDRESS_FILE = "address"  # in the data directory
 SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
 
 
@@ -70,12 +71,17 @@ class Asked:
 
     def __init__(self) -> None:
         self.to_end = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in heeded():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
         self.to_end = True
         raise KeyboardInterrupt
+
+
+def heeded() -> list[signal.Signals]:
+    """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
+    return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def ask_to_end() -> None:
@@ -221,6 +227,18 @@ class Configuration(uvicorn.Config):
         super().load()
 
 
+class Server(uvicorn.Server):
+    """uvicorn's server; asked once more to end, it still does so in order."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        for number in heeded():
+            signal.signal(number, self.handle_exit)
+
+    def handle_exit(self, _signal: int, _frame: object) -> None:
+        self.should_exit = True
+
+
 class Workers(Multiprocess):
     """uvicorn's supervisor, with a socket of its own for every worker; a new worker takes over a dead one's."""
 
@@ -228,7 +246,15 @@ class Workers(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
         self.listeners = listeners
+        ignored = set(ENDING).difference(heeded())
         super().__init__(config, [])
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    def keep_subprocess_alive(self) -> None:
+        for process in self.processes:
+            process.child_conn.close()  # else one that died in its start would be waited for as one that is silent
+        super().keep_subprocess_alive()
 
     @property
     def sockets(self) -> list[socket.socket]:
@@ -261,13 +287,10 @@ def run(settings: Settings, listeners: list[socket.socket], asked: Asked) -> Non
         timeout_graceful_shutdown=GOODBYE_SECONDS,
         timeout_worker_healthcheck=SILENCE_SECONDS,
     )
-    # From here on signals are uvicorn's: an exception raised into a starting event loop would hang it.
+    # From here on uvicorn handles signals: an exception raised into a starting event loop would hang it.
     serve_until_signalled: Callable[[], None]
     if settings.workers == 1:
-        server = uvicorn.Server(configuration)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, server.handle_exit)
-        serve_until_signalled = partial(server.run, sockets=listeners)
+        serve_until_signalled = partial(Server(configuration).run, sockets=listeners)
     else:
         serve_until_signalled = Workers(configuration, listeners).run
     if not asked.to_end:

@@ -171,7 +171,7 @@ def on_invalid_request(request: Request, error: Exception) -> Response:
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
         return unreadable_body(request, "This is not JSON")
     problems = [
-        {"field": ".".join(str(part) for part in problem["loc"] if part != "body"), "message": problem["msg"]}
+        {"field": ".".join(str(part) for part in problem["loc"] if part != "body") or "body", "message": problem["msg"]}
         for problem in error.errors()
     ]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)

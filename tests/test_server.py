@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
+COMMAND = (sys.executable, "-m", "app.cli", "serve", "--port", "0")
 PATIENT = 120  # seconds: visitors wait while workers start, and a busy machine takes its time
 
 
@@ -44,10 +45,10 @@ def data(demo_once: Path, tmp_path: Path) -> Path:
 class Server:
     """A running `easel serve`, and the addresses it printed."""
 
-    def __init__(self, data: Path, *arguments: str) -> None:
+    def __init__(self, data: Path, *arguments: str, command: Sequence[str] = COMMAND) -> None:
         self.data = data
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "serve", "--port", "0", *arguments],
+            [*command, *arguments],
             env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data), "PYTHONFAULTHANDLER": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -82,8 +83,8 @@ class Server:
 
 
 @contextmanager
-def serving(data: Path, *arguments: str) -> Iterator[Server]:
-    server = Server(data, *arguments)
+def serving(data: Path, *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[Server]:
+    server = Server(data, *arguments, command=command)
     try:
         yield server
     finally:
@@ -335,6 +336,42 @@ def test_a_signal_before_the_server_is_ready_ends_it_too(data):
     environment = ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}
     done = subprocess.run(command, env=environment, timeout=PATIENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Stopped."), done.stderr
+
+
+def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
+    environment = ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}
+    with subprocess.Popen(
+        [*COMMAND, "--workers", "2"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        os.killpg(process.pid, signal.SIGTERM)  # as Ctrl-C and a service manager do
+        assert process.wait(servers.SILENCE_SECONDS / 2) == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_goes_away_ends_the_server_in_order_unless_it_is_to_ignore_that(data, workers):
+    with serving(data, "--workers", workers) as server:
+        assert answers(server)
+        assert server.end(signal.SIGHUP) == 0
+        assert server.rest().endswith("Stopped.\n")
+    with serving(data, "--workers", workers, command=("nohup", *COMMAND)) as server:
+        server.process.send_signal(signal.SIGHUP)
+        assert answers(server)
+        assert server.end(signal.SIGTERM) == 0
+
+
+def test_two_interrupts_end_the_server_in_order(data):
+    with serving(data) as server:
+        assert answers(server)
+        server.process.send_signal(signal.SIGINT)
+        server.process.send_signal(signal.SIGINT)
+        assert server.end(signal.SIGINT) == 0
+        assert server.rest() == "\nStopped.\n"
 
 
 SIGNAL_IN_A_DESTRUCTOR = """

@@ -162,7 +162,8 @@ class Live:
             yield
             return
         loop = asyncio.get_running_loop()
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        handlers = {number: signal.getsignal(number) for number in ending}
 
         def pass_on(number: int, frame: Any) -> None:
             loop.call_soon_threadsafe(self.end_streams)

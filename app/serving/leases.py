@@ -183,6 +183,7 @@ async def hold_or_lease(connection: Driver, newest: Newest, assignment_id: int, 
         if await renewed(connection, here, now=now):
             return await held(connection, here, lease_end(here, now))
         await fetch(connection, GIVE_UP, {"hit": here.hit_id, "now": now})
+        return None  # other items are locked in a transaction of their own: these may come after them in the order
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)

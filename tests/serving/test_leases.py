@@ -61,6 +61,20 @@ async def test_an_expired_lease_returns_to_the_pool(engine):
     assert (await next_hit(engine, slow, now=LATER)).reason == "wait"
 
 
+async def test_a_lease_that_cannot_be_renewed_is_given_up_before_other_items_are_locked(engine):
+    campaign = await running(engine, items=10, judgments_per_item=1)
+    slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
+    hit = await hit_of(engine, slow)
+    other = await hit_of(engine, quick, now=LATER)
+    assert set(hit.items) & set(other.items)
+    async with transaction(engine) as connection:
+        assert await leases.hold_or_lease(connection, Newest(), slow, now=LATER) is None
+        async with transaction(engine) as another:
+            free = await another.fetch("SELECT number FROM posteriors FOR UPDATE SKIP LOCKED")
+    assert {row["number"] for row in free} == set(range(10)) - set(hit.items)
+    assert await value(engine, "SELECT count(*) FROM hits WHERE closed_at IS NULL") == 1
+
+
 async def test_two_open_hits_do_not_share_a_leader(engine):
     campaign = await running(engine, items=10, judgments_per_item=20)
     newest = Newest()
