@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
-from app.analysis.labels import labels_of
+from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
 from app.inference import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement import Agreement
@@ -70,7 +70,19 @@ def fit(answers: Answers, options: Options) -> Table:
     found = [tried(measure, answers, labels if measure.of_labels else answers.score) for measure in MEASURES]
     if refused := [reason for reason in found if isinstance(reason, Inestimable)][len(MEASURES) - 1 :]:
         raise refused[0]
-    return Table(COLUMNS, [row(measure, result) for measure, result in zip(MEASURES, found, strict=True)])
+    shared = for_all([result.notes for result in found if isinstance(result, Agreement)])
+    rows = [row(measure, result, shared) for measure, result in zip(MEASURES, found, strict=True)]
+    return Table(COLUMNS, rows, (what_a_label_is(options.classes), *shared))
+
+
+def what_a_label_is(classes: int) -> str:
+    where = ", ".join(cuts(classes))
+    return f"Labels are scores cut into {classes} classes at {where}; a score on a cut belongs to the upper class."
+
+
+def for_all(notes: list[tuple[str, ...]]) -> list[str]:
+    """The notes that every one of several results has."""
+    return [note for note in notes[0] if len(notes) > 1 and all(note in other for other in notes)]
 
 
 def tried(measure: Measure, answers: Answers, values: npt.ArrayLike) -> Agreement | Inestimable:
@@ -95,9 +107,11 @@ def tried(measure: Measure, answers: Answers, values: npt.ArrayLike) -> Agreemen
         return reason
 
 
-def row(measure: Measure, found: Agreement | Inestimable) -> tuple[Cell, ...]:
+def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> tuple[Cell, ...]:
+    """shared: notes that are given elsewhere."""
     name = measure.name, measure.title
     if isinstance(found, Inestimable):
         return (*name, None, None, None, None, None, None, str(found), None)
     counts = found.n_items, found.n_annotators, found.n_pairs
-    return (*name, *cells((found.value, found.low, found.high, *counts)), found.sentence, " ".join(found.notes) or None)
+    own = " ".join(note for note in found.notes if note not in shared)
+    return (*name, *cells((found.value, found.low, found.high, *counts)), found.sentence, own or None)

@@ -36,6 +36,7 @@ AGAIN = "Pearson’s correlation of the scores before with those after."
 PAIRS_SAME = "The share of pairs of items judged again by the same annotator with the same outcome."
 PAIRS_KAPPA = "The same beyond chance, where 0 is chance and 1 is always."
 MIRRORED = "All preferences, by majority, fit on one scale, on which so many items have a place."
+NOT_MIRRORED = "There is none; the table “Scale from preferences” says why."
 
 
 def fit(answers: Answers, _options: Options) -> Table:
@@ -118,8 +119,8 @@ def mirrored(answers: Answers) -> tuple[Rows, Iterable[str]]:
     name, title = "scale", "Items on a scale from preferences"
     try:
         found = scale_of(answers)
-    except Inestimable as reason:
-        return refused(name, title, "items", reason)
+    except Inestimable:
+        return [(name, title, None, 0, "items", NOT_MIRRORED)], ()
     placed = int(np.count_nonzero(found.estimable))
     return [(name, title, float(placed), placed, "items", MIRRORED)], found.notes
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
-from app.analysis.findings import Answers, Column, Options, Table, rows_of
-from app.analysis.naming import named
+from app.analysis.findings import Answers, Column, Mask, Options, Table, rows_of
+from app.analysis.naming import in_order, named
 from app.analysis.scores import require_answers
 from app.inference import comparisons, graded_response
 from app.inference.baseline import against, baseline_advice
@@ -25,8 +25,13 @@ Z = float(ndtri(0.975))
 
 @dataclass(frozen=True)
 class Graded:
-    """A fit: what its numbers stand for, how often each was judged, and the notes by name."""
+    """A fit: what its numbers stand for, how often each was judged, and the notes by name.
 
+    systems: without the baseline, whose place among them is `place`.
+    """
+
+    baseline: str
+    place: int
     systems: list[str]
     segments: list[str]
     fit: GradedResponse
@@ -37,18 +42,21 @@ class Graded:
 
 
 def systems(answers: Answers, options: Options) -> Table:
-    """One row per system; the baseline has no score of its own."""
+    """One row per system; the baseline has no judgments against itself and no score."""
     found = fitted(answers, options.baseline)
     score, error = found.fit.score, found.fit.standard_error
     columns = (
         Column("system", "System", "text"),
+        Column("role", "Role", "text"),
         Column("judgments", "Judgments against the baseline", "count"),
         Column("score", "Performance"),
         Column("low", "Low (95 %)"),
         Column("high", "High (95 %)"),
         Column("standard_error", "Standard error"),
     )
-    rows = rows_of(found.systems, found.by_system, score, score - Z * error, score + Z * error, error)
+    values = (found.by_system, score, score - Z * error, score + Z * error, error)
+    rows = rows_of(found.systems, ["system"] * len(found.systems), *values)
+    rows.insert(found.place, (found.baseline, "baseline", *(None for _ in values)))
     return Table(columns, rows, found.notes)
 
 
@@ -90,7 +98,7 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
     require_answers(answers)
     systems, system = numbers_of(answers.systems)
     segments, segment = numbers_of(answers.segments)
-    has_both = ((system >= 0) & (segment >= 0))[answers.item]
+    has_both = has_system_and_segment(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
             "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
@@ -112,20 +120,31 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
             code="no_shared_segments",
         )
     who, where = np.divmod(place[group[rows]], len(segments))
+    baseline = systems.pop(chosen)
+    other = other - (other > chosen)
     sizes = len(systems), answers.n_annotators, len(segments)
     fit = graded_response.fit(other, who, where, outcomes, n_items=sizes[0], n_annotators=sizes[1], n_segments=sizes[2])
     names = {"system": systems, "judge": answers.annotators, "segment": segments}
     by_system, by_annotator, by_segment = (
         np.bincount(column, minlength=size) for column, size in zip((other, who, where), sizes, strict=True)
     )
-    about = f"The baseline is “{systems[chosen]}”, which has no score of its own; 0 is the mean of what is expected."
+    about = (
+        f"The baseline is “{baseline}”, which has no score of its own. A performance of 0 is what the model expects of "
+        "a system before any judgment; it is not the baseline’s."
+    )
     notes = (about, baseline_advice(outcomes).sentence, *named(fit.notes, names))
-    return Graded(systems, segments, fit, by_system, by_annotator, by_segment, notes)
+    return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
+
+
+def has_system_and_segment(answers: Answers) -> Mask:
+    """(N,) which items name what made them and from what."""
+    both = zip(answers.systems, answers.segments, strict=True)
+    return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
 def numbers_of(names: Sequence[str | None]) -> tuple[list[str], Integers]:
     """The different names in order, and for each entry the number of its own; -1 for None."""
-    distinct = sorted({name for name in names if name is not None})
+    distinct = sorted({name for name in names if name is not None}, key=in_order)
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 

@@ -16,6 +16,11 @@ from app.inference.long_form import Integers
 
 MOST_CLASSES = 10
 
+TOO_SURE = (
+    "Confidence is too high where items or annotators have few labels: annotators’ errors are taken to be independent, "
+    "and what is learned of annotators to be certain."
+)
+
 
 def labels_of(answers: Answers, classes: int) -> Integers:
     """(J,) the label of each score: `classes` pieces of the scale of equal width, a cut belonging to the upper one."""
@@ -27,8 +32,12 @@ def labels_of(answers: Answers, classes: int) -> Integers:
 
 def label_names(classes: int) -> list[str]:
     """What the labels are called, in points: "0 to 50", "50 to 100"."""
-    cuts = [f"{POINTS * k / classes:.4g}" for k in range(classes + 1)]
-    return [f"{low} to {high}" for low, high in pairwise(cuts)]
+    return [f"{low} to {high}" for low, high in pairwise(["0", *cuts(classes), f"{POINTS:g}"])]
+
+
+def cuts(classes: int) -> list[str]:
+    """Where scores are cut, in points."""
+    return [f"{POINTS * k / classes:.4g}" for k in range(1, classes)]
 
 
 @lru_cache(maxsize=1)  # three tables and two exports are made from one fit
@@ -119,7 +128,7 @@ def items(answers: Answers, options: Options) -> Table:
         expected_information(found),
         *found.posterior.T,
     )
-    return Table(columns, rows, notes_of(answers, found))
+    return Table(columns, rows, (TOO_SURE, *notes_of(answers, found)))
 
 
 @dataclass(frozen=True)

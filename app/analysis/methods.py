@@ -89,13 +89,13 @@ SCORES: dict[str, ScoreMethod] = {
         "EASL",
         "Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
         "mode of the posterior, 0 to 1",
-        scores.online("easl"),
+        scores.online("easl", scores.ASKED),
     ),
     "ra": ScoreMethod(
         "Bounded RA",
         "Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
         "mode of the posterior, 0 to 1",
-        scores.online("ra"),
+        scores.online("ra", scores.ASKED),
     ),
     "trueskill": ScoreMethod(
         "TrueSkill",
@@ -105,11 +105,11 @@ SCORES: dict[str, ScoreMethod] = {
         scores.online("trueskill"),
     ),
     "easl-aware": ScoreMethod(
-        "EASL, annotator-aware",
+        "EASL-aware",
         "As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far as "
         "the answers show that it helps.",
         "mode of the posterior, 0 to 1",
-        scores.online("easl-aware"),
+        scores.online("easl-aware", scores.ASKED),
     ),
     "bradley_terry": ScoreMethod(
         "Bradley-Terry",

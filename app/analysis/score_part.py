@@ -22,6 +22,7 @@ from app.analysis.drawing import (
 from app.analysis.findings import Column
 from app.analysis.fits import Fits, known
 from app.analysis.methods import SCORES, Answers, Comparison, ScoreMethod, Scores
+from app.analysis.naming import in_order
 from app.analysis.view import Page, View, between, cut, decimals, written
 from app.errors import Conflict
 from app.web import plural
@@ -213,7 +214,7 @@ def score_page(view: View, answers: Answers, one: Side, other: Side) -> Page:
 def order_of(view: View, answers: Answers, columns: dict[str, Array]) -> Any:
     """The items that are searched for, in the view's order; those without a figure come last."""
     if view.sort == "item":
-        order = np.array(sorted(range(answers.n_items), key=lambda i: answers.shown[i].casefold()), np.intp)
+        order = np.array(sorted(range(answers.n_items), key=lambda i: in_order(answers.shown[i])), np.intp)
         order = order if view.order == "up" else order[::-1]
     else:
         values = columns.get(view.sort, columns["one"])

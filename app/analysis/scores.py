@@ -84,7 +84,13 @@ def of_assessment(found: DirectAssessment) -> Scores:
 MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes some milliseconds for each
 
 
-def online(name: str) -> Callable[[Answers], Scores]:
+ASKED = (
+    "The interval tells how much has been asked, not how much people agree. So it is as a rule wider than that of the "
+    "mean from the same answers."
+)
+
+
+def online(name: str, *notes: str) -> Callable[[Answers], Scores]:
     """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers."""
 
     def fit(answers: Answers) -> Scores:
@@ -95,7 +101,7 @@ def online(name: str) -> Callable[[Answers], Scores]:
         seen = answers.judged
         columns = (law.score(a, b), low, high, np.sqrt(law.variance(a, b)))
         values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
-        return Scores(values, seen, low, high, error, unseen_notes(seen))
+        return Scores(values, seen, low, high, error, (*notes, *unseen_notes(seen)))
 
     return fit
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.analysis.findings import Cell, Column, Table
+from app.analysis.naming import in_order
 
 ROWS = 20
 NOTHING = "–"
@@ -97,7 +98,7 @@ def found(columns: Sequence[Column], row: Sequence[Cell], words: str) -> bool:
 
 
 def sort_key(cell: Cell) -> tuple[float, str]:
-    return (0.0, cell.casefold()) if isinstance(cell, str) else (float(cell or 0), "")
+    return in_order(cell) if isinstance(cell, str) else (float(cell or 0), "")
 
 
 # Figures in words

@@ -65,7 +65,7 @@ def sharing(judgments: Judgments, least_shared: int) -> Shared:
     order = order[np.repeat(enough, sizes)]
     first, second = first[order], second[order]
     pair, starts = np.repeat(np.arange(len(kept)), kept), np.cumsum(kept) - kept
-    typical = f"each weighted by the items they share, half of them {np.median(kept):g} or fewer"
+    typical = f"each weighted by the items they share, half of them {int(np.median(kept)):,} or fewer"
     notes = [f"The value is the mean over {counted(len(kept), 'pair')} of annotators, {typical}."]
     if left := len(sizes) - len(kept):
         notes.append(f"{counted(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")

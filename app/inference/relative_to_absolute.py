@@ -1,6 +1,7 @@
 """From preferences to a scale, where they allow one (Amidei 2020, section 5; Roberts 1985, p. 107)."""
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +9,6 @@ import numpy.typing as npt
 from app.inference.comparisons import Booleans, Comparisons, counted, unseen_note
 from app.inference.law import Array
 from app.inference.long_form import Integers
-
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,14 @@ def fit(
 
 
 def _missing_note(comparisons: Comparisons, seen: Integers) -> str:
-    """Which pairs were not judged; looks only as far as it names them."""
+    """How many pairs were judged, and one that was not."""
     judged = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
     items = seen.tolist()
-    pairs = ((low, high) for at, low in enumerate(items) for high in items[at + 1 :] if (low, high) not in judged)
-    missing = len(items) * (len(items) - 1) // 2 - len(judged)
-    named = "; ".join(f"{low} and {high}" for (low, high), _ in zip(pairs, range(_NAMED), strict=False))
-    more = f"; and {missing - _NAMED} more" if missing > _NAMED else ""
-    return f"There is no scale yet, because not all pairs of these items were judged. Missing: items {named}{more}."
+    low, high = next(pair for pair in combinations(items, 2) if pair not in judged)
+    return (
+        f"There is no scale: {len(judged):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
+        f"every pair would have to be. Not compared, for example: items {low} and {high}."
+    )
 
 
 def _relation(comparisons: Comparisons, seen: Integers) -> Booleans:

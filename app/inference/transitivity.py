@@ -72,7 +72,10 @@ def fit(
         counts += [np.bincount(annotator[kind], minlength=n_annotators) for kind in kinds]
     if not counts.any():
         raise Inestimable(
-            "No annotator judged all three pairs of any three items, so transitivity cannot be told.", code="no_triads"
+            "No annotator judged the three pairs of any three items in three different HITs, so transitivity cannot be "
+            "told: within a HIT, scores are transitive by construction. Annotators must meet items again in other "
+            "HITs: show items again, and ask for more judgments per item.",
+            code="no_triads",
         )
     totals = counts.sum(axis=1)
     return Transitivity(
@@ -101,7 +104,8 @@ def _notes(counts: Integers, present: Integers) -> tuple[str, ...]:
     without = int((counts[0, present] == 0).sum())
     if without:
         notes.append(
-            f"{without} of {present.size} annotators have no triad with all its pairs judged: no kappa for them."
+            f"{without} of {present.size} annotators have no triad whose pairs they judged in three different HITs, "
+            "and so no kappa."
         )
     if not counts[2].any():
         notes.append("Every triad contains a tie, so there is no kappa without ties.")

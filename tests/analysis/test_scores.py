@@ -7,6 +7,7 @@ import pytest
 
 from app.analysis import pairwise, scores
 from app.analysis.methods import SCORES, compare
+from app.analysis.score_tables import with_interval
 from app.inference.inestimable import Inestimable
 from app.inference.law import Parameters
 from app.inference.online import ONLINE, Replay
@@ -88,6 +89,14 @@ def test_annotators_without_z_scores_are_named_in_a_note_and_their_items_still_c
     assert found.judged.tolist() == [True, True, True]
     assert np.isnan(found.values[2])
     assert any("always gave the same score" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["easl", "ra", "easl-aware"])
+def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wider_than_the_means(name):
+    found = SCORES[name].fit(crowd())
+    (_, low, high), (_, mean_low, mean_high) = (with_interval(one) for one in (found, SCORES["mean"].fit(crowd())))
+    assert any("how much has been asked, not how much people agree" in note for note in found.notes)
+    assert (100 * (high - low) > mean_high - mean_low).all()
 
 
 def test_easl_adds_the_scores_to_both_counts():

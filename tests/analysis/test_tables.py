@@ -113,6 +113,22 @@ def test_coefficients_by_pairs_give_way_to_the_others_where_pairs_are_too_many(m
     assert rows["alpha_ordinal"]["value"] > 0.8
 
 
+def test_agreement_says_once_what_a_label_is():
+    upper = "a score on a cut belongs to the upper class."
+    two, three = (table(crowd(), "agreement", classes=classes).notes[0] for classes in (2, 3))
+    assert two == f"Labels are scores cut into 2 classes at 50; {upper}"
+    assert three == f"Labels are scores cut into 3 classes at 33.33, 66.67; {upper}"
+
+
+def test_what_holds_for_every_coefficient_is_said_once():
+    again = answers([(who, {k: float(8 * k + who) for k in range(12)}) for who in range(3)] + [(0, {0: 9.0, 1: 3.0})])
+    found = table(again, "agreement")
+    left_out = "2 judgments were left out: their annotators had judged the same items before."
+    assert left_out in found.notes
+    assert not any(left_out in str(row["notes"]) for row in by_name(found).values())
+    assert "pairs of annotators" in str(by_name(found)["cohen"]["notes"])
+
+
 def test_labels_of_agreement_are_cut_as_chosen():
     two, five = (by_name(table(crowd(), "agreement", classes=classes)) for classes in (2, 5))
     assert two["label_agreement"]["value"] > five["label_agreement"]["value"]
@@ -167,14 +183,16 @@ def test_a_cycle_counts_against_transitivity_and_forbids_a_scale():
     assert rows["transitivity"]["rests_on"] == 1
     assert rows["transitivity"]["value"] < 0
     assert rows["scale"]["value"] is None
-    assert "item “i0” is at least as good as item “i1”" in rows["scale"]["sentence"]
+    assert "Scale from preferences" in rows["scale"]["sentence"]
+    with pytest.raises(Inestimable, match="item “i0” is at least as good as item “i1”"):
+        table(cyclic(), "scale")
     assert refusal(cyclic(), "scale") == "no_scale"
 
 
 def test_pairs_within_one_hit_say_nothing_of_transitivity():
     rows = by_name(table(answers([(0, {0: 10.0, 1: 50.0, 2: 90.0})]), "consistency"))
     assert rows["transitivity"]["value"] is None
-    assert "three items" in rows["transitivity"]["sentence"]
+    assert "three items in three different HITs" in rows["transitivity"]["sentence"]
 
 
 def test_preferences_without_a_cycle_make_a_scale():
@@ -183,9 +201,15 @@ def test_preferences_without_a_cycle_make_a_scale():
     assert by_name(table(made, "consistency"))["scale"]["value"] == 3
 
 
-def test_missing_pairs_are_named_by_the_items_ids():
-    made = answers(APART)
-    assert "items “i0” and “i2”" in str(by_name(table(made, "consistency"))["scale"]["sentence"])
+def test_a_missing_pair_is_named_by_its_items_ids():
+    with pytest.raises(Inestimable, match="items “i0” and “i2”"):
+        table(answers(APART), "scale")
+
+
+def test_missing_pairs_are_told_with_the_scale_and_not_again_with_consistency():
+    sentence = str(by_name(table(answers(APART), "consistency"))["scale"]["sentence"])
+    assert "“Scale from preferences” says why" in sentence
+    assert "pairs of items" not in sentence
 
 
 def test_scores_given_again_are_compared_in_points():
@@ -233,6 +257,10 @@ def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():
     assert by_name(table(crowd(), "label_annotators"))["a0"]["accuracy"] > 0.8
 
 
+def test_confidence_in_labels_is_said_to_be_too_high_where_labels_are_few():
+    assert any(note.startswith("Confidence is too high") for note in table(crowd(), "label_items").notes)
+
+
 def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
     made = crowd()
     ones = np.ones(13)
@@ -274,6 +302,31 @@ def test_systems_are_ranked_against_the_baseline_that_was_judged_most():
     assert "The baseline is “plain”" in found.notes[0]
     assert "The baseline won" in found.notes[1]
     assert "“bad”" in table(systems_judged(), "graded_response").notes[0]  # all are judged alike, so the first by name
+
+
+def test_the_baseline_stands_in_the_table_as_such_and_is_not_said_to_be_without_judgments():
+    found = table(systems_judged(), "graded_response", baseline="plain")
+    rows = by_name(found)
+    assert {name: row["role"] for name, row in rows.items()} == {"bad": "system", "good": "system", "plain": "baseline"}
+    assert rows["plain"]["judgments"] is None
+    assert not any("no judgment" in note for note in found.notes)
+
+
+def test_notes_on_systems_name_the_right_ones_whichever_is_the_baseline():
+    hits = [(who, {k: float((30 * k + 40 * who) % 100) for k in range(3)}) for who in range(4)]
+    made = answers(hits, n_items=4, systems=["b", "c", "d", "never"], segments=["1"] * 4)
+    for baseline in "bcd":
+        found = table(made, "graded_response", baseline=baseline)
+        assert "System “never” had no judgment and no estimate." in found.notes
+        assert by_name(found)["never"]["score"] is None
+        assert {name for name, row in by_name(found).items() if row["score"] is not None} == {*"bcd"} - {baseline}
+
+
+def test_segments_that_are_whole_numbers_stand_in_their_order():
+    names = ["10", "x", "2", "1"]
+    hits = [(who, {k: float((37 * k + 11 * who) % 50) for k in range(8)}) for who in range(3)]
+    made = answers(hits, systems=["x", "y"] * 4, segments=[name for name in names for _ in range(2)])
+    assert [*by_name(table(made, "graded_response_segments"))] == ["1", "2", "10", "x"]
 
 
 def test_annotators_and_segments_of_graded_response_are_described():

@@ -60,6 +60,11 @@ def test_texts_are_sorted_without_regard_to_capitals():
     assert ids(page_of(rows, View(sort="id", order="up"))) == ["A", "b", "C"]
 
 
+def test_texts_that_are_whole_numbers_are_sorted_as_numbers():
+    rows = table(("10", 1.0, 1), ("b", 1.0, 1), ("2", 1.0, 1), ("-1", 1.0, 1))
+    assert ids(page_of(rows, View(sort="id", order="up"))) == ["-1", "2", "10", "b"]
+
+
 def test_a_column_that_does_not_exist_sorts_nothing():
     assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), View(sort="password"))) == ["b", "a"]
 

@@ -356,6 +356,13 @@ def test_pairs_of_annotators_who_share_too_little_are_left_out_and_counted(measu
     assert refused.value.code == "too_few_shared_items"
 
 
+def test_shared_items_are_told_in_whole_items():
+    table = np.zeros((12, 4), int)
+    table[:5, 0] = table[:5, 1] = np.arange(5) % 3 + 1
+    table[6:, 2] = table[6:, 3] = np.arange(6) % 3 + 1
+    assert "half of them 5 or fewer" in score_agreement.correlation(*long_form(table), rng=rng()).notes[0]
+
+
 @pytest.mark.parametrize("measure", [cohens_kappa, score_agreement.correlation])
 def test_a_pair_that_always_says_the_same_has_no_value_and_is_counted(measure):
     table = np.column_stack([np.full(8, 1), np.full(8, 1), np.arange(8) % 2 + 1])
