@@ -221,6 +221,15 @@ def test_verify_names_what_differs_and_fails(easel, running, files, database_url
     assert (document["clean"], document["mismatches"][0]["stored"]) == (False, 1.75)
 
 
+def test_settings_are_exported_as_json_and_a_refusal_of_another_format_says_so(easel, running):
+    settings = easel("export", running, "settings").output
+    assert easel("export", running, "settings", "--format", "json").output == settings
+    for what, format_ in (("settings", "csv"), ("settings", "jsonl"), ("items", "json")):
+        refused = easel("export", running, what, "--format", format_)
+        assert refused.exit_code == 2
+        assert "--format json" in refused.stderr
+
+
 def test_an_export_goes_to_a_file_whole_or_not_at_all(easel, running, tmp_path):
     output = tmp_path / "items.jsonl"
     easel("export", running, "items", "--format", "jsonl", "-o", output)

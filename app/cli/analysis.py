@@ -9,23 +9,33 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.findings import Cell, Column, Figure, Options, Table
+from app.analysis import graded
+from app.analysis.findings import Answers, Cell, Column, Figure, Options, Table
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.score_tables import one_table, two_table, wide_table
-from app.cli.results import classes_option, printed, written
+from app.analysis.view import decimals, written
+from app.cli.results import classes_option, into_file, printed
 from app.cli.running import on_engine
 
 WIDEST = 48  # of a cell of text in a table for people, in characters
 
-METHODS = Table(
-    (Column("option", "Option", "text"), Column("name", "Name", "text"), Column("title", "What it is", "sentence")),
-    [
+
+def on_offer(answers: Answers) -> Table:
+    """What there is to ask for, without tables of systems where no item names one."""
+    columns = (
+        Column("option", "Option", "text"),
+        Column("name", "Name", "text"),
+        Column("title", "What it is", "sentence"),
+    )
+    has_systems = graded.has_system_and_segment(answers).any()
+    tables = {name: table for name, table in TABLES.items() if has_systems or table.section != "graded_response"}
+    rows: list[tuple[Cell, ...]] = [
         *(("--method", name, f"{method.title}. {method.assumes}") for name, method in SCORES.items()),
-        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in TABLES.items()),
-    ],
-)
+        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in tables.items()),
+    ]
+    return Table(columns, rows)
 
 
 @dataclass(frozen=True)
@@ -58,8 +68,7 @@ class Question:
         if names:
             answers, some, notes = await self.fits.some_scores(self.engine, self.slug, names)
             return Finding(wide_table(answers, some, notes), [line for name in names for line in head_of(name)])
-        await self.fits.answers(self.engine, self.slug)
-        return Finding(METHODS)
+        return Finding(on_offer(await self.fits.answers(self.engine, self.slug)))
 
     async def compared(self, one: str, other: str) -> Finding:
         """Two methods side by side."""
@@ -79,18 +88,19 @@ def head_of(name: str) -> list[str]:
 
 
 def in_a_line(figure: Figure) -> str:
-    interval = f" ({rounded(figure.low)} to {rounded(figure.high)})" if figure.low is not None else ""
-    return f"{figure.title}: {rounded(figure.value)}{interval}"
+    interval = f" ({in_digits(figure.low, 3)} to {in_digits(figure.high, 3)})" if figure.low is not None else ""
+    return f"{figure.title}: {in_digits(figure.value, 3)}{interval}"
 
 
 # A finding as text
 
 
 def as_table(found: Finding) -> Iterator[str]:
-    """For people: aligned columns, numbers of four digits, long sentences and notes below."""
+    """For people: aligned columns, numbers rounded as on the page, long sentences and notes below."""
     columns = found.table.columns
     shown = [k for k, column in enumerate(columns) if column.kind != "sentence"]
-    rows = [[in_short(row[k]) for k in shown] for row in found.table.rows]
+    places = places_of(found.table)
+    rows = [[in_short(row[k], places(row, k)) for k in shown] for row in found.table.rows]
     titles = [columns[k].title for k in shown]
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     right = [columns[k].kind != "text" for k in shown]
@@ -126,15 +136,24 @@ def as_json(found: Finding) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def in_short(cell: Cell) -> str:
+def places_of(table: Table) -> Callable[[tuple[Cell, ...], int], int]:
+    """The decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
+    if table.columns[0].name == "measure":
+        return lambda row, k: decimals([row[k]])
+    columns = [decimals([row[k] for row in table.rows]) for k in range(len(table.columns))]
+    return lambda _row, k: columns[k]
+
+
+def in_short(cell: Cell, places: int) -> str:
     if isinstance(cell, float):
-        return rounded(cell)
+        return in_digits(cell, places)
     words = " ".join(("-" if cell is None or cell == "" else str(cell)).split())
     return words if len(words) <= WIDEST else words[: WIDEST - 1] + "…"
 
 
-def rounded(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+def in_digits(value: float | None, places: int) -> str:
+    """As on the page, but with a minus sign that programs can read."""
+    return "-" if value is None else written(value, places).replace("−", "-")
 
 
 SHAPES: dict[str, Callable[[Finding], Iterator[str]]] = {"table": as_table, "csv": as_csv, "json": as_json}
@@ -170,7 +189,7 @@ def analyse(slug: str, classes: int, baseline: str | None, shape: str, out: Path
     async def work(engine: AsyncEngine) -> None:
         found = await Question(engine, slug).answered(**asked, options=Options(classes, baseline))
         text = pieces(found, shape)
-        await (written(text, out) if out else printed(text))
+        await (into_file(text, out) if out else printed(text))
         for note in found.table.notes if shape == "csv" else ():
             click.echo(note, err=True)
 

@@ -48,22 +48,29 @@ def verify(slug: str, *, as_json: bool) -> None:
         raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay. (verify_failed)")
 
 
+FORMAT_HELP = "Default: json for settings, csv for everything else."
+
+
 @click.command()
 @click.argument("slug")
 @click.argument("what", type=click.Choice(NAMES))
-@click.option("--format", "format_", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
 @classes_option
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
-def export(slug: str, what: str, format_: Format, classes: int, output: Path | None, *, spreadsheet: bool) -> None:
+def export(
+    slug: str, what: str, format_: Format | None, classes: int, output: Path | None, *, spreadsheet: bool
+) -> None:
     """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file; scores by
     every method, or labels with their confidence, of judgments or of items.
     """
+    if format_ and (format_ == "json") != (what == "settings"):
+        raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")
 
     async def work(engine: AsyncEngine) -> None:
         options = Options(classes)
-        file = await export_of(engine, slug, what, format_, spreadsheet=spreadsheet, options=options)
-        await (written(file.chunks, output) if output else printed(file.chunks))
+        file = await export_of(engine, slug, what, format_ or "csv", spreadsheet=spreadsheet, options=options)
+        await (into_file(file.chunks, output) if output else printed(file.chunks))
 
     on_engine(work)
 
@@ -73,7 +80,7 @@ async def printed(chunks: AsyncIterator[str]) -> None:
         click.echo(chunk.encode(), nl=False)
 
 
-async def written(chunks: AsyncIterator[str], output: Path) -> None:
+async def into_file(chunks: AsyncIterator[str], output: Path) -> None:
     """Into a file beside it first, so that no half of an export is ever taken for the whole."""
     part = output.with_name(output.name + ".part")
     try:

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from app import cli
+from app.analysis.findings import Column, Table
 from app.analysis.methods import SCORES, TABLES
+from app.cli.analysis import Finding, as_table
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 RESULTS = (
@@ -46,19 +48,50 @@ def judged(easel, launched, tmp_path):
     return launched
 
 
-def test_without_a_method_it_says_what_there_is(easel, judged):
-    output = easel("analyse", judged).output
+@pytest.fixture
+def judged_systems(easel, tmp_path):
+    fields = "".join(f"v{k},verb {k},{'xyz'[k % 3]},{k // 3}\n" for k in range(6))
+    (tmp_path / "systems.csv").write_text("id,text,system,segment\n" + fields)
+    (tmp_path / "systems_results.csv").write_text(RESULTS)
+    easel("campaign", "create", "--name", "Systems", "--question", "How good?")
+    easel("campaign", "import", "systems", tmp_path / "systems.csv")
+    easel("campaign", "launch", "systems")
+    easel("campaign", "import-responses", "systems", tmp_path / "systems_results.csv")
+    return "systems"
+
+
+def test_without_a_method_it_says_what_there_is(easel, judged_systems):
+    output = easel("analyse", judged_systems).output
     for name in (*SCORES, *TABLES):
         assert name in output
     assert "Bradley-Terry. The odds" in output
+
+
+def test_tables_of_systems_are_not_offered_where_items_name_none(easel, judged):
+    output = easel("analyse", judged).output
+    assert "label_items" in output
+    assert "graded_response" not in output
+
+
+def test_numbers_have_as_many_decimals_as_their_column_needs_and_no_powers_of_ten():
+    columns = (Column("id", "Id", "text"), Column("probability", "Probability"), Column("confidence", "Confidence"))
+    found = Finding(Table(columns, [("a", 6.698e-09, 1.0), ("b", 3.146e-20, 1.0), ("c", -0.25, None)]))
+    rows = [line.split() for line in "".join(as_table(found)).splitlines()[1:]]
+    assert rows == [["a", "0.000", "1.000"], ["b", "0.000", "1.000"], ["c", "-0.250", "-"]]
+
+
+def test_each_measure_has_decimals_of_its_own():
+    columns = (Column("measure", "Name", "text"), Column("value", "Value"))
+    rows = "".join(as_table(Finding(Table(columns, [("kappa", 0.5), ("items", 40.0)])))).splitlines()[1:]
+    assert [row.split() for row in rows] == [["kappa", "0.500"], ["items", "40"]]
 
 
 def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
     lines = easel("analyse", judged, "--method", "mean").output.splitlines()
     assert lines[0].startswith("Mean (points, 0 to 100). All judgments count alike")
     assert lines[2].split()[:3] == ["Id", "Item", "Judgments"]
-    assert lines[3].split()[:5] == ["v0", "verb", "0", "3", "10"]
-    assert lines[3].split()[-1] == "5.774"
+    assert lines[3].split()[:5] == ["v0", "verb", "0", "3", "10.0"]
+    assert lines[3].split()[-1] == "5.77"
     assert lines[8].split() == ["v5", "verb", "5", "0", "-", "-", "-", "-"]
     assert lines[-1] == "1 item has no judgment, and so no score."
 
@@ -98,7 +131,9 @@ def test_two_methods_are_compared(easel, judged):
 def test_a_table_for_people_has_its_sentences_below(easel, judged):
     output = easel("analyse", judged, "--table", "consistency").output
     assert output.startswith("Consistency\nWhether judgments")
-    assert "Transitivity kappa: No annotator judged all three pairs" in output
+    assert (
+        "Transitivity kappa: No annotator judged the three pairs of any three items in three different HITs" in output
+    )
 
 
 @pytest.mark.parametrize("shape", ["table", "csv", "json"])
