@@ -28,9 +28,10 @@ class AnnotatorAware:
     weight: (N,) how many judgments of a typical annotator the item's judgments are worth, at most their number.
     estimable: (N,) whether the item has a judgment.
     reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with what items are worth.
-    random: (J,) the probability that they answer at random.
+    random: (J,) the probability that they answer at random; somebody strict who goes with the others does not.
     annotator_weight: (J,) what one judgment of theirs counts for, 0 to 1, as far as it was acted on (`trust`).
-    bias: (J,) how much higher they score the same items, in scores; scale: (J,) how much wider, as a ratio.
+    bias: (J,) how much higher they score the same items, in scores, as far as their answers are evidence of it;
+    scale: (J,) the same of how much wider, as a ratio.
     annotator_estimable: (J,) whether they judged three items that others have judged too.
     trust: 0 to 1, how far weights and biases were acted on; scale_trust: the same of scales, beyond that.
     iterations: until it settled.
@@ -130,6 +131,7 @@ def _result(judged: Judged, known: Beliefs, common: Crowd, evidence: Array, iter
     seen = total > 0.0
     mean = np.where(seen, above, np.nan) / np.where(seen, above + below, 1.0)
     answered = evidence[:, learning.COMPARED] >= learning.COMPARED_AT_LEAST
+    told = learning.described(evidence, common)
     own_weight = 1.0 + common.trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
 
     def where(values: Array) -> Array:
@@ -140,11 +142,11 @@ def _result(judged: Judged, known: Beliefs, common: Crowd, evidence: Array, iter
         standard_error=_standard_error(judged, weight, score, mean, total),
         weight=total,
         estimable=seen,
-        reliability=where(known.reliability),
-        random=where(known.classes[:, 0]),
+        reliability=where(told.reliability),
+        random=where(told.classes[:, 0]),
         annotator_weight=where(own_weight),
-        bias=where(known.bias * common.spread),
-        scale=where(np.exp(known.log_scale)),
+        bias=where(told.bias * common.spread),
+        scale=where(np.exp(told.log_scale)),
         annotator_estimable=answered,
         trust=common.trust,
         scale_trust=common.scale_trust,
@@ -179,7 +181,13 @@ def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[
         )
     if common.trust == 0.0:
         notes.append(
-            "Annotators agree no better when the others are weighted and corrected than when they are averaged, so "
-            "scores are plain means."
+            "There is no sure sign that annotators agree better when the others are weighted and corrected than when "
+            "they are averaged, so scores are plain means and every judgment counts the same."
+        )
+    else:
+        notes.append(
+            "Annotators agree better when the others are weighted and corrected than when they are averaged. So far as "
+            f"that is sure, scores use {common.trust:.0%} of the weights and biases learned, and "
+            f"{common.trust * common.scale_trust:.0%} of the widths."
         )
     return tuple(notes)

@@ -27,7 +27,8 @@ This method is the project's own; no paper describes it. All arrays are float64;
 from 0; a judgment is one entry of arrays of equal length.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,7 @@ _STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
 # Narrow where scales are alike, so that a small scale_sd is not taken for none.
 _STEP_WIDTHS: Final = np.gradient(_STEPS)
 _RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
+_ODD, _ODD_SCALE_SD = 0.1, 1.0
 LOG_SCALE: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (CLASSES - 1, 1))])
 """log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider range."""
 
@@ -216,29 +218,57 @@ def _trust(totals: Array, gain: int, caution: float) -> float:
 
 def beliefs(evidence: Array, common: Crowd) -> Beliefs:
     """What `evidence` (A, EVIDENCE) says of each annotator; without evidence, what the crowd is like."""
-    blocks = [_beliefs(evidence[k : k + 4096], common) for k in range(0, max(len(evidence), 1), 4096)]
+    return _in_blocks(evidence, lambda block: _summary(*_joint(block, common), LOG_SCALE))
+
+
+def described(evidence: Array, common: Crowd) -> Beliefs:
+    """As `beliefs`, for people to read: a few careful annotators may be as far from the others as random ones are.
+
+    Somebody who is very strict but goes with the others is odd and not random. Scores are made without odd annotators:
+    where agreement is weak, random ones would pass for them, and estimates would not settle.
+    """
+    anywhere = replace(common, bias_sd=_RANDOM_BIAS_SD / common.spread, scale_sd=_ODD_SCALE_SD)
+
+    def block_described(block: Array) -> Beliefs:
+        (alike, *more), (odd, *odd_more) = _joint(block, common), _joint(block, anywhere)
+        log_weight = np.concatenate([alike + np.log(1.0 - _ODD), odd + np.log(_ODD)], axis=2)
+        bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
+        return _summary(log_weight, bias, bias_variance, np.tile(LOG_SCALE, 2))
+
+    return _in_blocks(evidence, block_described)
+
+
+def _in_blocks(evidence: Array, believed: Callable[[Array], Beliefs]) -> Beliefs:
+    """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
+    blocks = [believed(evidence[k : k + 4096]) for k in range(0, max(len(evidence), 1), 4096)]
     return Beliefs.of(np.concatenate([block.rows() for block in blocks]))
 
 
-def _beliefs(evidence: Array, common: Crowd) -> Beliefs:
-    """The posterior over a grid of reliability and scale, (A, CLASSES, S), the bias integrated out exactly."""
+def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+    """Log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias, which
+    is integrated out exactly; each (A, CLASSES, S).
+    """
     log_likelihood, bias, bias_variance = _likelihood(evidence, common)
-    weight = log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd)
-    weight = np.exp(weight - weight.max(axis=(1, 2), keepdims=True))
+    return log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
+
+
+def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> Beliefs:
+    """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
+    weight = np.exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
     careful = weight[:, 1:]
     as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
     classes = weight.sum(axis=2)
-    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(LOG_SCALE)
+    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(log_scale)
     return Beliefs(
         classes=classes,
         information=(classes * INFORMATION).sum(axis=1),
         slope=telling.sum(axis=(1, 2)),
         offset=(telling * bias).sum(axis=(1, 2)),
         bias=(as_careful * bias[:, 1:]).sum(axis=(1, 2)),
-        log_scale=(as_careful * LOG_SCALE[1:]).sum(axis=(1, 2)),
+        log_scale=(as_careful * log_scale[1:]).sum(axis=(1, 2)),
         bias2=(careful * (bias[:, 1:] ** 2 + bias_variance[:, 1:])).sum(axis=(1, 2)),
-        scale2=(careful * LOG_SCALE[1:] ** 2).sum(axis=(1, 2)),
+        scale2=(careful * log_scale[1:] ** 2).sum(axis=(1, 2)),
     )
 
 

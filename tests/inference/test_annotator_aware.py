@@ -322,3 +322,18 @@ def test_the_standard_error_is_that_of_a_weighted_mean():
     found = fit([0, 0, 1, 1], [0, 1, 0, 1], [0.2, 0.4, 0.5, 0.7])
     assert found.trust == 0
     assert found.standard_error == pytest.approx(np.sqrt([0.02 / 2, 0.02 / 2]))
+
+
+def test_somebody_who_is_far_too_mild_but_goes_with_the_others_is_not_said_to_answer_at_random():
+    accused, biases = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth, bias = rng.beta(2, 2, 40), np.r_[0.3, rng.normal(0, 0.05, 9)]
+        items = np.repeat(np.arange(40), 5)
+        annotators = np.concatenate([rng.choice(10, 5, replace=False) for _ in range(40)])
+        y = 0.2 + 0.6 * truth[items] + bias[annotators] + rng.normal(0, 0.17, 200)
+        found = fit(items, annotators, y.clip(0, 1).round(2))
+        accused.append(found.random[0] > 0.5)
+        biases.append(found.bias[0])
+    assert np.mean(accused) <= 0.1
+    assert np.mean(biases) == pytest.approx(0.25, abs=0.05)
