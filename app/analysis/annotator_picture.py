@@ -9,6 +9,7 @@ from app.web import plural
 
 MOST_NAMES = 200  # more would stand on each other
 NARROWEST = 10.0  # points to each side, so that small biases look small
+MARGIN = 0.05  # above and below: who answers at random stands at 0 and is not to lie on the axis
 SMALLEST, LARGEST = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
 
 
@@ -21,7 +22,7 @@ def scatter(table: Table) -> Scatter | None:
         return None
     furthest = max(NARROWEST, 1.08 * float(np.abs(bias[seen]).max()))
     x = axis("bias (points above the others)", -furthest, furthest)
-    y = axis("reliability", 0.0, 1.0)
+    y = axis("reliability", 0.0, 1.0).padded(MARGIN)
     title = "Reliability and bias"
     if len(seen) > MOST_DOTS:
         return Scatter(title, x, y, squares=squares(x, y, bias[seen], reliability[seen]))

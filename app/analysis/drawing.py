@@ -14,7 +14,18 @@ Array = npt.NDArray[np.float64]
 
 MOST_DOTS = 1_000  # above, squares that count the dots in them
 SQUARES = 48
-LABEL_WIDTH, LABEL_HEIGHT, DOT = 1.3, 3.5, 1.2  # of a letter, a line and half a dot, in per cent of the frame
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a letter's width, a line's height and half a dot take, in per cent of the frame."""
+
+    letter: float
+    line: float
+    dot: float
+
+
+WIDE, NARROW = Room(1.3, 3.5, 1.2), Room(2.6, 5.0, 3.2)  # beside the text, and on a phone
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,19 @@ class Axis:
     def at(self, value: float) -> float:
         """Where a value stands, in per cent from the low end, or just outside the frame."""
         return round(min(102.0, max(-2.0, (value - self.low) / (self.high - self.low) * 100)), 2)
+
+    @property
+    def lines(self) -> list[str]:
+        """The title in short lines: what is measured, then its unit."""
+        return self.title.split(": ", 1)
+
+    def padded(self, share: float) -> "Axis":
+        """The same ticks, with so much of its length before and after it: dots and names keep clear of the edge."""
+        more = share * (self.high - self.low)
+        wider = Axis(self.title, self.low - more, self.high + more, ())
+        places = [self.low + at / 100 * (self.high - self.low) for at, _ in self.ticks]
+        words = [words for _, words in self.ticks]
+        return replace(wider, ticks=tuple((wider.at(place), said) for place, said in zip(places, words, strict=True)))
 
     @property
     def few_ticks(self) -> tuple[tuple[float, str], ...]:
@@ -78,7 +102,7 @@ def numbers(cells: Sequence[Cell]) -> Array:
 class Dot:
     """Per cent from the left and from the top; ends of its intervals likewise; radius in pixels.
 
-    side: of the label, 1 for the right, -1 for the left.
+    side: of the label, 1 for the right, -1 for the left. everywhere: there is room for the label on a phone too.
     """
 
     x: float
@@ -89,6 +113,7 @@ class Dot:
     radius: float = 3.0
     label: str = ""
     side: int = 1
+    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,25 +169,37 @@ Box = tuple[float, float, float, float]
 
 
 def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
-    """Dots with their names at the right or the left, as far as there is room; those far from the middle come first."""
+    """Dots with their names at the right or the left, as far as there is room; those far from the middle come first.
+
+    Names that a phone has room for come before all others: what is clear there is clear on a wide page.
+    """
     middle = np.median([(dot.x, dot.y) for dot in dots], axis=0)
     order = sorted(range(len(dots)), key=lambda i: -math.hypot(dots[i].x - middle[0], dots[i].y - middle[1]))
-    taken = [(dot.x - DOT, dot.x + DOT, dot.y - DOT, dot.y + DOT) for dot in dots]
     shown = list(dots)
-    for i in order:
-        for side in (1, -1):
-            box = label_box(dots[i], names[i], side)
-            if box[0] >= 0 and box[1] <= 100 and not any(overlap(box, other) for other in taken):
-                taken.append(box)
-                shown[i] = replace(dots[i], label=names[i], side=side)
-                break
+    for room in (NARROW, WIDE):
+        taken = [(dot.x - room.dot, dot.x + room.dot, dot.y - room.dot, dot.y + room.dot) for dot in dots]
+        taken += [label_box(dot, dot.label, dot.side, room) for dot in shown if dot.label]
+        for i in order:
+            side = None if shown[i].label else free_side(dots[i], names[i], room, taken)
+            if side:
+                taken.append(label_box(dots[i], names[i], side, room))
+                shown[i] = replace(dots[i], label=names[i], side=side, everywhere=room is NARROW)
     return shown
 
 
-def label_box(dot: Dot, name: str, side: int) -> Box:
+def free_side(dot: Dot, name: str, room: Room, taken: Sequence[Box]) -> int | None:
+    """1 or -1 if the name has room at the right or left of its dot."""
+    for side in (1, -1):
+        box = label_box(dot, name, side, room)
+        if box[0] >= 0 and box[1] <= 100 and not any(overlap(box, other) for other in taken):
+            return side
+    return None
+
+
+def label_box(dot: Dot, name: str, side: int, room: Room = WIDE) -> Box:
     """Left, right, top and bottom of a dot's name."""
-    near, far = dot.x + side * (DOT + 0.5), dot.x + side * (DOT + 0.5 + LABEL_WIDTH * len(name))
-    return min(near, far), max(near, far), dot.y - LABEL_HEIGHT / 2, dot.y + LABEL_HEIGHT / 2
+    near, far = dot.x + side * (room.dot + 0.5), dot.x + side * (room.dot + 0.5 + room.letter * len(name))
+    return min(near, far), max(near, far), dot.y - room.line / 2, dot.y + room.line / 2
 
 
 def overlap(box: Box, other: Box) -> bool:

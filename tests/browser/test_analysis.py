@@ -5,10 +5,11 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.auth import login
-from tests.browser.acts import violations
+from tests.browser.acts import becomes, box_of, violations
+from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of, submit
 
@@ -20,11 +21,15 @@ async def judged(served: Any, task: Any) -> Any:
     """A campaign of ten verbs that four annotators have scored."""
     campaign = await task(judgments_per_item=4)
     for person in range(4):
-        me = await annotator(served, campaign.row, name=f"person {person}")
-        for _ in range(2):
-            hit = await hit_of(served, me)
-            await submit(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
+        await answered(served, campaign, person, hits=2)
     return campaign
+
+
+async def answered(served: Any, campaign: Any, person: int, *, hits: int) -> None:
+    me = await annotator(served, campaign.row, name=f"person {person}")
+    for _ in range(hits):
+        hit = await hit_of(served, me)
+        await submit(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
 
 
 @pytest.fixture
@@ -211,6 +216,65 @@ async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: i
     page = await study(judged, **looks(width, scheme))
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_on_a_phone_a_wide_table_says_that_it_goes_on(judged: Any, study: Any) -> None:
+    page = await study(judged, **looks(390, "light"))
+    rows = page.locator("#annotators-rows")
+    assert await rows.evaluate("rows => rows.scrollWidth > rows.clientWidth")
+    assert "local" in await rows.evaluate("rows => getComputedStyle(rows).backgroundAttachment")
+    name = rows.locator("tbody th").first
+    before = (await box_of(name))["x"]
+    await rows.focus()
+    await page.keyboard.press("ArrowRight")
+    await becomes(lambda: rows.evaluate("rows => rows.scrollLeft > 0"), True)
+    assert (await box_of(name))["x"] == before
+    heights = await page.locator(".scroll thead").evaluate_all("heads => heads.map((head) => head.offsetHeight)")
+    assert max(heights) <= 5 * 18
+
+
+async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served: Any, task: Any, study: Any) -> None:
+    campaign = await task(texts=VERBS[:8], items_per_hit=4, judgments_per_item=4)
+    for person, hits in enumerate((2, 2, 2, 1)):  # the last one shares too few items for a correlation
+        await answered(served, campaign, person, hits=hits)
+    page = await study(campaign, **looks(390, "light"))
+    words = "cells => cells.map((cell) => cell.textContent + getComputedStyle(cell, '::after').content)"
+    counted = await page.locator("#agreement td[data-of]:visible").evaluate_all(words)
+    assert counted
+    assert all(re.fullmatch(r'[\d,]+" (items?|annotators?|pairs? of judgments)"', cell) for cell in counted)
+    rows = await page.locator("#consistency-rows tbody tr").all()
+    assert rows
+    for row in rows:
+        number, of = [await box_of(row.locator(cell)) for cell in (".figure:not(.score)", ".of")]
+        assert number["y"] == of["y"]
+        assert 0 <= of["x"] - number["x"] - number["width"] < 8
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_words_of_pictures_stay_inside_and_apart(judged: Any, study: Any, width: int) -> None:
+    page = await study(judged, "?one=easl-aware&other=thurstone", **looks(width, "light"))
+    assert await page.locator("#annotators .dot-label:visible").count() > 0
+    for part in ("scores", "annotators"):
+        figure = page.locator(f"#{part} .drawing")
+        edges = await box_of(figure)
+        words = [await box_of(text) for text in await figure.locator("text:visible").all()]
+        for box in words:
+            assert box["x"] >= edges["x"] - 1
+            assert box["x"] + box["width"] <= min(edges["x"] + edges["width"] + 8, width)
+            assert edges["y"] - 8 <= box["y"]
+            assert box["y"] + box["height"] <= edges["y"] + edges["height"]
+        assert not any(covers(one, other) for i, one in enumerate(words) for other in words[:i])
+    ticks = [await box_of(text) for text in await page.locator(".compact thead .forest text:visible").all()]
+    assert not any(covers(one, other) for i, one in enumerate(ticks) for other in ticks[:i])
+
+
+def covers(one: FloatRect, other: FloatRect) -> bool:
+    return (
+        one["x"] < other["x"] + other["width"]
+        and other["x"] < one["x"] + one["width"]
+        and one["y"] + 3 < other["y"] + other["height"]
+        and other["y"] + 3 < one["y"] + one["height"]
+    )
 
 
 async def test_before_an_answer_the_page_is_accessible(task: Any, study: Any) -> None:
