@@ -81,7 +81,7 @@ def of_assessment(found: DirectAssessment) -> Scores:
 # The online laws
 
 
-MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes some milliseconds for each
+MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes about a millisecond for each
 
 
 ASKED = (
