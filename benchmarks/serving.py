@@ -95,7 +95,7 @@ class Http:
         head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
         self.writer.write(head.encode() + body)
         answer = await self.reader.readuntil(b"\r\n\r\n")
-        length = int(re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)[1])  # type: ignore[index]
+        length = int(re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)[1])  # type: ignore[index]  # fails loudly
         content = await self.reader.readexactly(length)
         status = int(answer[9:12])
         if status >= 300:
@@ -111,7 +111,7 @@ async def page(http: Http, task: Task, token: str) -> AsyncIterator[tuple[float,
     for _ in range(HITS_EACH):
         if not HIT.search(html):
             raise RuntimeError(f"a page without a HIT: {html.decode()[:1000]}")
-        fields = {"token": token, "hit": HIT.search(html)[1].decode()}  # type: ignore[index]
+        fields = {"token": token, "hit": HIT.search(html)[1].decode()}  # type: ignore[index]  # fails loudly
         fields |= {f"score-{item.decode()}": secrets.randbelow(101) for item in SCORE.findall(html)}
         began = time.perf_counter()
         html = await http.call("POST", path, urlencode(fields).encode(), form_headers)
@@ -155,7 +155,7 @@ def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
         waiting = list(task.annotators)
         await asyncio.gather(*(client(waiting, times, ends) for _ in range(task.clients)))
         counted = [took for at, *took in times if begins <= at < ends]
-        return len(counted) / task.seconds, counted  # type: ignore[return-value]
+        return len(counted) / task.seconds, counted  # type: ignore[return-value]  # without the time: pairs
 
     return uvloop.run(everyone())
 
@@ -232,7 +232,7 @@ def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
         for name, number in given:
             command += ["-D", f"{name}={number}"]
         output = subprocess.run([*command, "-f", script.name, *connect], check=True, capture_output=True, text=True)
-    return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]
+    return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]  # fails loudly
 
 
 def measure(url: str, port: int, *, items: int, way: str, clients: int, seconds: float) -> str:

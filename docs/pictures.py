@@ -45,7 +45,7 @@ def demo(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 async def opened(browser: Browser, size: dict[str, int], scheme: str) -> Page:
-    context = await browser.new_context(viewport=size, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
+    context = await browser.new_context(viewport=size, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]  # dicts
     return await context.new_page()
 
 
@@ -80,10 +80,10 @@ async def take_researcher(browser: Browser, login: str) -> None:
             viewport=size,
             color_scheme=scheme,
             device_scale_factor=2,
-            storage_state=state,  # type: ignore[arg-type]
+            storage_state=state,  # type: ignore[arg-type]  # a plain dict, as it was given
         )
         page = await context.new_page()
-        await page.goto(re.match(r"https?://[^/]+", login)[0] + address)  # type: ignore[index]
+        await page.goto(re.match(r"https?://[^/]+", login)[0] + address)  # type: ignore[index]  # it is an address
         await page.wait_for_timeout(5000)  # the first live event has been drawn, or the scores fitted
         await page.screenshot(path=PICTURES / f"{name}.png")
 

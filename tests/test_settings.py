@@ -128,4 +128,4 @@ def test_settings_can_be_made_by_name_in_code():
 
 def test_an_unknown_name_in_code_is_an_error():
     with pytest.raises(ValueError, match="prot"):
-        Settings(prot=1)  # type: ignore[call-arg]
+        Settings(prot=1)  # type: ignore[call-arg]  # misspelt: that is the test

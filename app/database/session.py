@@ -41,7 +41,7 @@ def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
     )
 
 
-DIALECT = dialect()  # type: ignore[no-untyped-call]
+DIALECT = dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its dialects untyped
 
 
 class Record(asyncpg.Record):

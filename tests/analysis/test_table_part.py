@@ -28,7 +28,8 @@ class Fits:
 async def shown(*tables: Table | str) -> list[str]:
     names = ("graded_response", "graded_response_annotators", "graded_response_segments")
     fits: Any = Fits(**dict(zip(names, tables, strict=True)))
-    return [part.refusal for part in await tables_of(fits, None, "c", "graded_response", View())]  # type: ignore[arg-type]
+    parts = await tables_of(fits, None, "c", "graded_response", View())  # type: ignore[arg-type]  # stand-ins
+    return [part.refusal for part in parts]
 
 
 async def test_one_reason_for_all_is_said_once() -> None:

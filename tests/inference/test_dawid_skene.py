@@ -506,4 +506,4 @@ def test_a_result_cannot_be_changed():
     result = fit(*anesthesia())
     assert isinstance(result, Result)
     with pytest.raises(AttributeError):
-        result.prevalence = np.ones(4)  # type: ignore[misc]
+        result.prevalence = np.ones(4)  # type: ignore[misc]  # it is frozen: that is the test
