@@ -62,10 +62,10 @@ async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def get_turn(request: Request) -> AsyncIterator[None]:
+async def get_turn(request: Request, database: "Database") -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
-    async with request.app.state.turns:
-        yield
+    async with request.app.state.turns, session.statements(database) as connection:
+        yield connection
 
 
 LARGEST_ID = 2**63 - 1  # of a row: what a column holds
@@ -76,7 +76,7 @@ ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
 # Half of the connections are for annotators: more at once would wait for each other's rows. Who has none waits in the
 # order in which they came; the pool would let whoever comes last overtake them.
-Turn = Depends(get_turn, scope="function")
+Turn = Annotated[session.Driver, Depends(get_turn, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
 Now = Annotated[datetime, Depends(get_now)]

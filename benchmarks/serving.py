@@ -39,7 +39,7 @@ from app.crowd.annotators import WorkerTokens, arrive
 from app.crowd.platforms import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
-from app.database.session import create_engine
+from app.database.session import create_engine, driver_of
 
 SECRET = secrets.token_hex(32)
 HITS_EACH = 30
@@ -206,7 +206,8 @@ async def prepare(url: str, port: int, *, items: int, way: str, clients: int, se
         await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
         names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
         if way == "page":
-            visits = [await arrive(connection, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
+            driver = await driver_of(connection)
+            visits = [await arrive(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
             names = [worker_tokens.issue(visit) for visit in visits]
         bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names)

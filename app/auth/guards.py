@@ -84,14 +84,18 @@ def refuse_other_sites(request: Request) -> None:
         raise Forbidden("Log in on Easel's own page.", code="cross_site")
 
 
-async def program(
-    database: Database, now: Now, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
-) -> Any:
-    """The researcher (`id`, `name`) whose token a program shows. Raises `Unauthenticated`."""
+async def token_shown(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+    """The token that a program shows. Raises `Unauthenticated` (`token_missing`)."""
     if credentials is None:
         raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
-    async with statements(database) as connection:
-        return await user_of_token(connection, credentials.credentials, now=now)
+    return credentials.credentials
 
 
 Researcher = Annotated[Session, Depends(researcher)]
+Token = Annotated[str, Depends(token_shown)]
+
+
+async def program(database: Database, now: Now, token: Token) -> Any:
+    """The researcher (`id`, `name`) whose token a program shows. Raises `Unauthenticated`."""
+    async with statements(database) as connection:
+        return await user_of_token(connection, token, now=now)

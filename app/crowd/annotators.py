@@ -6,9 +6,9 @@ from datetime import datetime
 
 from itsdangerous import BadSignature, SignatureExpired, URLSafeTimedSerializer
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.platforms import Arrival
+from app.database.session import Driver, fetch, fetch_one
 from app.errors import Gone, Invalid
 
 ARRIVE = text("""
@@ -32,9 +32,7 @@ FIND = text("""
 """)
 
 
-async def arrive(
-    connection: AsyncConnection, campaign_id: int, platform: str, arrival: Arrival, *, now: datetime
-) -> int:
+async def arrive(connection: Driver, campaign_id: int, platform: str, arrival: Arrival, *, now: datetime) -> int:
     """The id of this arrival's assignment; two tabs that arrive at once get the same one (ON CONFLICT decides)."""
     parameters = {
         "campaign": campaign_id,
@@ -45,8 +43,10 @@ async def arrive(
         "details": json.dumps(arrival.details),
         "now": now,
     }
-    known = (await connection.execute(FIND, parameters)).scalar_one_or_none()
-    return int(known or (await connection.execute(ARRIVE, parameters)).scalar_one())
+    found = await fetch_one(connection, FIND, parameters)
+    if found is None:
+        (found,) = await fetch(connection, ARRIVE, parameters)
+    return int(found.id)
 
 
 class WorkerTokens:

@@ -22,8 +22,12 @@ async def campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
     """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
     row: Row[Any] | None = (await connection.execute(select(campaigns).where(campaigns.c.slug == slug))).one_or_none()
     if row is None:
-        raise NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
+        raise no_campaign(slug)
     return row
+
+
+def no_campaign(slug: str) -> NotFound:
+    return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
 async def finish_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:

@@ -6,23 +6,32 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.auth.guards import program
+from app.auth.guards import Token
+from app.auth.users import user_of_token
 from app.crowd.platforms import LONGEST_ID
-from app.database.session import transaction
+from app.database.session import Driver
 from app.designs import slider
 from app.serving import leases, outside, submission
-from app.web import Database, Now, RowId, Turn, refusals
+from app.web import Now, RowId, Turn, refusals
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["Serving"],
-    dependencies=[Turn, Depends(program)],
     responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
 )
 
 Annotator = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
+
+
+async def admitted(connection: Turn, token: Token, now: Now) -> Driver:
+    """The connection of a program that may come in: one per request, also for finding out whether it may."""
+    await user_of_token(connection, token, now=now)
+    return connection
+
+
+Admitted = Annotated[Driver, Depends(admitted, scope="function")]
 
 
 class WhoAsks(BaseModel):
@@ -50,10 +59,10 @@ class Work(BaseModel):
 
 
 @router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
-async def next_hit(request: Request, database: Database, now: Now, slug: str, who: WhoAsks) -> Work:
+async def next_hit(request: Request, connection: Admitted, now: Now, slug: str, who: WhoAsks) -> Work:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    assignment_id = await outside.assignment_of(database, slug, who.annotator, now=now)
-    work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
+    assignment_id = await outside.assignment_of(connection, slug, who.annotator, now=now)
+    work = await leases.next_hit(connection, request.app.state.newest, assignment_id, now=now)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
@@ -103,9 +112,9 @@ class Receipt(BaseModel):
         }
     ),
 )
-async def submit(database: Database, now: Now, hit_id: RowId, response: Response) -> Receipt:
+async def submit(connection: Admitted, now: Now, hit_id: RowId, response: Response) -> Receipt:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
-    async with transaction(database) as connection:
+    async with connection.transaction():
         hit = await outside.hit_of(connection, hit_id, response.annotator)
         touches = {
             number: slider.Touch(**touch.model_dump())

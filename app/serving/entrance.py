@@ -1,17 +1,17 @@
 """What someone sees before they are an annotator: the campaign and a few of its items, for looking only."""
 
-from typing import Any
+from sqlalchemy import text
 
-from sqlalchemy import Row, select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from app.database.tables import campaigns, items
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import NotFound
 
+BY_LINK = text("SELECT * FROM campaigns WHERE link_key = :link_key")
+SAMPLE = text("SELECT shown FROM items WHERE campaign_id = :campaign ORDER BY number LIMIT :number")
 
-async def campaign_by_link(connection: AsyncConnection, link_key: str) -> Row[Any]:
+
+async def campaign_by_link(connection: Driver, link_key: str) -> Record:
     """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = (await connection.execute(select(campaigns).where(campaigns.c.link_key == link_key))).one_or_none()
+    row = await fetch_one(connection, BY_LINK, {"link_key": link_key})
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",
@@ -20,7 +20,7 @@ async def campaign_by_link(connection: AsyncConnection, link_key: str) -> Row[An
     return row
 
 
-async def sample(connection: AsyncConnection, campaign: Row[Any]) -> list[str]:
+async def sample(connection: Driver, campaign: Record) -> list[str]:
     """The texts of the first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
-    statement = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
-    return list(await connection.scalars(statement.limit(campaign.items_per_hit)))
+    rows = await fetch(connection, SAMPLE, {"campaign": campaign.id, "number": campaign.items_per_hit})
+    return [row.shown for row in rows]

@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
-from app.database.session import Driver, Record, fetch, fetch_one, transaction
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import NotFound
 from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
@@ -158,18 +157,17 @@ async def standing(connection: Driver, assignment_id: int, *, now: datetime) -> 
     return row
 
 
-async def next_hit(database: AsyncEngine, newest: Newest, assignment_id: int, *, now: datetime) -> Work:
+async def next_hit(connection: Driver, newest: Newest, assignment_id: int, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
     for _ in range(PATIENCE):
         try:
-            async with transaction(database) as connection:
+            async with connection.transaction():
                 work = await hold_or_lease(connection, newest, assignment_id, now=now)
         finally:
             newest.proposals.pop(assignment_id, None)
         if work is not None:
             return work
-    async with transaction(database) as connection:
-        return Work(await standing(connection, assignment_id, now=now), reason="wait")
+    return Work(await standing(connection, assignment_id, now=now), reason="wait")
 
 
 async def hold_or_lease(connection: Driver, newest: Newest, assignment_id: int, *, now: datetime) -> Work | None:

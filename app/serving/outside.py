@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
-from app.database.campaign import campaign_by_slug
-from app.database.session import Driver, fetch_one, statements
+from app.database.campaign import no_campaign
+from app.database.session import Driver, fetch_one
 from app.errors import Invalid, NotFound
 
 PLATFORM = "api"
@@ -19,8 +18,10 @@ PLATFORM = "api"
 T = TypeVar("T")  # Python 3.11 has no other way
 
 KNOWN = text("""
-    SELECT s.id FROM assignments s JOIN annotators a ON a.id = s.annotator_id JOIN campaigns c ON c.id = a.campaign_id
-    WHERE c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform
+    SELECT c.id AS campaign_id, s.id AS assignment_id FROM campaigns c
+    LEFT JOIN annotators a ON a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :annotator
+    LEFT JOIN assignments s ON s.annotator_id = a.id AND s.external_id = :platform
+    WHERE c.slug = :slug
 """)
 
 THEIRS = text("""
@@ -41,15 +42,15 @@ class Theirs:
     ids: list[str]
 
 
-async def assignment_of(database: AsyncEngine, slug: str, annotator: str, *, now: datetime) -> int:
+async def assignment_of(connection: Driver, slug: str, annotator: str, *, now: datetime) -> int:
     """The one assignment of this annotator, made when they are new. Raises `NotFound` (`campaign_not_found`)."""
-    async with statements(database) as connection:
-        known = await fetch_one(connection, KNOWN, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
-    if known is not None:
-        return int(known.id)
-    async with database.begin() as transaction:
-        campaign = await campaign_by_slug(transaction, slug)
-        return await arrive(transaction, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
+    known = await fetch_one(connection, KNOWN, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
+    if known is None:
+        raise no_campaign(slug)
+    if known.assignment_id is not None:
+        return int(known.assignment_id)
+    arrival = Arrival(annotator, assignment_id=PLATFORM)
+    return await arrive(connection, known.campaign_id, PLATFORM, arrival, now=now)
 
 
 async def hit_of(connection: Driver, hit_id: int, annotator: str) -> Theirs:

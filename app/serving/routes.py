@@ -17,14 +17,14 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import WorkerTokens, arrive
 from app.crowd.platforms import PLATFORMS, Arrival
-from app.database.session import transaction
+from app.database.session import Driver
 from app.designs import slider
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.web import LARGEST_ID, Database, Now, Turn, fetched, page, sanitised
+from app.web import LARGEST_ID, Now, Turn, fetched, page, sanitised
 
-router = APIRouter(include_in_schema=False, dependencies=[Turn])
+router = APIRouter(include_in_schema=False)
 
 
 class NameOfPlatform(StringConvertor):
@@ -74,76 +74,73 @@ def tokens(request: Request) -> WorkerTokens:
 
 
 @router.get(ADDRESS)
-async def show(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> HTMLResponse:
+async def show(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     parameters = dict(reversed(request.query_params.multi_items()))  # of a parameter given twice the first counts
     if token := parameters.get("t"):
         assignment_id = tokens(request).read(token)
-        return await show_work(request, database, assignment_id, Shown(), now=now)
+        return await show_work(request, connection, assignment_id, Shown(), now=now)
     arrival = platform.read(parameters, request.app.state.destinations)
-    async with database.begin() as connection:
-        campaign = await campaign_by_link(connection, link_key)
-        if arrival is None:
-            texts = await sample(connection, campaign)
-            context = {"campaign": campaign, "platform": platform, "texts": texts}
-            return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
-        assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now)
-    return await show_work(request, database, assignment_id, Shown(), now=now)
+    campaign = await campaign_by_link(connection, link_key)
+    if arrival is None:
+        texts = await sample(connection, campaign)
+        context = {"campaign": campaign, "platform": platform, "texts": texts}
+        return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
+    assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now)
+    return await show_work(request, connection, assignment_id, Shown(), now=now)
 
 
 @router.post(ADDRESS)
-async def post(request: Request, platform_name: str, link_key: str, database: Database, now: Now) -> Response:
+async def post(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> Response:
     """A visitor by link starts, or an annotator answers; the reply shows the next HIT."""
     platform = PLATFORMS[platform_name]
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if platform.name == "link" and "token" not in form:
-        return await start(request, link_key, database, now=now)
+        return await start(request, link_key, connection, now=now)
     assignment_id = tokens(request).read(form.get("token", ""))
     try:
-        shown = Shown(receipt=await answer(request, database, assignment_id, form, now=now))
+        shown = Shown(receipt=await answer(request, connection, assignment_id, form, now=now))
     except Gone as refusal:
         shown = Shown(notice=refusal)
     except Invalid as refusal:
         if fetched(request):
             raise
         shown = Shown(notice=refusal, form=form)
-    return await show_work(request, database, assignment_id, shown, now=now)
+    return await show_work(request, connection, assignment_id, shown, now=now)
 
 
-async def start(request: Request, link_key: str, database: Database, *, now: datetime) -> Response:
+async def start(request: Request, link_key: str, connection: Driver, *, now: datetime) -> Response:
     """Make a visitor by link an annotator, whose personal address then survives a reload and a bookmark."""
-    async with database.begin() as connection:
-        campaign = await campaign_by_link(connection, link_key)
-        someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-        assignment_id = await arrive(connection, campaign.id, "link", someone, now=now)
+    campaign = await campaign_by_link(connection, link_key)
+    someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
+    assignment_id = await arrive(connection, campaign.id, "link", someone, now=now)
     return RedirectResponse(f"/link/{link_key}?t={tokens(request).issue(assignment_id)}", status_code=303)
 
 
 async def answer(
-    request: Request, database: Database, assignment_id: int, form: Mapping[str, str], *, now: datetime
+    request: Request, connection: Driver, assignment_id: int, form: Mapping[str, str], *, now: datetime
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
     answered = slider.read_form(form, source="page" if fetched(request) else "form")
-    async with transaction(database) as connection:
+    async with connection.transaction():
         return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
 
 
 @router.put(ADDRESS, status_code=204)
-async def keep_draft(request: Request, database: Database, draft: Annotated[Draft, Body()]) -> None:
+async def keep_draft(request: Request, connection: Turn, draft: Annotated[Draft, Body()]) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
     assignment_id = tokens(request).read(draft.token)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    async with transaction(database) as connection:
-        await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
+    await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
 
 
 async def show_work(
-    request: Request, database: Database, assignment_id: int, shown: Shown, *, now: datetime
+    request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
-    work = await leases.next_hit(database, request.app.state.newest, assignment_id, now=now)
+    work = await leases.next_hit(connection, request.app.state.newest, assignment_id, now=now)
     here = work.assignment
     platform = PLATFORMS[here.platform]
     context = {

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
-from app.database.session import transaction
+from app.database.session import driver_of, statements, transaction
 from app.designs.slider import POINTS, Answer, Touch
 from app.errors import Conflict, Invalid
 from app.serving import leases, submission
@@ -92,9 +92,10 @@ async def made_up_annotators(
     now: datetime,
 ) -> list[MadeUpAnnotator]:
     """`number` annotators whose biases have a standard deviation of half the noise."""
+    driver = await driver_of(connection)
     return [
         MadeUpAnnotator(
-            await arrive(connection, campaign.id, PLATFORM, Arrival(f"simulated {k}", "simulation"), now=now),
+            await arrive(driver, campaign.id, PLATFORM, Arrival(f"simulated {k}", "simulation"), now=now),
             bias=noise / 2 * rng.standard_normal(),
             noise=noise,
         )
@@ -125,7 +126,8 @@ async def simulate(
         crowd = await made_up_annotators(connection, campaign, annotators, noise=noise, rng=rng, now=clock())
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
-        work = await leases.next_hit(database, newest, someone.assignment_id, now=clock())
+        async with statements(database) as connection:
+            work = await leases.next_hit(connection, newest, someone.assignment_id, now=clock())
         if work.hit is None:
             return done
         scores = {item: someone.score(truth[item], rng) for item in work.hit.items}

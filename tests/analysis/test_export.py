@@ -15,10 +15,9 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
-from app.serving import leases, submission
-from app.serving.newest import Newest
+from app.serving import submission
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
-from tests.serving.campaigns import NOW, annotator, hit_of
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,SECRETWORKER,007,@home,70,70\n"
@@ -149,7 +148,7 @@ async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what
 async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await launched(engine, judgments_per_item=1)
     done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
-    while (work := await leases.next_hit(engine, Newest(), done, now=NOW)).hit is not None:
+    while (work := await next_hit(engine, done)).hit is not None:
         async with transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
             await submission.submit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))

@@ -11,7 +11,7 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database import tables
-from app.database.session import transaction
+from app.database.session import statements, transaction
 from app.designs.slider import Answer
 from app.serving import leases, submission
 from app.serving.newest import Newest
@@ -38,14 +38,15 @@ async def annotator(
 ) -> int:
     """The assignment of someone who arrives."""
     arrival = Arrival(name, more.pop("assignment", "visit"), more)
-    async with engine.begin() as connection:
+    async with statements(engine) as connection:
         return await arrive(connection, campaign.id, platform, arrival, now=NOW)
 
 
 async def next_hit(
     engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: Newest | None = None
 ) -> leases.Work:
-    return await leases.next_hit(engine, newest or Newest(), assignment, now=now)
+    async with statements(engine) as connection:
+        return await leases.next_hit(connection, newest or Newest(), assignment, now=now)
 
 
 async def hit_of(
