@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, text, update
+from sqlalchemy import Row, TextClause, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,10 +16,11 @@ from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
 LONGEST_TOKEN_NAME = 80
-OWNER = text("""
+OWNER = """
     SELECT u.id, u.name, t.id AS token_id, t.last_used_at FROM users u JOIN api_tokens t ON t.user_id = u.id
-    WHERE t.token_hash = :token_hash
-""")
+    WHERE t.token_hash = :token_hash"""
+
+OWNER_ALONE = text(OWNER)
 
 NOTE_USE = text("UPDATE api_tokens SET last_used_at = :now WHERE id = :token")
 
@@ -108,9 +109,14 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def user_of_token(connection: Driver, token: str, *, now: datetime) -> Record:
-    """Whose program this is: `id`, `name`. Raises `Unauthenticated` (`token_invalid`)."""
-    user = await fetch_one(connection, OWNER, {"token_hash": digest(token)})
+async def user_of_token(
+    connection: Driver, token: str, *, now: datetime, asking: TextClause = OWNER_ALONE, **parameters: Any
+) -> Record:
+    """Whose program this is: `id`, `name`, and what else `asking` finds, a statement around `OWNER`.
+
+    Raises `Unauthenticated` (`token_invalid`).
+    """
+    user = await fetch_one(connection, asking, {"token_hash": digest(token), **parameters})
     if user is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
     if user.last_used_at is None or user.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.auth.guards import Token
 from app.auth.users import user_of_token
 from app.crowd.platforms import LONGEST_ID
-from app.database.session import Driver
+from app.database.session import Driver, Record
 from app.designs import slider
+from app.errors import NotFound
 from app.serving import leases, outside, submission
 from app.web import Now, RowId, Turn, refusals
 
@@ -31,7 +32,9 @@ async def admitted(connection: Turn, token: Token, now: Now) -> Driver:
     return connection
 
 
-Admitted = Annotated[Driver, Depends(admitted, scope="function")]
+async def answered(connection: Turn, token: Token, now: Now, hit_id: RowId) -> Record:
+    """The HIT that a program answers which may come in."""
+    return await outside.hit_answered(connection, token, hit_id, now=now)
 
 
 class WhoAsks(BaseModel):
@@ -59,10 +62,20 @@ class Work(BaseModel):
 
 
 @router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
-async def next_hit(request: Request, connection: Admitted, now: Now, slug: str, who: WhoAsks) -> Work:
+async def next_hit(
+    request: Request,
+    connection: Annotated[Driver, Depends(admitted, scope="function")],
+    now: Now,
+    slug: str,
+    who: WhoAsks,
+) -> Work:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    assignment_id = await outside.assignment_of(connection, slug, who.annotator, now=now)
-    work = await leases.next_hit(connection, request.app.state.newest, assignment_id, now=now)
+    them, newest = outside.named(slug, who.annotator), request.app.state.newest
+    try:
+        work = await leases.next_hit(connection, newest, them, now=now)
+    except NotFound:
+        await outside.first_arrival(connection, slug, who.annotator, now=now)
+        work = await leases.next_hit(connection, newest, them, now=now)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
@@ -112,15 +125,21 @@ class Receipt(BaseModel):
         }
     ),
 )
-async def submit(connection: Admitted, now: Now, hit_id: RowId, response: Response) -> Receipt:
+async def submit(
+    connection: Turn,
+    hit: Annotated[Record, Depends(answered, scope="function")],
+    now: Now,
+    hit_id: RowId,
+    response: Response,
+) -> Receipt:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
+    outside.refuse_others(hit, hit_id, response.annotator)
+    touches = {
+        number: slider.Touch(**touch.model_dump())
+        for number, touch in outside.by_number(hit, response.telemetry).items()
+    }
+    scores = outside.scores_by_number(hit, response.scores)
+    answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
     async with connection.transaction():
-        hit = await outside.hit_of(connection, hit_id, response.annotator)
-        touches = {
-            number: slider.Touch(**touch.model_dump())
-            for number, touch in outside.by_number(hit, response.telemetry).items()
-        }
-        scores = outside.scores_by_number(hit, response.scores)
-        answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
         receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

@@ -8,11 +8,12 @@ A HIT is a lease on its items. The races, and who decides them:
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
@@ -58,7 +59,7 @@ class Work:
         return self.reason in ("all_done", "limit", "assignment_done", "seen_all")
 
 
-STANDING = text("""
+STANDING = """
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
@@ -76,8 +77,9 @@ STANDING = text("""
     JOIN annotators a ON a.id = s.annotator_id
     JOIN campaigns c ON c.id = a.campaign_id
     LEFT JOIN hits h ON h.assignment_id = s.id AND h.closed_at IS NULL
-    WHERE s.id = :assignment
-""")
+    WHERE """
+
+STANDING_BY_ID = text(STANDING + "s.id = :assignment")
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
@@ -149,30 +151,42 @@ SAVE_DRAFT = text("""
 """)
 
 
-async def standing(connection: Driver, assignment_id: int, *, now: datetime) -> Record:
+@dataclass(frozen=True, eq=False)
+class Who:
+    """An assignment that asks for a HIT: the statement that tells where it stands, and what that needs to find it."""
+
+    standing: TextClause
+    key: Mapping[str, Any]
+
+
+def assignment(assignment_id: int) -> Who:
+    return Who(STANDING_BY_ID, {"assignment": assignment_id})
+
+
+async def standing(connection: Driver, who: Who, *, now: datetime) -> Record:
     """The assignment with its annotator, campaign and unclosed HIT. Raises `NotFound` (`assignment_not_found`)."""
-    row = await fetch_one(connection, STANDING, {"assignment": assignment_id, "now": now})
+    row = await fetch_one(connection, who.standing, {**who.key, "now": now})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
 
 
-async def next_hit(connection: Driver, newest: Newest, assignment_id: int, *, now: datetime) -> Work:
+async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
     for _ in range(PATIENCE):
         try:
             async with connection.transaction():
-                work = await hold_or_lease(connection, newest, assignment_id, now=now)
+                work = await hold_or_lease(connection, newest, who, now=now)
         finally:
-            newest.proposals.pop(assignment_id, None)
+            newest.proposals.pop(who, None)
         if work is not None:
             return work
-    return Work(await standing(connection, assignment_id, now=now), reason="wait")
+    return Work(await standing(connection, who, now=now), reason="wait")
 
 
-async def hold_or_lease(connection: Driver, newest: Newest, assignment_id: int, *, now: datetime) -> Work | None:
+async def hold_or_lease(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work | None:
     """One try of `next_hit`; None when another request was faster, so the transaction must start afresh."""
-    here = await standing(connection, assignment_id, now=now)
+    here = await standing(connection, who, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
     if reason := closed_because(here):
@@ -185,7 +199,7 @@ async def hold_or_lease(connection: Driver, newest: Newest, assignment_id: int, 
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
-    newest.proposals[assignment_id] = (here.id, proposal.leader, proposal.items)
+    newest.proposals[who] = (here.id, proposal.leader, proposal.items)
     return await leased(connection, here, proposal, now=now)
 
 

@@ -69,8 +69,8 @@ class Newest:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)
-    # assignment: campaign, leader, items
-    proposals: dict[int, tuple[int, int, list[int]]] = field(default_factory=dict)
+    # campaign, leader, items; by whoever asked
+    proposals: dict[object, tuple[int, int, list[int]]] = field(default_factory=dict)
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:

@@ -1,87 +1,84 @@
 """HITs for annotators whom a researcher's program names, with items by the researcher's own ids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import text
 
+from app.auth.users import OWNER, user_of_token
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database.campaign import no_campaign
-from app.database.session import Driver, fetch_one
+from app.database.session import Driver, Record, fetch_one
 from app.errors import Invalid, NotFound
+from app.serving.leases import STANDING, Who
 
 PLATFORM = "api"
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-KNOWN = text("""
-    SELECT c.id AS campaign_id, s.id AS assignment_id FROM campaigns c
-    LEFT JOIN annotators a ON a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :annotator
-    LEFT JOIN assignments s ON s.annotator_id = a.id AND s.external_id = :platform
-    WHERE c.slug = :slug
-""")
+STANDING_BY_NAME = text(
+    STANDING + "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+)
 
-THEIRS = text("""
-    SELECT h.assignment_id, h.items AS hit_items,
+CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")
+
+# Whose token it is, and the HIT that the program answers, in one round trip.
+THEIRS = text(f"""
+    SELECT owner.*, a.worker_id, h.assignment_id, h.items AS hit_items,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
-    FROM hits h JOIN annotators a ON a.id = h.annotator_id
-    WHERE h.id = :hit AND a.platform = :platform AND a.worker_id = :annotator
-""")
+    FROM ({OWNER}) AS owner
+    LEFT JOIN hits h ON h.id = :hit
+    LEFT JOIN annotators a ON a.id = h.annotator_id AND a.platform = :platform
+""")  # noqa: S608  (made of constants)
 
 
-@dataclass(frozen=True)
-class Theirs:
-    """A HIT that was given to a program: `ids` are those of `items`, both in presentation order."""
-
-    assignment_id: int
-    items: list[int]
-    ids: list[str]
+def named(slug: str, annotator: str) -> Who:
+    """The one assignment of an annotator of a program."""
+    return Who(STANDING_BY_NAME, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
 
 
-async def assignment_of(connection: Driver, slug: str, annotator: str, *, now: datetime) -> int:
-    """The one assignment of this annotator, made when they are new. Raises `NotFound` (`campaign_not_found`)."""
-    known = await fetch_one(connection, KNOWN, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
-    if known is None:
+async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: datetime) -> None:
+    """Make that assignment. Raises `NotFound` (`campaign_not_found`)."""
+    campaign = await fetch_one(connection, CAMPAIGN, {"slug": slug})
+    if campaign is None:
         raise no_campaign(slug)
-    if known.assignment_id is not None:
-        return int(known.assignment_id)
-    arrival = Arrival(annotator, assignment_id=PLATFORM)
-    return await arrive(connection, known.campaign_id, PLATFORM, arrival, now=now)
+    await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
 
 
-async def hit_of(connection: Driver, hit_id: int, annotator: str) -> Theirs:
+async def hit_answered(connection: Driver, token: str, hit_id: int, *, now: datetime) -> Record:
+    """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
+    return await user_of_token(connection, token, now=now, asking=THEIRS, hit=hit_id, platform=PLATFORM)
+
+
+def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
-    key = {"hit": hit_id, "platform": PLATFORM, "annotator": annotator}
-    hit = await fetch_one(connection, THEIRS, key)
-    if hit is None:
+    if hit.worker_id != annotator:
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"
         )
-    return Theirs(hit.assignment_id, hit.hit_items, hit.ids)
 
 
-def scores_by_number(hit: Theirs, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
+def scores_by_number(hit: Record, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
     """Scores by item number, from scores by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
     """
     if not isinstance(scores, Mapping):
-        if len(scores) != len(hit.items):
+        if len(scores) != len(hit.hit_items):
             raise Invalid(
-                f"This HIT has {len(hit.items)} items, and the answer {len(scores)} scores. Nothing was stored.",
+                f"This HIT has {len(hit.hit_items)} items, and the answer {len(scores)} scores. Nothing was stored.",
                 code="scores_unknown",
             )
-        return dict(zip(hit.items, scores, strict=True))
+        return dict(zip(hit.hit_items, scores, strict=True))
     return by_number(hit, scores)
 
 
-def by_number(hit: Theirs, values: Mapping[str, T]) -> dict[int, T]:
+def by_number(hit: Record, values: Mapping[str, T]) -> dict[int, T]:
     """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
-    numbers = dict(zip(hit.ids, hit.items, strict=True))
+    numbers = dict(zip(hit.ids, hit.hit_items, strict=True))
     unknown = [external_id for external_id in values if external_id not in numbers]
     if unknown:
         raise Invalid(

@@ -140,7 +140,7 @@ async def show_work(
     request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
-    work = await leases.next_hit(connection, request.app.state.newest, assignment_id, now=now)
+    work = await leases.next_hit(connection, request.app.state.newest, leases.assignment(assignment_id), now=now)
     here = work.assignment
     platform = PLATFORMS[here.platform]
     context = {

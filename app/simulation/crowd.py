@@ -127,7 +127,7 @@ async def simulate(
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
-            work = await leases.next_hit(connection, newest, someone.assignment_id, now=clock())
+            work = await leases.next_hit(connection, newest, leases.assignment(someone.assignment_id), now=clock())
         if work.hit is None:
             return done
         scores = {item: someone.score(truth[item], rng) for item in work.hit.items}

@@ -68,7 +68,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up_before_other_items_are
     other = await hit_of(engine, quick, now=LATER)
     assert set(hit.items) & set(other.items)
     async with transaction(engine) as connection:
-        assert await leases.hold_or_lease(connection, Newest(), slow, now=LATER) is None
+        assert await leases.hold_or_lease(connection, Newest(), leases.assignment(slow), now=LATER) is None
         async with transaction(engine) as another:
             free = await another.fetch("SELECT number FROM posteriors FOR UPDATE SKIP LOCKED")
     assert {row["number"] for row in free} == set(range(10)) - set(hit.items)

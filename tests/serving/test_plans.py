@@ -10,7 +10,8 @@ from app.database import learned
 from app.serving import leases, newest, outside, submission
 
 STATEMENTS = {
-    "standing": leases.STANDING,
+    "standing": leases.STANDING_BY_ID,
+    "standing of a program's annotator": outside.STANDING_BY_NAME,
     "changes": newest.CHANGES,
     "lock posteriors": leases.LOCK_POSTERIORS,
     "lease": leases.LEASE,
@@ -18,9 +19,8 @@ STATEMENTS = {
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
     "lock learned": submission.LOCKED_LEARNED,
-    "whose token": users.OWNER,
-    "whose assignment": outside.KNOWN,
-    "whose HIT": outside.THEIRS,
+    "whose token": users.OWNER_ALONE,
+    "whose token and HIT": outside.THEIRS,
     "learned": learned.STATES,
     "priors": learned.PRIORS,
     "keep learned": learned.KEEP,
