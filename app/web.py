@@ -62,9 +62,9 @@ async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def get_turn(request: Request, database: "Database") -> AsyncIterator[session.Driver]:
+async def get_turn(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
-    async with request.app.state.turns, session.statements(database) as connection:
+    async with request.app.state.turns.turn() as connection:
         yield connection
 
 
@@ -74,8 +74,6 @@ Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
-# Half of the connections are for annotators: more at once would wait for each other's rows. Who has none waits in the
-# order in which they came; the pool would let whoever comes last overtake them.
 Turn = Annotated[session.Driver, Depends(get_turn, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import transition
+from app.database.session import Turns
 from tests.serving.campaigns import running, value, values
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
@@ -322,14 +323,14 @@ async def test_minutes_and_pay_stay_above_each_hit(client, engine):
 
 async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they_came(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = asyncio.Semaphore(1)
+    app.state.turns = Turns(engine, 1)
     served = []
 
     async def visit(number):
         await client.get(f"/link/{campaign.link_key}")
         served.append(number)
 
-    async with app.state.turns:
+    async with app.state.turns.turn():
         visits = [asyncio.create_task(visit(number)) for number in range(6)]
         await asyncio.sleep(0.1)
         assert served == []
@@ -339,7 +340,7 @@ async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they
 
 async def test_a_form_that_comes_in_slowly_keeps_nobody_waiting(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = asyncio.Semaphore(1)
+    app.state.turns = Turns(engine, 1)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly():
