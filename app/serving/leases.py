@@ -8,11 +8,13 @@ A HIT is a lease on its items. The races, and who decides them:
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import asyncpg
 from sqlalchemy import TextClause, text
 
 from app.crowd.platforms import PLATFORMS
@@ -89,10 +91,11 @@ SHOWN = """
 
 HELD = text(SHOWN)
 
-LOCK_POSTERIORS = text("""
+LOCK = """
     SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
-    ORDER BY number FOR NO KEY UPDATE
-""")
+    ORDER BY number FOR NO KEY UPDATE"""
+
+LOCK_POSTERIORS = text(LOCK)
 
 # Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold.
 STILL_WANTED = """
@@ -110,21 +113,57 @@ PLAN_IS_FREE = """
         AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))
     )"""
 
-LEASE = text(f"""
-    WITH leased AS (
-        INSERT INTO hits
-            (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
-        SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
-               CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now,
-               CAST(:expires_at AS timestamptz)
-        WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
-          AND (:shared_leader OR NOT EXISTS (
-              SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
-              AND h.leader = CAST(:leader AS int)))
-        ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
-        RETURNING id
-    )
-    SELECT id, ids, texts FROM leased, ({SHOWN}) AS shown
+LEASE = f"""
+    INSERT INTO hits
+        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
+    SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
+           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now, CAST(:expires_at AS timestamptz)
+    WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
+      AND (:shared_leader OR NOT EXISTS (
+          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
+          AND h.leader = CAST(:leader AS int)))
+    ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
+    RETURNING id"""  # noqa: S608  (made of constants of this module)
+
+LEASE_TAKES = {
+    "campaign": "bigint",
+    "annotator": "bigint",
+    "assignment": "bigint",
+    "leader": "int",
+    "items": "int[]",
+    "iteration": "int",
+    "ordinal": "int",
+    "shared_leader": "boolean",
+    "wanted": "int",
+    "hit": "bigint",
+    "now": "timestamptz",
+    "expires_at": "timestamptz",
+}
+
+
+def in_function(sql: str) -> str:
+    """With the parameters of a function in the place of a statement's."""
+    return re.sub(r":(\w+)", r"its_\1", sql)
+
+
+# Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
+# connection makes this function for itself when it first needs it, so it is always the one that this code means.
+MAKE_FUNCTION = f"""
+    CREATE FUNCTION pg_temp.lease({", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())})
+    RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE leased bigint;
+    BEGIN
+        PERFORM FROM ({in_function(LOCK)}) AS locked;
+        {in_function(LEASE)} INTO leased;
+        RETURN leased;
+    END $$
+"""
+
+LOCK_AND_LEASE = text(f"""
+    SELECT leased.id, ids, texts
+    FROM pg_temp.lease({", ".join(f"CAST(:{name} AS {kind})" for name, kind in LEASE_TAKES.items())}) AS leased (id),
+         ({SHOWN}) AS shown
+    WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
@@ -172,11 +211,13 @@ async def standing(connection: Driver, who: Who, *, now: datetime) -> Record:
 
 
 async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work:
-    """The HIT this assignment holds, else a new lease, else the reason why there is none. Commits."""
+    """The HIT this assignment holds, else a new lease, else the reason why there is none.
+
+    `connection` is in no transaction: every step commits what it does.
+    """
     for _ in range(PATIENCE):
         try:
-            async with connection.transaction():
-                work = await hold_or_lease(connection, newest, who, now=now)
+            work = await hold_or_lease(connection, newest, who, now=now)
         finally:
             newest.proposals.pop(who, None)
         if work is not None:
@@ -185,7 +226,7 @@ async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetim
 
 
 async def hold_or_lease(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work | None:
-    """One try of `next_hit`; None when another request was faster, so the transaction must start afresh."""
+    """One try of `next_hit`; None when another request was faster."""
     here = await standing(connection, who, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
@@ -195,7 +236,7 @@ async def hold_or_lease(connection: Driver, newest: Newest, who: Who, *, now: da
         if await renewed(connection, here, now=now):
             return await held(connection, here, lease_end(here, now))
         await fetch(connection, GIVE_UP, {"hit": here.hit_id, "now": now})
-        return None  # other items are locked in a transaction of their own: these may come after them in the order
+        return None
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
@@ -239,9 +280,10 @@ async def renewed(connection: Driver, here: Record, *, now: datetime) -> bool:
         "now": now,
         "expires_at": lease_end(here, now),
     }
-    await fetch(connection, LOCK_HIT, {"hit": here.hit_id})
-    await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
-    return await fetch_one(connection, RENEW, parameters) is not None
+    async with connection.transaction():
+        await fetch(connection, LOCK_HIT, {"hit": here.hit_id})
+        await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
+        return await fetch_one(connection, RENEW, parameters) is not None
 
 
 async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Work | None:
@@ -261,8 +303,11 @@ async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: d
         "now": now,
         "expires_at": expires_at,
     }
-    await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": proposal.items})
-    row = await fetch_one(connection, LEASE, parameters)
+    try:
+        row = await fetch_one(connection, LOCK_AND_LEASE, parameters)
+    except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
+        await connection.execute(MAKE_FUNCTION)
+        row = await fetch_one(connection, LOCK_AND_LEASE, parameters)
     if row is None:
         return None
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))

@@ -94,11 +94,12 @@ async def place_in_plan(
         proposal, finished = await free_place(connection, here, iteration, newest, now=now)
         if proposal is not None or not finished:
             return proposal
-    ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
-    if current == iteration:
-        current += 1
-        if not await plan(connection, here, copy, current):
-            return None
+    async with connection.transaction():
+        ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
+        if current == iteration:
+            current += 1
+            if not await plan(connection, here, copy, current):
+                return None
     proposal, _ = await free_place(connection, here, current, newest, now=now)
     return proposal
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.auth import users
@@ -14,7 +15,7 @@ STATEMENTS = {
     "standing of a program's annotator": outside.STANDING_BY_NAME,
     "changes": newest.CHANGES,
     "lock posteriors": leases.LOCK_POSTERIORS,
-    "lease": leases.LEASE,
+    "lease": text(leases.LEASE),
     "close": submission.CLOSE,
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
