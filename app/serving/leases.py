@@ -21,7 +21,7 @@ from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import NotFound
-from app.serving.newest import Newest
+from app.serving.newest import Newest, changes
 from app.serving.proposals import Proposal, propose
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -61,7 +61,7 @@ class Work:
         return self.reason in ("all_done", "limit", "assignment_done", "seen_all")
 
 
-STANDING = """
+STANDING = f"""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
@@ -74,12 +74,15 @@ STANDING = """
            ARRAY(SELECT leader FROM hits o
                  WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS leading,
            h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.iteration AS hit_iteration,
-           h.ordinal AS hit_ordinal
+           h.ordinal AS hit_ordinal, copy.since, news.*
     FROM assignments s
     JOIN annotators a ON a.id = s.annotator_id
     JOIN campaigns c ON c.id = a.campaign_id
     LEFT JOIN hits h ON h.assignment_id = s.id AND h.closed_at IS NULL
-    WHERE """
+    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
+         ON copy.campaign_id = c.id
+    LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
+    WHERE """  # noqa: S608  (made of constants)
 
 STANDING_BY_ID = text(STANDING + "s.id = :assignment")
 
@@ -202,9 +205,12 @@ def assignment(assignment_id: int) -> Who:
     return Who(STANDING_BY_ID, {"assignment": assignment_id})
 
 
-async def standing(connection: Driver, who: Who, *, now: datetime) -> Record:
-    """The assignment with its annotator, campaign and unclosed HIT. Raises `NotFound` (`assignment_not_found`)."""
-    row = await fetch_one(connection, who.standing, {**who.key, "now": now})
+async def standing(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Record:
+    """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
+
+    Raises `NotFound` (`assignment_not_found`).
+    """
+    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "now": now})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
@@ -222,12 +228,12 @@ async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetim
             newest.proposals.pop(who, None)
         if work is not None:
             return work
-    return Work(await standing(connection, who, now=now), reason="wait")
+    return Work(await standing(connection, newest, who, now=now), reason="wait")
 
 
 async def hold_or_lease(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work | None:
     """One try of `next_hit`; None when another request was faster."""
-    here = await standing(connection, who, now=now)
+    here = await standing(connection, newest, who, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
     if reason := closed_because(here):

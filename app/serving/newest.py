@@ -6,7 +6,6 @@ all transactions below a snapshot's xmin are finished, so reading from the last 
 """
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,17 +30,24 @@ LOAD = text("""
     FROM posteriors WHERE campaign_id = :campaign
 """)
 
-# MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
-CHANGES = text("""
+
+def changes(*, campaign: str, since: str) -> str:
+    """SQL for what was written since a watermark, and the next watermark.
+
+    MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
+    """
+    return f"""
     WITH recent AS MATERIALIZED (
-        SELECT campaign_id, items FROM responses WHERE transaction_id >= CAST(CAST(:watermark AS text) AS xid8)
+        SELECT campaign_id, items FROM responses WHERE transaction_id >= CAST({since} AS xid8)
     ), changed AS (
-        SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = :campaign
+        SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-           array_agg(number), array_agg(score), array_agg(variance), array_agg(judgments)
-    FROM posteriors JOIN changed USING (number) WHERE campaign_id = :campaign
-""")
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS watermark, array_agg(number) AS changed,
+           array_agg(score) AS scores, array_agg(variance) AS variances, array_agg(judgments) AS judgments
+    FROM posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
+
+
+CHANGES = text(changes(campaign=":campaign", since="CAST(:since AS text)"))
 
 
 async def settle_restored(connection: AsyncConnection) -> None:
@@ -57,11 +63,17 @@ class Copy:
     rng: np.random.Generator
     watermark: int
 
-    def take(self, rows: Iterable[tuple[int, float, float, int]]) -> None:
-        """Newer rows of (number, score, variance, judgments). Judgments only grow, so those with fewer are older."""
+    def take(self, news: Record) -> None:
+        """What `changes` found. Judgments only grow, so rows with fewer are older.
+
+        Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
+        a little is read again next time.
+        """
+        rows = zip(news.changed or (), news.scores or (), news.variances or (), news.judgments or (), strict=True)
         newer = [row for row in rows if row[3] > self.index.judgments.item(row[0])]
         if newer:
             self.index.update(*zip(*newer, strict=True))
+        self.watermark = news.watermark
 
 
 @dataclass
@@ -84,14 +96,20 @@ class Newest:
             async with self.loading:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.keep(campaign.id, copy)
-        parameters = {"campaign": campaign.id, "watermark": str(copy.watermark)}
-        watermark, numbers, *values = (await fetch(connection, CHANGES, parameters))[0]
-        if numbers:
-            copy.take(zip(numbers, *values, strict=True))
-        # Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark,
-        # so a little is read again next time.
-        copy.watermark = watermark
+        copy.take(*await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)}))
         return copy
+
+    async def posteriors_told(self, connection: Driver, here: Record) -> Copy:
+        """The same, from a row that tells the `changes` since this process's watermark, if it had one."""
+        copy = self.copies.get(here.id)
+        if copy is None or here.since is None:
+            return await self.posteriors(connection, here)
+        copy.take(here)
+        return copy
+
+    def watermarks(self) -> dict[str, list[Any]]:
+        """Up to where each copy was read, as parameters."""
+        return {"copied": list(self.copies), "watermarks": [str(copy.watermark) for copy in self.copies.values()]}
 
     def keep(self, campaign_id: int, copy: Copy) -> None:
         """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.

@@ -67,7 +67,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     counts = np.zeros(8)
     someone = await annotator(engine, campaign, "someone")
     async with transaction(engine) as connection:
-        here = await leases.standing(connection, leases.assignment(someone), now=NOW)
+        here = await leases.standing(connection, newest, leases.assignment(someone), now=NOW)
         for _ in range(1500):
             proposal = await proposals.propose(connection, here, newest, now=NOW)
             assert proposal is not None
