@@ -8,21 +8,19 @@ A HIT is a lease on its items. The races, and who decides them:
 """
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-import asyncpg
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.errors import NotFound
-from app.serving.newest import Newest, changes
+from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
+from app.serving.races import SHOWN, lease, renew
+from app.serving.standing import Who, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -61,121 +59,7 @@ class Work:
         return self.reason in ("all_done", "limit", "assignment_done", "seen_all")
 
 
-STANDING = f"""
-    SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
-           (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
-           EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
-                   WHERE o.assignment_id = s.id) AS answered_here,
-           (SELECT count(*) FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
-            AND h.closed_at IS NULL AND h.expires_at > :now) AS open_elsewhere,
-           ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
-           ARRAY(SELECT item FROM hits o, unnest(o.items) AS item
-                 WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS held,
-           ARRAY(SELECT leader FROM hits o
-                 WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS leading,
-           h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.iteration AS hit_iteration,
-           h.ordinal AS hit_ordinal, copy.since, news.*
-    FROM assignments s
-    JOIN annotators a ON a.id = s.annotator_id
-    JOIN campaigns c ON c.id = a.campaign_id
-    LEFT JOIN hits h ON h.assignment_id = s.id AND h.closed_at IS NULL
-    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
-         ON copy.campaign_id = c.id
-    LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
-    WHERE """  # noqa: S608  (made of constants)
-
-STANDING_BY_ID = text(STANDING + "s.id = :assignment")
-
-# The researcher's ids and the texts of :items of :campaign, in that order.
-SHOWN = """
-    SELECT array_agg(i.external_id ORDER BY place.place) AS ids, array_agg(i.shown ORDER BY place.place) AS texts
-    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
-    JOIN items i ON i.campaign_id = :campaign AND i.number = place.number"""
-
 HELD = text(SHOWN)
-
-LOCK = """
-    SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
-    ORDER BY number FOR NO KEY UPDATE"""
-
-LOCK_POSTERIORS = text(LOCK)
-
-# Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold.
-STILL_WANTED = """
-    NOT EXISTS (
-        SELECT 1 FROM posteriors p WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
-        AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL
-                           AND h.expires_at > :now AND p.number = ANY(h.items) AND h.id <> :hit) >= :wanted
-    )"""
-
-# No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
-PLAN_IS_FREE = """
-    NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
-        AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
-        AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))
-    )"""
-
-LEASE = f"""
-    INSERT INTO hits
-        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
-    SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
-           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now, CAST(:expires_at AS timestamptz)
-    WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
-      AND (:shared_leader OR NOT EXISTS (
-          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
-          AND h.leader = CAST(:leader AS int)))
-    ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
-    RETURNING id"""  # noqa: S608  (made of constants of this module)
-
-LEASE_TAKES = {
-    "campaign": "bigint",
-    "annotator": "bigint",
-    "assignment": "bigint",
-    "leader": "int",
-    "items": "int[]",
-    "iteration": "int",
-    "ordinal": "int",
-    "shared_leader": "boolean",
-    "wanted": "int",
-    "hit": "bigint",
-    "now": "timestamptz",
-    "expires_at": "timestamptz",
-}
-
-
-def in_function(sql: str) -> str:
-    """With the parameters of a function in the place of a statement's."""
-    return re.sub(r":(\w+)", r"its_\1", sql)
-
-
-# Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
-# connection makes this function for itself when it first needs it, so it is always the one that this code means.
-MAKE_FUNCTION = f"""
-    CREATE FUNCTION pg_temp.lease({", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())})
-    RETURNS bigint LANGUAGE plpgsql AS $$
-    DECLARE leased bigint;
-    BEGIN
-        PERFORM FROM ({in_function(LOCK)}) AS locked;
-        {in_function(LEASE)} INTO leased;
-        RETURN leased;
-    END $$
-"""
-
-LOCK_AND_LEASE = text(f"""
-    SELECT leased.id, ids, texts
-    FROM pg_temp.lease({", ".join(f"CAST(:{name} AS {kind})" for name, kind in LEASE_TAKES.items())}) AS leased (id),
-         ({SHOWN}) AS shown
-    WHERE leased.id IS NOT NULL
-""")  # noqa: S608  (made of constants of this module)
-
-LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
-
-RENEW = text(f"""
-    UPDATE hits SET expires_at = CAST(:expires_at AS timestamptz)
-    WHERE id = :hit AND closed_at IS NULL AND {STILL_WANTED} AND {PLAN_IS_FREE}
-    RETURNING id
-""")  # noqa: S608  (made of constants of this module)
 
 GIVE_UP = text("UPDATE hits SET closed_at = :now WHERE id = :hit AND closed_at IS NULL AND expires_at <= :now")
 
@@ -191,29 +75,6 @@ SAVE_DRAFT = text("""
     UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
     RETURNING id
 """)
-
-
-@dataclass(frozen=True, eq=False)
-class Who:
-    """An assignment that asks for a HIT: the statement that tells where it stands, and what that needs to find it."""
-
-    standing: TextClause
-    key: Mapping[str, Any]
-
-
-def assignment(assignment_id: int) -> Who:
-    return Who(STANDING_BY_ID, {"assignment": assignment_id})
-
-
-async def standing(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Record:
-    """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
-
-    Raises `NotFound` (`assignment_not_found`).
-    """
-    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "now": now})
-    if row is None:
-        raise NotFound("This task no longer exists.", code="assignment_not_found")
-    return row
 
 
 async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work:
@@ -272,7 +133,7 @@ async def held(connection: Driver, here: Record, expires_at: datetime) -> Work:
 
 
 async def renewed(connection: Driver, here: Record, *, now: datetime) -> bool:
-    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile.
+    """Whether an expired lease could be taken up again.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
     """
@@ -286,10 +147,7 @@ async def renewed(connection: Driver, here: Record, *, now: datetime) -> bool:
         "now": now,
         "expires_at": lease_end(here, now),
     }
-    async with connection.transaction():
-        await fetch(connection, LOCK_HIT, {"hit": here.hit_id})
-        await fetch(connection, LOCK_POSTERIORS, {"campaign": here.id, "items": here.hit_items})
-        return await fetch_one(connection, RENEW, parameters) is not None
+    return await renew(connection, parameters)
 
 
 async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Work | None:
@@ -309,11 +167,7 @@ async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: d
         "now": now,
         "expires_at": expires_at,
     }
-    try:
-        row = await fetch_one(connection, LOCK_AND_LEASE, parameters)
-    except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
-        await connection.execute(MAKE_FUNCTION)
-        row = await fetch_one(connection, LOCK_AND_LEASE, parameters)
+    row = await lease(connection, parameters)
     if row is None:
         return None
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))

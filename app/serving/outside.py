@@ -12,14 +12,15 @@ from app.crowd.platforms import Arrival
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Record, fetch_one
 from app.errors import Invalid, NotFound
-from app.serving.leases import STANDING, Who
+from app.serving.standing import STANDING_WHERE, Who
 
 PLATFORM = "api"
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
 STANDING_BY_NAME = text(
-    STANDING + "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+    STANDING_WHERE
+    + "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
 )
 
 CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")

@@ -17,7 +17,7 @@ from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
 from app.serving.learning import learn
-from app.serving.leases import LOCK_POSTERIORS, STILL_WANTED
+from app.serving.races import LOCK_POSTERIORS, STILL_WANTED
 
 LOCK_LEARNED = """
     SELECT 1 FROM learned l WHERE l.kind = 'campaign' AND l.campaign_id = (SELECT campaign_id FROM hits WHERE id = :hit)

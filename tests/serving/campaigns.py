@@ -13,7 +13,7 @@ from app.crowd.platforms import Arrival
 from app.database import tables
 from app.database.session import statements, transaction
 from app.designs.slider import Answer
-from app.serving import leases, submission
+from app.serving import leases, standing, submission
 from app.serving.newest import Newest
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -46,7 +46,7 @@ async def next_hit(
     engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: Newest | None = None
 ) -> leases.Work:
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, newest or Newest(), leases.assignment(assignment), now=now)
+        return await leases.next_hit(connection, newest or Newest(), standing.assignment(assignment), now=now)
 
 
 async def hit_of(

@@ -7,6 +7,7 @@ from app.database.session import transaction
 from app.errors import NotFound
 from app.serving import leases
 from app.serving.newest import Newest
+from app.serving.standing import assignment
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 LATER = NOW + timedelta(minutes=31)
@@ -68,7 +69,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up_before_other_items_are
     other = await hit_of(engine, quick, now=LATER)
     assert set(hit.items) & set(other.items)
     async with transaction(engine) as connection:
-        assert await leases.hold_or_lease(connection, Newest(), leases.assignment(slow), now=LATER) is None
+        assert await leases.hold_or_lease(connection, Newest(), assignment(slow), now=LATER) is None
         async with transaction(engine) as another:
             free = await another.fetch("SELECT number FROM posteriors FOR UPDATE SKIP LOCKED")
     assert {row["number"] for row in free} == set(range(10)) - set(hit.items)
@@ -86,8 +87,8 @@ async def test_two_open_hits_do_not_share_a_leader(engine):
 async def test_when_every_item_leads_a_hit_leaders_are_shared(engine):
     campaign = await running(engine, items=5, judgments_per_item=20)
     assignments = [await annotator(engine, campaign, f"a{k}") for k in range(7)]
-    for assignment in assignments:
-        await hit_of(engine, assignment)
+    for someone in assignments:
+        await hit_of(engine, someone)
     assert await values(engine, "SELECT count(*), count(DISTINCT leader) FROM hits") == [(7, 5)]
 
 

@@ -8,14 +8,14 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.auth import users
 from app.database import learned
-from app.serving import leases, newest, outside, submission
+from app.serving import newest, outside, races, standing, submission
 
 STATEMENTS = {
-    "standing": leases.STANDING_BY_ID,
+    "standing": standing.STANDING_BY_ID,
     "standing of a program's annotator": outside.STANDING_BY_NAME,
     "changes": newest.CHANGES,
-    "lock posteriors": leases.LOCK_POSTERIORS,
-    "lease": text(leases.LEASE),
+    "lock posteriors": races.LOCK_POSTERIORS,
+    "lease": text(races.LEASE),
     "close": submission.CLOSE,
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
