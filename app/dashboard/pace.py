@@ -10,6 +10,8 @@ MOST_BARS = 30
 # A forecast from less is a guess.
 FEWEST_HITS = 3
 SHORTEST_SPAN = timedelta(minutes=1)
+# After so long without an answer the last hour's rate is no longer that of what comes.
+QUIET_MINUTES = 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ def forecast(judgments_left: int, items_per_hit: int, recent: tuple[int, float],
     if judgments_left <= 0 or hits < FEWEST_HITS or span < SHORTEST_SPAN:
         return None
     return duration(judgments_left / items_per_hit / per_hour)
+
+
+def silence(per_minute: Mapping[int, int], now_minute: int) -> str | None:
+    """How long nobody has answered, in words; None while answers come in."""
+    minutes = now_minute - max(per_minute, default=now_minute - HOURS_SHOWN * 60)
+    if minutes < QUIET_MINUTES:
+        return None
+    return f"no answer for {duration(minutes / 60)}" if minutes < HOURS_SHOWN * 60 else "no answer for a day or more"
 
 
 def duration(hours: float) -> str:

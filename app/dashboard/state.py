@@ -210,9 +210,10 @@ def pace_words(facts: Facts) -> dict[str, str]:
     recent = pace.recent_rate(facts.minutes, *facts.first_and_now)
     span = facts.until - facts.counts.first_at
     forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent, span)
+    _, now_minute = facts.first_and_now
     return {
         "rate": f"{recent[1]:,.0f} HITs/h",
-        "left": f"about {forecast} left" if forecast else "",
+        "left": pace.silence(facts.minutes, now_minute) or (f"about {forecast} left" if forecast else ""),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
 

@@ -4,7 +4,7 @@ The method is explained in `annotator_beliefs`. Here everything is estimated at 
 `annotator_aware_online` does the same one HIT at a time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,18 +60,23 @@ def fit(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
+    trust: float | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-3,
 ) -> AnnotatorAware:
     """Everything from all judgments at once; time per iteration and memory are linear in their number.
 
-    items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. It stops when no annotator's information changes
-    by more than `tolerance` of itself plus 1. Raises ValueError for arrays that cannot be, `Inestimable`
-    (`no_judgments`), `NotConverged` (`not_converged`).
+    items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. `trust`: how far to act on the weights and biases
+    learned, 0 to 1; None, as the law does it, is as far as it is sure that this helps. It stops when no annotator's
+    information changes by more than `tolerance` of itself plus 1. Raises ValueError for arrays that cannot be,
+    `Inestimable` (`no_judgments`), `NotConverged` (`not_converged`).
     """
+    if trust is not None and not 0.0 <= trust <= 1.0:
+        raise ValueError(f"trust must lie between 0 and 1, but is {trust}")
     judged = checked(items, annotators, scores, n_items, n_annotators)
     known, totals, evidence, iterations = _settled(judged, max_iterations, tolerance)
-    return _result(judged, known, learning.crowd(totals), evidence, iterations)
+    common = learning.crowd(totals)
+    return _result(judged, known, common if trust is None else replace(common, trust=trust), evidence, iterations)
 
 
 def checked(

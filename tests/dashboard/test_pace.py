@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.dashboard.pace import Pace, duration, forecast, pace, recent_rate
+from app.dashboard.pace import Pace, duration, forecast, pace, recent_rate, silence
 
 
 def test_a_young_campaign_has_bars_of_a_minute():
@@ -58,6 +58,18 @@ def test_there_is_no_forecast_during_the_first_minute():
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])
 def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
     assert forecast(left, 5, (hits, float(hits)), HOUR) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [(1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")],
+)
+def test_when_answers_stop_it_says_since_when(last, words):
+    assert silence({600: 5, last: 3}, 1000) == words
+
+
+def test_when_nobody_answered_for_a_day_it_says_that():
+    assert silence({}, 5000) == "no answer for a day or more"
 
 
 @pytest.mark.parametrize(
