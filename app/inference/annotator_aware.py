@@ -67,12 +67,12 @@ def fit(
     """Everything from all judgments at once; time per iteration and memory are linear in their number.
 
     items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. `trust`: how far to act on the weights and biases
-    learned, 0 to 1; None, as the law does it, is as far as it is sure that this helps. It stops when no annotator's
-    information changes by more than `tolerance` of itself plus 1. Raises ValueError for arrays that cannot be,
-    `Inestimable` (`no_judgments`), `NotConverged` (`not_converged`).
+    learned, at least 0 and less than 1; None, as the law does it, is as far as it is sure that this helps. It stops
+    when no annotator's information changes by more than `tolerance` of itself plus 1. Raises ValueError for arrays that
+    cannot be, `Inestimable` (`no_judgments`), `NotConverged` (`not_converged`).
     """
-    if trust is not None and not 0.0 <= trust <= 1.0:
-        raise ValueError(f"trust must lie between 0 and 1, but is {trust}")
+    if trust is not None and not 0.0 <= trust < 1.0:
+        raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
     judged = checked(items, annotators, scores, n_items, n_annotators)
     known, totals, evidence, iterations = _settled(judged, max_iterations, tolerance)
     common = learning.crowd(totals)
