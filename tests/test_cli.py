@@ -316,6 +316,16 @@ def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     assert easel("campaign", "list").output == ""
 
 
+def test_a_user_who_may_make_no_temporary_objects_is_told_what_to_grant(easel, database_url, monkeypatch):
+    url = make_url(database_url)
+    guest = f"guest_of_{url.database}"
+    query(database_url, f"REVOKE TEMPORARY ON DATABASE {url.database} FROM PUBLIC", f"CREATE ROLE {guest} LOGIN")
+    monkeypatch.setenv("DATABASE_URL", url.set(username=guest).render_as_string(hide_password=False))
+    said = easel("campaign", "list").stderr
+    query(database_url, f"DROP ROLE {guest}")
+    assert said.endswith(f'GRANT TEMPORARY ON DATABASE "{url.database}" TO "{guest}" (startup_problem)\n')
+
+
 def test_the_version_is_that_of_the_package(easel):
     assert easel("--version").output == "0.1.0\n"
 

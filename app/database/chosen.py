@@ -13,6 +13,11 @@ from app.database.session import TROUBLE, create_engine
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command
 
+LOOK = text("""
+    SELECT to_regclass('campaigns') IS NOT NULL, has_database_privilege(current_database(), 'TEMPORARY'),
+           current_database(), current_user
+""")
+
 
 @contextmanager
 def own_database(settings: Settings, lost: Callable[[], None] = lambda: None) -> Iterator[str]:
@@ -42,11 +47,21 @@ def any_database(settings: Settings) -> Iterator[str]:
 
 
 async def reach(url: str) -> bool:
-    """Whether a database that answers has Easel's tables. Raises StartupProblem if it does not answer."""
+    """Whether a database that answers has Easel's tables.
+
+    Raises StartupProblem if it does not answer, or lets its user make no temporary objects: each connection makes the
+    function by which it leases HITs (`serving/races.py`).
+    """
     engine = create_engine(url, pool_size=1)
     try:
         async with engine.connect() as connection:
-            return bool(await connection.scalar(text("SELECT to_regclass('campaigns') IS NOT NULL")))
+            has_tables, may_lease, name, user = (await connection.execute(LOOK)).one()
+            if not may_lease:
+                raise StartupProblem(
+                    f"The user of DATABASE_URL may not make temporary objects, which handing out work needs. "
+                    f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{name}" TO "{user}"'
+                )
+            return bool(has_tables)
     except TROUBLE as problem:
         # SQLAlchemy wraps what asyncpg says in words for programmers.
         cause = (

@@ -83,25 +83,28 @@ async def statements(engine: AsyncEngine) -> AsyncIterator[Driver]:
     """A connection of the engine's pool on which every statement is a transaction of its own."""
     async with engine.connect() as connection:
         driver = await driver_of(connection)
-        try:
+        async with invalidated_if_spoilt(connection, driver):
             yield driver
-        except LOST:
-            driver.terminate()
-            raise
-        finally:
-            if not reusable(driver):
-                await connection.invalidate()
 
 
-def reusable(driver: Driver) -> bool:
-    """Whether somebody else can go on with this connection. SQLAlchemy sees nothing of what happened to it."""
-    return not driver.is_closed() and not driver.is_in_transaction()
+@asynccontextmanager
+async def invalidated_if_spoilt(connection: AsyncConnection, driver: Driver) -> AsyncIterator[None]:
+    """End a connection with which nobody can go on. SQLAlchemy sees nothing of what happened to it.
 
-
-async def drop(connection: AsyncConnection) -> None:
-    """End a connection that nobody can use any more; the pool opens another one in its place."""
-    await connection.invalidate()
-    await connection.close()
+    Who is cancelled at BEGIN leaves asyncpg and PostgreSQL at odds about being in a transaction: what others then wrote
+    would never be committed.
+    """
+    try:
+        yield
+    except LOST:
+        driver.terminate()
+        raise
+    except asyncio.CancelledError:
+        await connection.invalidate()
+        raise
+    finally:
+        if driver.is_closed() or driver.is_in_transaction():
+            await connection.invalidate()
 
 
 class Turns:
@@ -122,22 +125,21 @@ class Turns:
         async with self._free:
             connection, driver = await self._taken()
             try:
-                yield driver
-            except LOST:
-                driver.terminate()
-                raise
+                async with invalidated_if_spoilt(connection, driver):
+                    yield driver
             finally:
-                if reusable(driver):
-                    self._idle.append((connection, driver))
+                if connection.invalidated:
+                    await connection.close()
                 else:
-                    await drop(connection)
+                    self._idle.append((connection, driver))
 
     async def _taken(self) -> tuple[AsyncConnection, Driver]:
         while self._idle:
             connection, driver = self._idle.pop()
-            if reusable(driver):
+            if not driver.is_closed():
                 return connection, driver
-            await drop(connection)  # it broke while nobody used it
+            await connection.invalidate()  # it broke while nobody used it
+            await connection.close()
         connection = await self._engine.connect()
         return connection, await driver_of(connection)
 

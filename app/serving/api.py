@@ -13,7 +13,7 @@ from app.database.session import Driver, Record
 from app.designs import slider
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.web import Now, RowId, Turn, refusals
+from app.web import LARGEST_ID, Now, RowId, Turn, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -32,8 +32,9 @@ async def admitted(connection: Turn, token: Token, now: Now) -> Driver:
     return connection
 
 
-async def answered(connection: Turn, token: Token, now: Now, hit_id: RowId) -> Record:
-    """The HIT that a program answers which may come in."""
+async def answered(request: Request, connection: Turn, token: Token, now: Now) -> Record:
+    """The HIT that a program answers which may come in; whether it may is said first, whatever the address is."""
+    hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     return await outside.hit_answered(connection, token, hit_id, now=now)
 
 

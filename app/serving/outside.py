@@ -49,7 +49,7 @@ async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: d
     await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
 
 
-async def hit_answered(connection: Driver, token: str, hit_id: int, *, now: datetime) -> Record:
+async def hit_answered(connection: Driver, token: str, hit_id: int | None, *, now: datetime) -> Record:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     return await user_of_token(connection, token, now=now, asking=THEIRS, hit=hit_id, platform=PLATFORM)
 

@@ -98,6 +98,7 @@ async def place_in_plan(
         ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
         if current == iteration:
             current += 1
+            copy = await newest.posteriors(connection, here)  # once more: it is the last answers that this plan is for
             if not await plan(connection, here, copy, current):
                 return None
     proposal, _ = await free_place(connection, here, current, newest, now=now)

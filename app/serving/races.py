@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakSet
 
-import asyncpg
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
@@ -73,7 +73,7 @@ def in_function(sql: str) -> str:
 # Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
 # connection makes this function for itself when it first needs it, so it is always the one that this code means.
 MAKE_FUNCTION = f"""
-    CREATE FUNCTION pg_temp.lease({", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())})
+    CREATE OR REPLACE FUNCTION pg_temp.lease({", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())})
     RETURNS bigint LANGUAGE plpgsql AS $$
     DECLARE leased bigint;
     BEGIN
@@ -82,6 +82,8 @@ MAKE_FUNCTION = f"""
         RETURN leased;
     END $$
 """
+
+MADE: WeakSet[Driver] = WeakSet()  # connections that have the function
 
 LOCK_AND_LEASE = text(f"""
     SELECT leased.id, ids, texts
@@ -101,11 +103,10 @@ RENEW = text(f"""
 
 async def lease(connection: Driver, parameters: Mapping[str, Any]) -> Record | None:
     """A new HIT of `LEASE_TAKES`: `id`, `ids`, `texts`; None when another request took some of its items first."""
-    try:
-        return await fetch_one(connection, LOCK_AND_LEASE, parameters)
-    except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
+    if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
-        return await fetch_one(connection, LOCK_AND_LEASE, parameters)
+        MADE.add(connection)
+    return await fetch_one(connection, LOCK_AND_LEASE, parameters)
 
 
 async def renew(connection: Driver, parameters: Mapping[str, Any]) -> bool:

@@ -83,3 +83,9 @@ async def test_a_wrong_token_is_refused(client, value):
     response = await client.get("/api/v1/campaigns", headers={"authorization": value})
     assert response.status_code == 401
     assert response.json()["error"]["code"] in ("token_missing", "token_invalid")
+
+
+@pytest.mark.parametrize("hit", ["1", "0", "abc", "-1", "9" * 30, "%00"])
+async def test_a_wrong_token_is_refused_whatever_hit_the_address_names(client, hit):
+    response = await client.post(f"/api/v1/hits/{hit}/response", json={}, headers={"Authorization": "Bearer wrong"})
+    assert (response.status_code, response.json()["error"]["code"]) == (401, "token_invalid")

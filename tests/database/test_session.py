@@ -1,10 +1,12 @@
 """The serving path's own way to the database."""
 
+import asyncio
+
 import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.database.session import fetch_one, transaction
+from app.database.session import Turns, fetch_one, statements, transaction
 
 BACKEND = text("SELECT pg_backend_pid() AS backend")
 
@@ -40,3 +42,27 @@ async def test_a_column_that_is_not_there_is_no_attribute(engine):
     async with transaction(engine) as connection:
         row = await fetch_one(connection, BACKEND, {})
     assert not hasattr(row, "frontend")
+
+
+@pytest.mark.parametrize("way", ["pool", "turns"])
+async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way):
+    turns = Turns(engine, 1)
+
+    def connected():
+        return turns.turn() if way == "turns" else statements(engine)
+
+    async def write(number):
+        async with connected() as connection, connection.transaction():
+            await connection.execute(f"INSERT INTO written VALUES ({number})")
+
+    async with connected() as connection:
+        await connection.execute("CREATE TABLE written (number int)")
+    cancelled = asyncio.create_task(write(1))
+    await asyncio.sleep(0)  # it has a connection, has sent BEGIN, and waits
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    await write(2)
+    async with transaction(engine) as other:
+        assert await other.fetch("SELECT number FROM written") == [(2,)]
+    await turns.close()

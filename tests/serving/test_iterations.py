@@ -4,6 +4,7 @@ from datetime import timedelta
 import numpy as np
 from sqlalchemy import text
 
+from app.serving import proposals
 from app.serving.newest import Newest
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
@@ -132,3 +133,27 @@ async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(e
     assert (await next_hit(engine, ann, newest=newest)).reason == "wait"
     await submit(engine, cleo, theirs)
     assert (await next_hit(engine, ann, newest=newest)).reason == "seen_all"
+
+
+async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engine, monkeypatch):
+    """Another process stores it after this one read the posteriors, before it sees that the iteration is done."""
+    campaign = await running(engine, items=4, items_per_hit=2, judgments_per_item=2, selection="iterations")
+    ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
+    here = Newest()
+    await submit(engine, ann, await hit_of(engine, ann, newest=here))
+    last = await hit_of(engine, bob)
+    find_place, plan_hits, planned_on = proposals.free_place, proposals.planned, []
+
+    async def answered_meanwhile(*asked, **more):
+        monkeypatch.setattr(proposals, "free_place", find_place)
+        await submit(engine, bob, last)
+        return await find_place(*asked, **more)
+
+    def planned(campaign_row, score, variance, judgments, iteration):
+        planned_on.append(judgments.tolist())
+        return plan_hits(campaign_row, score, variance, judgments, iteration)
+
+    monkeypatch.setattr(proposals, "free_place", answered_meanwhile)
+    monkeypatch.setattr(proposals, "planned", planned)
+    await hit_of(engine, cleo, newest=here)
+    assert planned_on == [[1, 1, 1, 1]]

@@ -171,3 +171,22 @@ async def test_the_tie_margin_is_in_points(engine):
     await submit(engine, me, hit, scores=[50, 55])
     (_, a1, b1, *_), (_, a2, b2, *_) = await posteriors(engine)
     assert a1 == b1 == a2 == b2 == pytest.approx(1.1832432566842859, abs=1e-15)
+
+
+async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wanted_number(engine):
+    campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1, lease_minutes=30)
+    slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
+    end = NOW + timedelta(minutes=30)
+    hit = await hit_of(engine, slow)
+    other = await hit_of(engine, quick, now=end + timedelta(milliseconds=1))
+    with pytest.raises(Gone, match="Your time for these items had run out"):
+        await submit(engine, slow, hit, now=end - timedelta(milliseconds=1))  # as of before it waited for a lock
+    await submit(engine, quick, other, now=end + timedelta(seconds=1))
+    assert await values(engine, "SELECT judgments FROM posteriors") == [(1,), (1,)]
+
+
+async def test_an_answer_in_the_last_seconds_of_its_lease_is_taken(engine):
+    campaign = await running(engine, lease_minutes=30)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    receipt = await submit(engine, me, hit, now=NOW + timedelta(minutes=30) - timedelta(seconds=1))
+    assert not receipt.repeated
