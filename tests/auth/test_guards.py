@@ -7,6 +7,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from tests.serving.campaigns import running, values
+
 PUBLIC = {
     "/",  # leads to /admin
     "/login",
@@ -89,3 +91,11 @@ async def test_a_wrong_token_is_refused(client, value):
 async def test_a_wrong_token_is_refused_whatever_hit_the_address_names(client, hit):
     response = await client.post(f"/api/v1/hits/{hit}/response", json={}, headers={"Authorization": "Bearer wrong"})
     assert (response.status_code, response.json()["error"]["code"]) == (401, "token_invalid")
+
+
+async def test_with_a_wrong_token_nobody_gets_a_hit(client, engine):
+    campaign = await running(engine)
+    asked = f"/api/v1/campaigns/{campaign.slug}/hits"
+    response = await client.post(asked, json={"annotator": "ann"}, headers={"Authorization": "Bearer wrong"})
+    assert (response.status_code, response.json()["error"]["code"]) == (401, "token_invalid")
+    assert await values(engine, "SELECT id FROM annotators") == []

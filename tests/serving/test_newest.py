@@ -3,10 +3,11 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.database.session import driver_of, transaction
+from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
 from app.serving import newest, submission
 from app.serving.newest import Newest
+from app.serving.standing import assignment, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
 
@@ -141,3 +142,33 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     assert sum(await judged(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))
     assert sum(await judged(engine, campaign, copy)) == 10
+
+
+async def told(engine, newest, someone, *, as_known_to=None):
+    """The copy of `newest` after a request whose question was asked with the watermarks of `as_known_to`."""
+    async with statements(engine) as connection:
+        here = await standing(connection, as_known_to or newest, assignment(someone), now=NOW)
+        return await newest.posteriors_told(connection, here)
+
+
+async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    newest = Newest()
+    await told(engine, newest, me)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit)
+    copy = await told(engine, newest, me, as_known_to=Newest())
+    assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
+
+
+async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
+    first, second = await running(engine), await running(engine, name="Nouns")
+    me, you = await annotator(engine, first), await annotator(engine, second)
+    newest = Newest()
+    await told(engine, newest, me)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit)
+    await told(engine, newest, you)
+    copy = await told(engine, newest, me)
+    assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
