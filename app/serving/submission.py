@@ -57,7 +57,8 @@ CLOSE_LATE = text(closing(STILL_WANTED))
 LOCKED_LEARNED = text(LOCK_LEARNED)
 
 FIND_AND_LOCK_HIT = text("""
-    SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status
+    SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status,
+           h.closed_at IS NULL AND h.expires_at > :now AS in_time
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.id = :hit AND h.assignment_id = :assignment FOR NO KEY UPDATE OF h
 """)
@@ -114,9 +115,12 @@ async def submit(
 
 
 async def close_late(connection: Driver, hit_id: int, hit: Record, *, now: datetime) -> Sequence[Record]:
-    """Close a HIT whose lease ran out, if all its items are still wanted. Raises `Gone` (`lease_expired`) if not."""
+    """Close a HIT whose lease ran out, or is about to, if all its items are still wanted.
+
+    Raises `Gone` (`lease_expired`) if not.
+    """
     rows: Sequence[Record] = []
-    if hit.status in ("running", "paused"):
+    if hit.in_time or hit.status in ("running", "paused"):
         items = {"campaign": hit.campaign_id, "items": hit.hit_items}
         await fetch(connection, LOCK_POSTERIORS, items)
         parameters = items | {"hit": hit_id, "wanted": hit.judgments_per_item, "now": now}

@@ -185,6 +185,16 @@ async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wa
     assert await values(engine, "SELECT judgments FROM posteriors") == [(1,), (1,)]
 
 
+@pytest.mark.parametrize("seconds_left", [1, 9, 11])
+async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_hand(engine, seconds_left):
+    campaign = await running(engine, lease_minutes=30)
+    hit = await hit_of(engine, me := await annotator(engine, campaign))
+    async with engine.begin() as connection:
+        await transition(connection, campaign.slug, "finish", now=NOW)
+    receipt = await submit(engine, me, hit, now=NOW + timedelta(minutes=30) - timedelta(seconds=seconds_left))
+    assert not receipt.repeated
+
+
 async def test_an_answer_in_the_last_seconds_of_its_lease_is_taken(engine):
     campaign = await running(engine, lease_minutes=30)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
