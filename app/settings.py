@@ -89,7 +89,12 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     workers: int = Field(1, ge=1, le=64, description="Server processes.")
-    pool_size: int = Field(8, ge=2, le=100, description="Database connections of each server process.")
+    pool_size: int = Field(
+        8,
+        ge=2,
+        le=100,
+        description="Database connections of each server process, 2 or more; half are kept for annotators.",
+    )
     public_url: Annotated[str, AfterValidator(_public_address)] | None = Field(
         None,
         description="Address people reach Easel at when it stands behind a proxy; links start with it.",

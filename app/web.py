@@ -74,6 +74,7 @@ Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
+# Ask for `Now` after it: the time is then not that of before a wait.
 Turn = Annotated[session.Driver, Depends(get_turn, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
@@ -197,9 +198,9 @@ def on_http_error(request: Request, error: Exception) -> Response:
 
 
 # PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room
-# for another one, starting or stopping, a transaction ended to resolve a deadlock
+# for another one, starting or stopping, a statement cancelled, a transaction ended to resolve a deadlock
 NOT_TEXT = ("22021", "22P05")
-PASSING = ("08", "53", "57P", "40P01")
+PASSING = ("08", "53", "57", "40P01")
 
 
 def on_database_error(request: Request, error: Exception) -> Response:

@@ -1,11 +1,11 @@
 """Who may come in: a dependency for researchers' pages and one for programs.
 
 Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
-needs to know who it is takes `Researcher`.
+needs to know who it is takes `Researcher`. The serving path looks at the `Token` on the connection that it has.
 """
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import Depends, Request
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from app.auth.login import Session, session_of
 from app.auth.secret import same
-from app.auth.users import user_of_token
+from app.auth.users import admit
 from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
 from app.web import Database, Now, wants_json
@@ -95,7 +95,7 @@ Researcher = Annotated[Session, Depends(researcher)]
 Token = Annotated[str, Depends(token_shown)]
 
 
-async def program(database: Database, now: Now, token: Token) -> Any:
-    """The researcher (`id`, `name`) whose token a program shows. Raises `Unauthenticated`."""
+async def program(database: Database, now: Now, token: Token) -> None:
+    """A program that shows a researcher's token. Raises `Unauthenticated`."""
     async with statements(database) as connection:
-        return await user_of_token(connection, token, now=now)
+        await admit(connection, token, now=now)

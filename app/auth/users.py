@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, TextClause, delete, insert, select, text, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,11 +16,7 @@ from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
 LONGEST_TOKEN_NAME = 80
-OWNER = """
-    SELECT u.id, u.name, t.id AS token_id, t.last_used_at FROM users u JOIN api_tokens t ON t.user_id = u.id
-    WHERE t.token_hash = :token_hash"""
-
-OWNER_ALONE = text(OWNER)
+FIND_TOKEN = text("SELECT id AS token_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
 
 NOTE_USE = text("UPDATE api_tokens SET last_used_at = :now WHERE id = :token")
 
@@ -109,19 +105,18 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def user_of_token(
-    connection: Driver, token: str, *, now: datetime, asking: TextClause = OWNER_ALONE, **parameters: Any
-) -> Record:
-    """Whose program this is: `id`, `name`, and what else `asking` finds, a statement around `OWNER`.
+async def admit(connection: Driver, token: str, *, now: datetime) -> None:
+    """Raises `Unauthenticated` (`token_invalid`)."""
+    await admit_found(connection, await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}), now=now)
 
-    Raises `Unauthenticated` (`token_invalid`).
-    """
-    user = await fetch_one(connection, asking, {"token_hash": digest(token), **parameters})
-    if user is None:
+
+async def admit_found(connection: Driver, found: Record | None, *, now: datetime) -> Record:
+    """The row of a statement that looked for a token (`token_id`, `last_used_at`), whatever else it found."""
+    if found is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    if user.last_used_at is None or user.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
-        await fetch(connection, NOTE_USE, {"token": user.token_id, "now": now})
-    return user
+    if found.last_used_at is None or found.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
+        await fetch(connection, NOTE_USE, {"token": found.token_id, "now": now})
+    return found
 
 
 async def first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:

@@ -81,21 +81,23 @@ async def transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
 @asynccontextmanager
 async def statements(engine: AsyncEngine) -> AsyncIterator[Driver]:
     """A connection of the engine's pool on which every statement is a transaction of its own."""
-    async with engine.connect() as connection:
-        driver = await driver_of(connection)
-        async with invalidated_if_spoilt(connection, driver):
-            yield driver
+    async with engine.connect() as connection, used(connection) as driver:
+        yield driver
 
 
 @asynccontextmanager
-async def invalidated_if_spoilt(connection: AsyncConnection, driver: Driver) -> AsyncIterator[None]:
-    """End a connection with which nobody can go on. SQLAlchemy sees nothing of what happened to it.
+async def used(connection: AsyncConnection) -> AsyncIterator[Driver]:
+    """Its driver. SQLAlchemy sees nothing of what happens to it; once invalidated, the next use gets another one.
 
     Who is cancelled at BEGIN leaves asyncpg and PostgreSQL at odds about being in a transaction: what others then wrote
     would never be committed.
     """
+    driver = await driver_of(connection)
+    if driver.is_closed():  # it broke while nobody used it
+        await connection.invalidate()
+        driver = await driver_of(connection)
     try:
-        yield
+        yield driver
     except LOST:
         driver.terminate()
         raise
@@ -110,42 +112,29 @@ async def invalidated_if_spoilt(connection: AsyncConnection, driver: Driver) -> 
 class Turns:
     """Some of an engine's connections, for requests that are many and short; who comes first is served first.
 
-    These connections do not go back to the pool. To get one from it takes as long as three statements, and it lets
-    whoever comes last overtake those who wait.
+    These connections do not go back to the pool. To get one from it and give it back takes longer than a
+    statement, and it lets whoever comes last overtake those who wait.
     """
 
     def __init__(self, engine: AsyncEngine, number: int) -> None:
         self._engine = engine
         self._free = asyncio.Semaphore(number)
-        self._idle: list[tuple[AsyncConnection, Driver]] = []
+        self._idle: list[AsyncConnection] = []
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Driver]:
         """A connection on which every statement is a transaction of its own."""
         async with self._free:
-            connection, driver = await self._taken()
+            connection = self._idle.pop() if self._idle else await self._engine.connect()
             try:
-                async with invalidated_if_spoilt(connection, driver):
+                async with used(connection) as driver:
                     yield driver
             finally:
-                if connection.invalidated:
-                    await connection.close()
-                else:
-                    self._idle.append((connection, driver))
-
-    async def _taken(self) -> tuple[AsyncConnection, Driver]:
-        while self._idle:
-            connection, driver = self._idle.pop()
-            if not driver.is_closed():
-                return connection, driver
-            await connection.invalidate()  # it broke while nobody used it
-            await connection.close()
-        connection = await self._engine.connect()
-        return connection, await driver_of(connection)
+                self._idle.append(connection)
 
     async def close(self) -> None:
         """Give the connections back; nobody has one any more."""
-        for connection, _ in self._idle:
+        for connection in self._idle:
             await connection.close()
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth.guards import Token
-from app.auth.users import user_of_token
+from app.auth.users import admit
 from app.crowd.platforms import LONGEST_ID
 from app.database.session import Driver, Record
 from app.designs import slider
@@ -26,14 +26,14 @@ Annotator = Annotated[
 ]
 
 
-async def admitted(connection: Turn, token: Token, now: Now) -> Driver:
+async def connection_of_program(token: Token, connection: Turn, now: Now) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
-    await user_of_token(connection, token, now=now)
+    await admit(connection, token, now=now)
     return connection
 
 
-async def answered(request: Request, connection: Turn, token: Token, now: Now) -> Record:
-    """The HIT that a program answers which may come in; whether it may is said first, whatever the address is."""
+async def hit_shown_to_program(request: Request, token: Token, connection: Turn, now: Now) -> Record:
+    """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     return await outside.hit_answered(connection, token, hit_id, now=now)
 
@@ -65,13 +65,13 @@ class Work(BaseModel):
 @router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
 async def next_hit(
     request: Request,
-    connection: Annotated[Driver, Depends(admitted, scope="function")],
+    connection: Annotated[Driver, Depends(connection_of_program)],
     now: Now,
     slug: str,
     who: WhoAsks,
 ) -> Work:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    them, newest = outside.named(slug, who.annotator), request.app.state.newest
+    them, newest = outside.by_name(slug, who.annotator), request.app.state.newest
     try:
         work = await leases.next_hit(connection, newest, them, now=now)
     except NotFound:
@@ -128,7 +128,7 @@ class Receipt(BaseModel):
 )
 async def submit(
     connection: Turn,
-    hit: Annotated[Record, Depends(answered, scope="function")],
+    hit: Annotated[Record, Depends(hit_shown_to_program)],
     now: Now,
     hit_id: RowId,
     response: Response,

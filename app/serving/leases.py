@@ -1,10 +1,6 @@
 """Which HIT an annotator holds: the one they have, the one they had, or a new one.
 
-A HIT is a lease on its items. The races, and who decides them:
-- two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
-- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are
-  locked in number order, then open leases are counted in a second statement, whose snapshot is newer than the locks;
-- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
+A HIT is a lease on its items. `races` decides who gets what when several ask at once.
 """
 
 import json
@@ -20,7 +16,7 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, lease, renew
-from app.serving.standing import Who, standing
+from app.serving.standing import AssignmentKey, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -77,38 +73,35 @@ SAVE_DRAFT = text("""
 """)
 
 
-async def next_hit(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work:
+async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none.
 
     `connection` is in no transaction: every step commits what it does.
     """
     for _ in range(PATIENCE):
-        try:
-            work = await hold_or_lease(connection, newest, who, now=now)
-        finally:
-            newest.proposals.pop(who, None)
+        work = await hold_or_lease(connection, newest, who, now=now)
         if work is not None:
             return work
     return Work(await standing(connection, newest, who, now=now), reason="wait")
 
 
-async def hold_or_lease(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Work | None:
-    """One try of `next_hit`; None when another request was faster."""
+async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work | None:
+    """One try of `next_hit`; None when it must be asked afresh."""
     here = await standing(connection, newest, who, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
     if reason := closed_because(here):
         return await without_hit(connection, here, reason, now=now)
     if here.hit_id is not None:
-        if await renewed(connection, here, now=now):
-            return await held(connection, here, lease_end(here, now))
+        if await renew(connection, here, now=now, expires_at=(end := lease_end(here, now))):
+            return await held(connection, here, end)
         await fetch(connection, GIVE_UP, {"hit": here.hit_id, "now": now})
-        return None
+        return None  # asked afresh: a late answer may have changed what this assignment may get
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
-    newest.proposals[who] = (here.id, proposal.leader, proposal.items)
-    return await leased(connection, here, proposal, now=now)
+    with newest.about_to_lease(here.id, proposal.leader, proposal.items):
+        return await leased(connection, here, proposal, now=now)
 
 
 def closed_because(here: Record) -> Reason | None:
@@ -132,42 +125,10 @@ async def held(connection: Driver, here: Record, expires_at: datetime) -> Work:
     return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
-async def renewed(connection: Driver, here: Record, *, now: datetime) -> bool:
-    """Whether an expired lease could be taken up again.
-
-    It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
-    """
-    parameters = {
-        "campaign": here.id,
-        "hit": here.hit_id,
-        "items": here.hit_items,
-        "iteration": here.hit_iteration,
-        "ordinal": here.hit_ordinal,
-        "wanted": here.judgments_per_item,
-        "now": now,
-        "expires_at": lease_end(here, now),
-    }
-    return await renew(connection, parameters)
-
-
 async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Work | None:
     """A new HIT of the proposed items, or None when another request took some of them first."""
     expires_at = lease_end(here, now)
-    parameters = {
-        "campaign": here.id,
-        "annotator": here.annotator_id,
-        "assignment": here.assignment_id,
-        "leader": proposal.leader,
-        "items": proposal.items,
-        "iteration": proposal.iteration,
-        "ordinal": proposal.ordinal,
-        "shared_leader": proposal.shared_leader,
-        "hit": 0,
-        "wanted": here.judgments_per_item,
-        "now": now,
-        "expires_at": expires_at,
-    }
-    row = await lease(connection, parameters)
+    row = await lease(connection, here, proposal, now=now, expires_at=expires_at)
     if row is None:
         return None
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, expires_at))

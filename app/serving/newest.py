@@ -6,6 +6,8 @@ all transactions below a snapshot's xmin are finished, so reading from the last 
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,8 +44,8 @@ def changes(*, campaign: str, since: str) -> str:
     ), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS watermark, array_agg(number) AS changed,
-           array_agg(score) AS scores, array_agg(variance) AS variances, array_agg(judgments) AS judgments
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS watermark, array_agg(number) AS new_numbers,
+           array_agg(score) AS new_scores, array_agg(variance) AS new_variances, array_agg(judgments) AS new_judgments
     FROM posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
 
 
@@ -69,8 +71,12 @@ class Copy:
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
         a little is read again next time.
         """
-        rows = zip(news.changed or (), news.scores or (), news.variances or (), news.judgments or (), strict=True)
-        newer = [row for row in rows if row[3] > self.index.judgments.item(row[0])]
+        columns = (news.new_numbers, news.new_scores, news.new_variances, news.new_judgments)
+        newer = [
+            row
+            for row in zip(*(column or () for column in columns), strict=True)
+            if row[3] > self.index.judgments.item(row[0])
+        ]
         if newer:
             self.index.update(*zip(*newer, strict=True))
         self.watermark = news.watermark
@@ -81,13 +87,22 @@ class Newest:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)
-    # campaign, leader, items; by whoever asked
-    proposals: dict[object, tuple[int, int, list[int]]] = field(default_factory=dict)
+    proposals: list[tuple[int, int, list[int]]] = field(default_factory=list)  # campaign, leader, items
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:
         """(leader, items) of the HITs of a campaign that this process is about to lease."""
-        return [(leader, items) for campaign, leader, items in self.proposals.values() if campaign == campaign_id]
+        return [(leader, items) for campaign, leader, items in self.proposals if campaign == campaign_id]
+
+    @contextmanager
+    def about_to_lease(self, campaign_id: int, leader: int, items: list[int]) -> Iterator[None]:
+        """Meanwhile other requests of this process keep off these items."""
+        proposal = (campaign_id, leader, items)
+        self.proposals.append(proposal)
+        try:
+            yield
+        finally:
+            self.proposals.remove(proposal)
 
     async def posteriors(self, connection: Driver, campaign: Record | Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""
@@ -99,13 +114,11 @@ class Newest:
         copy.take(*await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)}))
         return copy
 
-    async def posteriors_told(self, connection: Driver, here: Record) -> Copy:
-        """The same, from a row that tells the `changes` since this process's watermark, if it had one."""
+    def hear(self, here: Record) -> None:
+        """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
         copy = self.copies.get(here.id)
-        if copy is None or here.since is None:
-            return await self.posteriors(connection, here)
-        copy.take(here)
-        return copy
+        if copy is not None and here.since is not None:
+            copy.take(here)
 
     def watermarks(self) -> dict[str, list[Any]]:
         """Up to where each copy was read, as parameters."""

@@ -6,39 +6,40 @@ from typing import TypeVar
 
 from sqlalchemy import text
 
-from app.auth.users import OWNER, user_of_token
+from app.auth.secret import digest
+from app.auth.users import admit_found
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Record, fetch_one
 from app.errors import Invalid, NotFound
-from app.serving.standing import STANDING_WHERE, Who
+from app.serving.standing import AssignmentKey, standing_where
 
 PLATFORM = "api"
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-STANDING_BY_NAME = text(
-    STANDING_WHERE
-    + "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+STANDING_BY_NAME = standing_where(
+    "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
 )
 
 CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")
 
 # Whose token it is, and the HIT that the program answers, in one round trip.
-THEIRS = text(f"""
-    SELECT owner.*, a.worker_id, h.assignment_id, h.items AS hit_items,
+THEIRS = text("""
+    SELECT t.id AS token_id, t.last_used_at, a.worker_id, h.assignment_id, h.items AS hit_items,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
-    FROM ({OWNER}) AS owner
+    FROM api_tokens t
     LEFT JOIN hits h ON h.id = :hit
     LEFT JOIN annotators a ON a.id = h.annotator_id AND a.platform = :platform
-""")  # noqa: S608  (made of constants)
+    WHERE t.token_hash = :token_hash
+""")
 
 
-def named(slug: str, annotator: str) -> Who:
+def by_name(slug: str, annotator: str) -> AssignmentKey:
     """The one assignment of an annotator of a program."""
-    return Who(STANDING_BY_NAME, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
+    return AssignmentKey(STANDING_BY_NAME, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
 
 
 async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: datetime) -> None:
@@ -51,7 +52,8 @@ async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: d
 
 async def hit_answered(connection: Driver, token: str, hit_id: int | None, *, now: datetime) -> Record:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
-    return await user_of_token(connection, token, now=now, asking=THEIRS, hit=hit_id, platform=PLATFORM)
+    key = {"token_hash": digest(token), "hit": hit_id, "platform": PLATFORM}
+    return await admit_found(connection, await fetch_one(connection, THEIRS, key), now=now)
 
 
 def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:

@@ -64,7 +64,7 @@ NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :c
 
 async def propose(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
-    copy = await newest.posteriors_told(connection, here)
+    copy = newest.copies.get(here.id) or await newest.posteriors(connection, here)
     if here.selection == "iterations":
         return await place_in_plan(connection, here, copy, newest, now=now)
     return stream(here, copy, newest)

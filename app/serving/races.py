@@ -1,19 +1,26 @@
-"""Taking items for a HIT while others do the same: whoever locks the items' posteriors first decides."""
+"""Taking items for a HIT while others do the same.
+
+The races, and who decides them:
+- two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
+- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are
+  locked in number order, then open leases are counted in a second statement, whose snapshot is newer than the locks;
+- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
+"""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
 from weakref import WeakSet
 
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
+from app.serving.proposals import Proposal
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
-    SELECT array_agg(i.external_id ORDER BY place.place) AS ids, array_agg(i.shown ORDER BY place.place) AS texts
-    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS place (number, place)
-    JOIN items i ON i.campaign_id = :campaign AND i.number = place.number"""
+    SELECT array_agg(external_id ORDER BY place) AS ids, array_agg(shown ORDER BY place) AS texts
+    FROM items, array_position(CAST(:items AS int[]), number) AS place
+    WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
 LOCK = """
     SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
@@ -87,7 +94,7 @@ MADE: WeakSet[Driver] = WeakSet()  # connections that have the function
 
 LOCK_AND_LEASE = text(f"""
     SELECT leased.id, ids, texts
-    FROM pg_temp.lease({", ".join(f"CAST(:{name} AS {kind})" for name, kind in LEASE_TAKES.items())}) AS leased (id),
+    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id),
          ({SHOWN}) AS shown
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
@@ -101,16 +108,48 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
-async def lease(connection: Driver, parameters: Mapping[str, Any]) -> Record | None:
-    """A new HIT of `LEASE_TAKES`: `id`, `ids`, `texts`; None when another request took some of its items first."""
+async def lease(
+    connection: Driver, here: Record, proposal: Proposal, *, now: datetime, expires_at: datetime
+) -> Record | None:
+    """A new HIT of the proposed items: `id`, `ids`, `texts`; None when another request took some of them first.
+
+    `connection` is in no transaction: a rollback would take back the function, and nobody would know.
+    """
+    parameters = {
+        "campaign": here.id,
+        "annotator": here.annotator_id,
+        "assignment": here.assignment_id,
+        "leader": proposal.leader,
+        "items": proposal.items,
+        "iteration": proposal.iteration,
+        "ordinal": proposal.ordinal,
+        "shared_leader": proposal.shared_leader,
+        "hit": 0,
+        "wanted": here.judgments_per_item,
+        "now": now,
+        "expires_at": expires_at,
+    }
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
         MADE.add(connection)
     return await fetch_one(connection, LOCK_AND_LEASE, parameters)
 
 
-async def renew(connection: Driver, parameters: Mapping[str, Any]) -> bool:
-    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile."""
+async def renew(connection: Driver, here: Record, *, now: datetime, expires_at: datetime) -> bool:
+    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile.
+
+    It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
+    """
+    parameters = {
+        "campaign": here.id,
+        "hit": here.hit_id,
+        "items": here.hit_items,
+        "iteration": here.hit_iteration,
+        "ordinal": here.hit_ordinal,
+        "wanted": here.judgments_per_item,
+        "now": now,
+        "expires_at": expires_at,
+    }
     async with connection.transaction():
         await fetch(connection, LOCK_HIT, parameters)
         await fetch(connection, LOCK_POSTERIORS, parameters)

@@ -22,7 +22,7 @@ from app.designs import slider
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.serving.standing import assignment
+from app.serving.standing import by_id
 from app.web import LARGEST_ID, Now, Turn, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
@@ -141,7 +141,7 @@ async def show_work(
     request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
-    work = await leases.next_hit(connection, request.app.state.newest, assignment(assignment_id), now=now)
+    work = await leases.next_hit(connection, request.app.state.newest, by_id(assignment_id), now=now)
     here = work.assignment
     platform = PLATFORMS[here.platform]
     context = {

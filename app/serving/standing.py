@@ -11,7 +11,10 @@ from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
 from app.serving.newest import Newest, changes
 
-STANDING_WHERE = f"""
+
+def standing_where(condition: str) -> TextClause:
+    """The statement that tells where the assignment stands of which `condition` holds."""
+    return text(f"""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
@@ -32,24 +35,26 @@ STANDING_WHERE = f"""
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
          ON copy.campaign_id = c.id
     LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
-    WHERE """  # noqa: S608  (made of constants)
+    WHERE {condition}
+    """)  # noqa: S608  (made of constants)
 
-STANDING_BY_ID = text(STANDING_WHERE + "s.id = :assignment")
+
+STANDING_BY_ID = standing_where("s.id = :assignment")
 
 
-@dataclass(frozen=True, eq=False)
-class Who:
-    """An assignment that asks for a HIT: the statement that tells where it stands, and what that needs to find it."""
+@dataclass(frozen=True)
+class AssignmentKey:
+    """Which assignment: the statement that tells where it stands, and what that needs to find it."""
 
     standing: TextClause
     key: Mapping[str, Any]
 
 
-def assignment(assignment_id: int) -> Who:
-    return Who(STANDING_BY_ID, {"assignment": assignment_id})
+def by_id(assignment_id: int) -> AssignmentKey:
+    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id})
 
 
-async def standing(connection: Driver, newest: Newest, who: Who, *, now: datetime) -> Record:
+async def standing(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Record:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
 
     Raises `NotFound` (`assignment_not_found`).
@@ -57,4 +62,5 @@ async def standing(connection: Driver, newest: Newest, who: Who, *, now: datetim
     row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "now": now})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
+    newest.hear(row)
     return row

@@ -44,12 +44,14 @@ def closing(condition: str) -> str:
     """  # noqa: S608  (made of constants)
 
 
+LONGEST_WAIT_SECONDS = 10  # for a lock; only an import holds one for seconds
+
 # First post wins: only one can find the lease open. In its last seconds it may end while the answer waits for a lock,
 # and another HIT take its items: such an answer is dealt with as if it came late.
 CLOSE = text(
     closing(
         "assignment_id = :assignment AND closed_at IS NULL "
-        "AND expires_at > CAST(:now AS timestamptz) + interval '10 seconds'"
+        f"AND expires_at > CAST(:now AS timestamptz) + interval '{LONGEST_WAIT_SECONDS} seconds'"
     )
 )
 CLOSE_LATE = text(closing(STILL_WANTED))

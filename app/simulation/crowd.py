@@ -21,7 +21,7 @@ from app.designs.slider import POINTS, Answer, Touch
 from app.errors import Conflict, Invalid
 from app.serving import leases, submission
 from app.serving.newest import Newest
-from app.serving.standing import assignment
+from app.serving.standing import by_id
 
 PLATFORM = "simulation"
 
@@ -128,7 +128,7 @@ async def simulate(
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
-            work = await leases.next_hit(connection, newest, assignment(someone.assignment_id), now=clock())
+            work = await leases.next_hit(connection, newest, by_id(someone.assignment_id), now=clock())
         if work.hit is None:
             return done
         scores = {item: someone.score(truth[item], rng) for item in work.hit.items}

@@ -46,7 +46,7 @@ async def next_hit(
     engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: Newest | None = None
 ) -> leases.Work:
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, newest or Newest(), standing.assignment(assignment), now=now)
+        return await leases.next_hit(connection, newest or Newest(), standing.by_id(assignment), now=now)
 
 
 async def hit_of(

@@ -3,11 +3,11 @@ from datetime import timedelta
 
 import pytest
 
-from app.database.session import transaction
+from app.database.session import statements, transaction
 from app.errors import NotFound
 from app.serving import leases
 from app.serving.newest import Newest
-from app.serving.standing import assignment
+from app.serving.standing import by_id
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 LATER = NOW + timedelta(minutes=31)
@@ -62,18 +62,38 @@ async def test_an_expired_lease_returns_to_the_pool(engine):
     assert (await next_hit(engine, slow, now=LATER)).reason == "wait"
 
 
-async def test_a_lease_that_cannot_be_renewed_is_given_up_before_other_items_are_locked(engine):
+async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     campaign = await running(engine, items=10, judgments_per_item=1)
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
     other = await hit_of(engine, quick, now=LATER)
     assert set(hit.items) & set(other.items)
-    async with transaction(engine) as connection:
-        assert await leases.hold_or_lease(connection, Newest(), assignment(slow), now=LATER) is None
-        async with transaction(engine) as another:
-            free = await another.fetch("SELECT number FROM posteriors FOR UPDATE SKIP LOCKED")
-    assert {row["number"] for row in free} == set(range(10)) - set(hit.items)
-    assert await value(engine, "SELECT count(*) FROM hits WHERE closed_at IS NULL") == 1
+    async with statements(engine) as connection:
+        assert await leases.hold_or_lease(connection, Newest(), by_id(slow), now=LATER) is None
+    assert await values(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
+
+
+async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(engine):
+    campaign = await running(engine, items=5, judgments_per_item=1)
+    slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
+    hit = await hit_of(engine, slow)
+    async with transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        renewing = asyncio.create_task(next_hit(engine, slow, now=LATER))
+        await blocked(engine, 1)
+        leasing = asyncio.create_task(next_hit(engine, quick, now=LATER))
+        await blocked(engine, 2)
+    first, second = await asyncio.gather(renewing, leasing)
+    assert first.hit is not None
+    assert first.hit.id == hit.id
+    assert second.reason == "wait"
+
+
+async def blocked(engine, requests):
+    """Until so many requests wait for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while await value(engine, waiting) < requests:  # noqa: ASYNC110  (another connection changes it)
+        await asyncio.sleep(0.01)
 
 
 async def test_two_open_hits_do_not_share_a_leader(engine):

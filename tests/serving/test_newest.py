@@ -7,7 +7,8 @@ from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
 from app.serving import newest, submission
 from app.serving.newest import Newest
-from app.serving.standing import assignment, standing
+from app.serving.proposals import propose
+from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
 
@@ -144,21 +145,24 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     assert sum(await judged(engine, campaign, copy)) == 10
 
 
-async def told(engine, newest, someone, *, as_known_to=None):
-    """The copy of `newest` after a request whose question was asked with the watermarks of `as_known_to`."""
+async def asked(engine, newest, someone):
+    """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with statements(engine) as connection:
-        here = await standing(connection, as_known_to or newest, assignment(someone), now=NOW)
-        return await newest.posteriors_told(connection, here)
+        here = await standing(connection, newest, by_id(someone), now=NOW)
+        await propose(connection, here, newest, now=NOW)
+    return newest.copies[here.id]
 
 
 async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
     campaign = await running(engine)
     me = await annotator(engine, campaign)
     newest = Newest()
-    await told(engine, newest, me)
+    await asked(engine, newest, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
-    copy = await told(engine, newest, me, as_known_to=Newest())
+    async with statements(engine) as connection:
+        newest.hear(await standing(connection, Newest(), by_id(me), now=NOW))
+    copy = await asked(engine, newest, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 
@@ -166,9 +170,9 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     first, second = await running(engine), await running(engine, name="Nouns")
     me, you = await annotator(engine, first), await annotator(engine, second)
     newest = Newest()
-    await told(engine, newest, me)
+    await asked(engine, newest, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
-    await told(engine, newest, you)
-    copy = await told(engine, newest, me)
+    await asked(engine, newest, you)
+    copy = await asked(engine, newest, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.auth import users
 from app.database import learned
-from app.serving import newest, outside, races, standing, submission
+from app.serving import leases, newest, outside, races, standing, submission
 
 STATEMENTS = {
     "standing": standing.STANDING_BY_ID,
@@ -16,11 +16,12 @@ STATEMENTS = {
     "changes": newest.CHANGES,
     "lock posteriors": races.LOCK_POSTERIORS,
     "lease": text(races.LEASE),
+    "shown": leases.HELD,
     "close": submission.CLOSE,
     "close late": submission.CLOSE_LATE,
     "store": submission.STORE,
     "lock learned": submission.LOCKED_LEARNED,
-    "whose token": users.OWNER_ALONE,
+    "whose token": users.FIND_TOKEN,
     "whose token and HIT": outside.THEIRS,
     "learned": learned.STATES,
     "priors": learned.PRIORS,
@@ -47,7 +48,8 @@ async def test_no_statement_of_the_serving_path_goes_through_a_whole_table(engin
     assert "Merge Join" not in plan
 
 
-async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine):
-    plan = await plan_of(engine, newest.CHANGES)
+@pytest.mark.parametrize("name", ["changes", "standing", "standing of a program's annotator"])
+async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
+    plan = await plan_of(engine, STATEMENTS[name])
     assert "responses_transaction_id_idx" in plan
     assert "responses_campaign_id_seq_idx" not in plan
