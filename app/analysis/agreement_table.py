@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
 from app.analysis.labels import cuts, labels_of
@@ -33,14 +32,16 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Measure:
-    """A coefficient. of_labels: of scores cut into labels, else of the scores. by_pair: its cost grows with the pairs
-    of judgments of one item; otherwise with the judgments.
+    """A coefficient. of_labels: of scores cut into labels, else of the scores. by_choices: its chance depends on how
+    many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one item; otherwise
+    with the judgments.
     """
 
     name: str
     title: str
     measure: Callable[..., Agreement]
     of_labels: bool = False
+    by_choices: bool = False
     by_pair: bool = False
 
 
@@ -59,15 +60,14 @@ MEASURES = (
     Measure("label_agreement", "Agreement of labels", label_agreement.pairwise, of_labels=True),
     Measure("cohen", "Cohen’s kappa of labels", label_agreement.cohens_kappa, of_labels=True, by_pair=True),
     Measure("fleiss", "Fleiss’ kappa of labels", label_agreement.fleiss_kappa, of_labels=True),
-    Measure("gwet", "Gwet’s AC1 of labels", label_agreement.gwets_ac1, of_labels=True),
+    Measure("gwet", "Gwet’s AC1 of labels", label_agreement.gwets_ac1, of_labels=True, by_choices=True),
 )
 
 
 def fit(answers: Answers, options: Options) -> Table:
     """One row per measure; where one cannot be estimated, its sentence says why. Raises `Inestimable` if none can."""
     require_answers(answers)
-    labels = labels_of(answers, options.classes)
-    found = [tried(measure, answers, labels if measure.of_labels else answers.score) for measure in MEASURES]
+    found = [tried(measure, answers, options.classes) for measure in MEASURES]
     if refused := [reason for reason in found if isinstance(reason, Inestimable)][len(MEASURES) - 1 :]:
         raise refused[0]
     shared = for_all([result.notes for result in found if isinstance(result, Agreement)])
@@ -85,7 +85,7 @@ def for_all(notes: list[tuple[str, ...]]) -> list[str]:
     return [note for note in notes[0] if len(notes) > 1 and all(note in other for other in notes)]
 
 
-def tried(measure: Measure, answers: Answers, values: npt.ArrayLike) -> Agreement | Inestimable:
+def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inestimable:
     per_item = np.bincount(answers.item)
     pairs = int((per_item * (per_item - 1) // 2).sum())
     if measure.by_pair and pairs > MOST_PAIRS:
@@ -97,7 +97,8 @@ def tried(measure: Measure, answers: Answers, values: npt.ArrayLike) -> Agreemen
         return measure.measure(
             answers.item,
             answers.annotator,
-            values,
+            labels_of(answers, classes) if measure.of_labels else answers.score,
+            **({"n_labels": classes} if measure.by_choices else {}),
             n_items=answers.n_items,
             n_annotators=answers.n_annotators,
             draws=draws(20 * (pairs if measure.by_pair else len(answers.item))),

@@ -135,6 +135,25 @@ def test_labels_of_agreement_are_cut_as_chosen():
     assert two["alpha_interval"] == five["alpha_interval"]
 
 
+def ac1(made: Answers, classes: int) -> float:
+    found: float = by_name(table(made, "agreement", classes=classes))["gwet"]["value"]
+    return found
+
+
+def test_ac1_counts_the_classes_that_were_chosen_where_none_of_the_scores_is_in_the_upper_one():
+    low = answers([(who, {k: float(4 * k + who) for k in range(9)}) for who in range(3)])
+    assert ac1(low, 2) == 1.0
+
+
+def test_ac1_counts_the_classes_that_were_chosen_and_not_those_that_were_given():
+    scores = np.random.default_rng(4).integers(0, 80, (4, 30)).tolist()  # of five classes of 20 points, four
+    made = answers([(who, {k: float(score) for k, score in enumerate(row)}) for who, row in enumerate(scores)])
+    share, given = (by_name(table(made, "agreement", classes=5))[name]["value"] for name in ("label_agreement", "gwet"))
+    pi = np.bincount(labels_of(made, 5), minlength=5) / len(made.item)
+    by_chance = (pi * (1 - pi)).sum() / (5 - 1)  # Gwet 2008
+    assert given == pytest.approx((share - by_chance) / (1 - by_chance))
+
+
 def test_annotators_are_counted_and_described():
     made = answers([(0, {0: 10.0, 1: 30.0}), (0, {2: 80.0, 0: 20.0}), (1, {0: 0.0, 1: 100.0})])
     rows = by_name(table(made, "annotators"))
