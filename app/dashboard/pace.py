@@ -1,14 +1,22 @@
-"""How fast answers come in, and when the campaign will be done. Pure: counts per minute in, bars and words out."""
+"""How fast answers come in, and when the campaign will be done. Pure: counts per minute in, bars and words out.
+
+A rate divides by the time in which its answers came: what begins with the first answer, or is not over yet, is not
+counted as if it had been whole. `first` and `now` are seconds since 1970, of the first answer and of this moment.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 
 HOURS_SHOWN = 24
 BAR_MINUTES = (1, 5, 15, 60)
 MOST_BARS = 30
-# A forecast from less is a guess.
+# The ends of the chart are often parts of a bar; from a smaller part no rate is made, it goes with its neighbour.
+LEAST_OF_A_BAR = 1 / 6
+# A rate or a forecast from less is a guess.
 FEWEST_HITS = 3
+SHORTEST_SECONDS = 10
 SHORTEST_SPAN = timedelta(minutes=1)
 # After so long without an answer the last hour's rate is no longer that of what comes.
 QUIET_MINUTES = 10
@@ -16,44 +24,61 @@ QUIET_MINUTES = 10
 
 @dataclass(frozen=True)
 class Pace:
-    """HITs per hour in bars; the first begins `start_minute` minutes after 1970, the last still fills."""
+    """HITs per hour in bars; the first begins `start_minute` minutes after 1970, the last ends now."""
 
     start_minute: int
     bar_minutes: int
     hits_per_hour: list[int]
 
 
-def pace(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> Pace:
-    """Bars from the first answer, or from 24 hours ago, until now. `per_minute`: HITs by minute since 1970."""
-    begin = max(first_minute, now_minute - HOURS_SHOWN * 60 + 1)
-    bar = next((width for width in BAR_MINUTES if now_minute - begin < width * MOST_BARS), BAR_MINUTES[-1])
-    start = begin - begin % bar
-    counts = [0] * ((now_minute - start) // bar + 1)
+def pace(per_minute: Mapping[int, int], first: float, now: float) -> Pace:
+    """Bars on the clock, from the first answer, or from 24 hours ago, until now. `per_minute`: HITs by minute."""
+    begin = max(first, now - HOURS_SHOWN * 3600)
+    minutes = next((bar for bar in BAR_MINUTES if now // 60 - begin // 60 < bar * MOST_BARS), BAR_MINUTES[-1])
+    width = minutes * 60
+    start, end = int(begin // width), int(now // width)
+    start += start < end and (start + 1) * width - begin < width * LEAST_OF_A_BAR
+    end -= start < end and now - end * width < width * LEAST_OF_A_BAR
+    counts = [0] * (end - start + 1)
     for minute, hits in per_minute.items():
-        if start <= minute <= now_minute:
-            counts[(minute - start) // bar] += hits
-    return Pace(start, bar, [hits * 60 // bar for hits in counts])
+        if begin // 60 <= minute <= now // 60:
+            counts[min(max(minute // minutes - start, 0), end - start)] += hits
+    edges = [begin, *(bar * width for bar in range(start + 1, end + 1)), now]
+    bars = [hits * 3600 / max(until - since, 1) for hits, (since, until) in zip(counts, pairwise(edges), strict=True)]
+    if begin == first:
+        bars[0] = max(counts[0] * 3600 / max(width, edges[1] - first), since_first(counts[0], edges[1] - first))
+    return Pace(start * minutes, minutes, [round(hits) for hits in bars])
 
 
-def recent_rate(per_minute: Mapping[int, int], first_minute: int, now_minute: int) -> tuple[int, float]:
-    """HITs in the last hour (or since the first answer, if that is less long ago), and how many an hour that makes.
+def since_first(hits: int, seconds: float) -> float:
+    """HITs per hour of a time that begins with an answer: that one starts the clock and was not waited for."""
+    return (hits - 1) * 3600 / seconds if seconds >= SHORTEST_SECONDS else 0.0
 
-    It counts whole minutes, as the bars do, so that both say the same of a campaign that has just begun.
+
+def recent_rate(per_minute: Mapping[int, int], first: float, now: float) -> tuple[int, float] | None:
+    """HITs in the last hour, or since the first answer if that is less long ago, and how many an hour that makes.
+
+    None while there is too little to say.
     """
-    hits = sum(count for minute, count in per_minute.items() if now_minute - 60 < minute <= now_minute)
-    minutes = min(60, now_minute - first_minute + 1)
-    return hits, hits * 60 / minutes
+    begin = (now // 60 - 59) * 60
+    hits = sum(count for minute, count in per_minute.items() if begin // 60 <= minute <= now // 60)
+    if first < begin:
+        return hits, hits * 3600 / (now - begin)
+    if hits < FEWEST_HITS or now - first < SHORTEST_SECONDS:
+        return None
+    return hits, since_first(hits, now - first)
 
 
-def forecast(judgments_left: int, items_per_hit: int, recent: tuple[int, float], span: timedelta) -> str | None:
-    """How long it takes at the recent rate, in words; None when there is too little to say.
+def forecast(
+    judgments_left: int, items_per_hit: int, recent: tuple[int, float] | None, span: timedelta
+) -> float | None:
+    """How many hours it takes at the recent rate; None when there is too little to say.
 
     span: the time since the first answer.
     """
-    hits, per_hour = recent
-    if judgments_left <= 0 or hits < FEWEST_HITS or span < SHORTEST_SPAN:
+    if judgments_left <= 0 or recent is None or recent[0] < FEWEST_HITS or span < SHORTEST_SPAN:
         return None
-    return duration(judgments_left / items_per_hit / per_hour)
+    return judgments_left / items_per_hit / recent[1]
 
 
 def silence(per_minute: Mapping[int, int], now_minute: int) -> str | None:

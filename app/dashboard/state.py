@@ -109,10 +109,10 @@ class Facts:
         return len(self.score) * int(self.campaign.judgments_per_item)
 
     @property
-    def first_and_now(self) -> tuple[int, int]:
-        """The minute of the first answer, and this one."""
-        now = minute_of(self.until)
-        return minute_of(self.counts.first_at) if self.counts.first_at else now, now
+    def first_and_now(self) -> tuple[float, float]:
+        """Seconds since 1970, of the first answer and of this moment."""
+        now = self.until.timestamp()
+        return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
 
 async def newest_state(
@@ -210,10 +210,10 @@ def pace_words(facts: Facts) -> dict[str, str]:
     recent = pace.recent_rate(facts.minutes, *facts.first_and_now)
     span = facts.until - facts.counts.first_at
     forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent, span)
-    _, now_minute = facts.first_and_now
     return {
-        "rate": f"{recent[1]:,.0f} HITs/h",
-        "left": pace.silence(facts.minutes, now_minute) or (f"about {forecast} left" if forecast else ""),
+        "rate": f"{recent[1]:,.0f} HITs/h" if recent else "",
+        "left": pace.silence(facts.minutes, minute_of(facts.until))
+        or (f"about {pace.duration(forecast)} left" if forecast else ""),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
 

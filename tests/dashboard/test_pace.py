@@ -6,53 +6,83 @@ from app.dashboard.pace import Pace, duration, forecast, pace, recent_rate, sile
 
 
 def test_a_young_campaign_has_bars_of_a_minute():
-    assert pace({100: 2, 102: 1}, 100, 103) == Pace(100, 1, [120, 0, 60, 0])
+    assert pace({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
 
 
 def test_bars_widen_so_that_there_are_never_many():
-    assert pace({}, 0, 29).bar_minutes == 1
-    assert pace({}, 0, 30).bar_minutes == 5
-    assert pace({}, 0, 150).bar_minutes == 15
-    assert pace({}, 0, 450).bar_minutes == 60
+    assert pace({}, 0, 29 * 60).bar_minutes == 1
+    assert pace({}, 0, 30 * 60).bar_minutes == 5
+    assert pace({}, 0, 150 * 60).bar_minutes == 15
+    assert pace({}, 0, 450 * 60).bar_minutes == 60
 
 
 def test_bars_begin_on_the_clock_and_count_per_hour():
-    drawn = pace({63: 1, 64: 2, 65: 4, 99: 1}, 63, 99)
+    drawn = pace({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
     assert (drawn.start_minute, drawn.bar_minutes) == (60, 5)
     assert drawn.hits_per_hour == [36, 48, 0, 0, 0, 0, 0, 12]
 
 
 def test_only_the_last_24_hours_are_shown():
-    drawn = pace({10: 99, 1500: 3}, 10, 3000)
-    assert drawn.start_minute == 1560  # 24 hours before minute 3000, rounded down to the hour
-    assert len(drawn.hits_per_hour) == 25
-    assert sum(drawn.hits_per_hour) == 0
+    drawn = pace({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
+    assert drawn.start_minute == 1560
+    assert len(drawn.hits_per_hour) == 24
+    assert sum(drawn.hits_per_hour) == 1
 
 
 def test_the_rate_is_that_of_the_last_hour():
-    assert recent_rate({939: 50, 941: 10, 1000: 21}, 0, 1000) == (31, 31.0)
+    hits, rate = recent_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
+    assert hits == 31
+    assert rate == pytest.approx(31 * 60 / 59.5)
 
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
-    assert recent_rate({990: 5, 999: 5}, 990, 999) == (10, 60.0)
+    assert recent_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
 
 
-def test_the_rate_of_a_campaign_that_has_just_begun_is_that_of_its_bars():
-    just_begun = {1000: 200}, 1000, 1000
-    assert recent_rate(*just_begun) == (200, 12_000.0)
-    assert pace(*just_begun).hits_per_hour == [12_000]
+STEADY = 12_000
+FIRSTS = [60_000.0, 60_012.4, 60_037.0, 60_049.9, 60_058.5]
+
+
+def answers_by_minute(first: float, now: float, per_hour: float) -> dict[int, int]:
+    """One answer after another in equal steps, the first at `first`."""
+    counts: dict[int, int] = {}
+    for k in range(int((now - first) * per_hour / 3600 + 1e-6) + 1):
+        minute = int((first + k * 3600 / per_hour) // 60)
+        counts[minute] = counts.get(minute, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+@pytest.mark.parametrize("age", [10, 17, 45, 61, 70, 130, 3_000, 4_000])
+def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(first, age):
+    now = first + age
+    counts = answers_by_minute(first, now, STEADY)
+    _, rate = recent_rate(counts, first, now) or (0, 0.0)
+    assert rate == pytest.approx(STEADY, rel=0.02)
+    assert all(bar == pytest.approx(STEADY, rel=0.05) for bar in pace(counts, first, now).hits_per_hour)
+
+
+def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
+    assert recent_rate({1000: 200}, 60_000, 60_009) is None
+    assert recent_rate({1000: 2}, 60_000, 60_600) is None
+
+
+def test_a_single_answer_is_one_in_its_bar():
+    assert pace({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
+    assert pace({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
 
 
 HOUR = timedelta(hours=1)
 
 
 def test_the_forecast_divides_what_is_left_by_the_rate():
-    assert forecast(1088, 5, (31, 31.0), HOUR) == "7 h"
+    assert forecast(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
 
 
 def test_there_is_no_forecast_during_the_first_minute():
     assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
-    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=60)) == "7 min"
+    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
+    assert forecast(1088, 5, None, HOUR) is None
 
 
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])

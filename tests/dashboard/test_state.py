@@ -46,10 +46,10 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     assert words["hits"] == "3 HITs"
     assert words["annotators"] == "2 annotators"
     assert words["open"] == "1 open now"
-    assert words["rate"] == "18 HITs/h"  # 3 in ten minutes
-    assert words["left"] == "about 14 min left"  # 21 judgments are 4.2 HITs
+    assert words["rate"] == "13 HITs/h"  # two in the nine minutes after the first
+    assert words["left"] == "about 19 min left"  # 21 judgments are 4.2 HITs
     assert after.figures["done"] == 15
-    assert after.figures["pace"] == {"start": NOW.timestamp(), "minutes": 1, "bars": [180] + [0] * 9}
+    assert after.figures["pace"] == {"start": NOW.timestamp(), "minutes": 1, "bars": [180] + [0] * 8}
     assert sum(after.figures["histogram"]["counts"]) == 12
     assert after.figures["heatmap"]["cells"] != before.figures["heatmap"]["cells"]
     assert after.version != before.version
@@ -77,7 +77,7 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
     async with engine.begin() as connection:
         await lifecycle.transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
-    assert figures["pace"]["bars"] == [60, 0, 0]
+    assert figures["pace"]["bars"] == [60, 0]
     assert figures["words"]["rate"] == ""
 
 
