@@ -147,7 +147,8 @@ def refuse(
     if wants_json(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
-    return page(request, "error.html", {"status": status, "code": code, "message": message}, status=status)
+    context = {"status": status, "code": code, "message": message, "details": details or {}}
+    return page(request, "error.html", context, status=status)
 
 
 def on_refusal(request: Request, error: Exception) -> Response:

@@ -3,7 +3,8 @@
 A new platform is one `Platform` here and one line in `PLATFORMS`.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -13,6 +14,8 @@ PREVIEW_ASSIGNMENT_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
 MTURK_ORIGINS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 MTURK_FRAMES = (*MTURK_ORIGINS, "https://worker.mturk.com")
 LONGEST_ID = 200
+# How platforms write what they fill in: {{%ID%}}, ${id}, %ID%, [ID], <ID>. No platform's ids hold such characters.
+PLACEHOLDER = re.compile(r"[{}%$<>\[\]]")
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,47 @@ class Completion:
 
 
 @dataclass(frozen=True)
+class Identifiers:
+    """The parameters that say who came, and what to tell people when one of them cannot be used."""
+
+    names: tuple[str, ...] = ()
+    for_person: str = ""
+    for_researcher: str = ""
+
+    def refuse_doubled(self, query: Sequence[tuple[str, str]]) -> None:
+        """Raises `Invalid` (`arrival_doubled`): of two values nobody knows which one is the person's."""
+        given = [name for name, _ in query]
+        for name in self.names:
+            if given.count(name) > 1:
+                raise self.unusable(name, "It is there twice.", code="arrival_doubled")
+
+    def values(self, parameters: Mapping[str, str]) -> list[str]:
+        """All of them, of a sane length. Raises `Invalid` (`arrival_incomplete`, `arrival_placeholder`)."""
+        values = [parameters.get(name, "").strip() for name in self.names]
+        for name, value in zip(self.names, values, strict=True):
+            if not value or len(value) > LONGEST_ID or not value.isprintable():
+                raise self.unusable(name, "It is missing, empty or damaged.", code="arrival_incomplete")
+            if PLACEHOLDER.search(value) or value.casefold() == name.casefold():
+                raise self.unusable(name, "A placeholder was left in its place.", code="arrival_placeholder")
+        return values
+
+    def unusable(self, name: str, why: str, *, code: str) -> Invalid:
+        return Invalid(
+            f"The link that brought you here lacks a usable {name}. {why} {self.for_person}",
+            code=code,
+            parameter=name,
+            for_researcher=self.for_researcher,
+        )
+
+
+@dataclass(frozen=True)
 class Platform:
     """One way to arrive.
 
     `read` turns the query parameters into an `Arrival`, None for a preview or a visitor who is not known yet, and
-    raises `Invalid` when parameters are missing. `complete` takes the arrival's details and the campaign's completion
-    code. `framed`: the page may stand in a frame of the platform's own pages. `link_parameters`: what a researcher
-    appends to the link, for the platform to fill in.
+    raises `Invalid` when they are no usable ids. `complete` takes the arrival's details and the campaign's completion
+    code. `identifiers`: the parameters without which nobody knows who came. `framed`: the page may stand in a frame of
+    the platform's own pages. `link_parameters`: what a researcher appends to the link, for the platform to fill in.
     `one_hit_per_assignment`: an assignment of the platform is done after one answer.
     """
 
@@ -48,10 +85,16 @@ class Platform:
     title: str
     read: Callable[[Mapping[str, str], "Destinations"], Arrival | None]
     complete: Callable[[Mapping[str, str], str | None], Completion]
+    identifiers: Identifiers = Identifiers()
     one_hit_per_assignment: bool = False
     has_page: bool = True  # without one, a researcher's program speaks for the annotators
     framed: bool = False
     link_parameters: str = ""
+
+    def arrival(self, query: Sequence[tuple[str, str]], destinations: "Destinations") -> Arrival | None:
+        """Who came, by an address's query as it is: see `read`. Raises `Invalid` also when an id is there twice."""
+        self.identifiers.refuse_doubled(query)
+        return self.read(dict(reversed(query)), destinations)
 
 
 @dataclass(frozen=True)
@@ -72,20 +115,6 @@ class Destinations:
         return bare
 
 
-def required(parameters: Mapping[str, str], *names: str) -> list[str]:
-    """The values of all `names`, present and of a sane length. Raises `Invalid` (code `arrival_incomplete`)."""
-    values = [parameters.get(name, "").strip() for name in names]
-    for name, value in zip(names, values, strict=True):
-        if not value or len(value) > LONGEST_ID or not value.isprintable():
-            raise Invalid(
-                f"The link that brought you here lacks a usable {name}. "
-                "Please open the task again from the platform's page.",
-                code="arrival_incomplete",
-                parameter=name,
-            )
-    return values
-
-
 def read_link(_parameters: Mapping[str, str], _destinations: Destinations) -> Arrival | None:
     """A visitor by link has no id until they press Start; then the signed token says who they are."""
     return None
@@ -95,11 +124,18 @@ def complete_link(_details: Mapping[str, str], _code: str | None) -> Completion:
     return Completion()
 
 
+PROLIFIC_IDENTIFIERS = Identifiers(
+    ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+    "Nothing was stored. Please return the study on Prolific and tell the researcher.",
+    "Take the study URL from the Share page as it is, and choose “I’ll use URL parameters” for it. Prolific then puts "
+    "each person’s ids into the places of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must "
+    "be in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
+)
 PROLIFIC_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
 def read_prolific(parameters: Mapping[str, str], _destinations: Destinations) -> Arrival | None:
-    worker_id, study_id, session_id = required(parameters, "PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+    worker_id, study_id, session_id = PROLIFIC_IDENTIFIERS.values(parameters)
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
 
 
@@ -112,11 +148,19 @@ def complete_prolific(_details: Mapping[str, str], code: str | None) -> Completi
     )
 
 
+MTURK_IDENTIFIERS = Identifiers(
+    ("assignmentId", "hitId", "workerId"),
+    "Nothing was stored. Please return the task on the platform’s page and tell the requester.",
+    "Put the external question URL into ExternalURL as the Share page shows it. The platform itself adds assignmentId, "
+    "hitId and workerId, each once.",
+)
+
+
 def read_mturk(parameters: Mapping[str, str], destinations: Destinations) -> Arrival | None:
     """A preview carries no usable assignment; it leases and stores nothing."""
     if parameters.get("assignmentId", PREVIEW_ASSIGNMENT_ID) == PREVIEW_ASSIGNMENT_ID:
         return None
-    assignment_id, hit_id, worker_id = required(parameters, "assignmentId", "hitId", "workerId")
+    assignment_id, hit_id, worker_id = MTURK_IDENTIFIERS.values(parameters)
     submit_to = destinations.check(parameters.get("turkSubmitTo") or MTURK_ORIGINS[0])
     return Arrival(
         worker_id, assignment_id, {"hitId": hit_id, "assignmentId": assignment_id, "turkSubmitTo": submit_to}
@@ -136,10 +180,25 @@ PLATFORMS = {
     platform.name: platform
     for platform in (
         Platform("link", "Link", read_link, complete_link),
-        Platform("prolific", "Prolific", read_prolific, complete_prolific, link_parameters=PROLIFIC_PARAMETERS),
+        Platform(
+            "prolific",
+            "Prolific",
+            read_prolific,
+            complete_prolific,
+            PROLIFIC_IDENTIFIERS,
+            link_parameters=PROLIFIC_PARAMETERS,
+        ),
         Platform("api", "API", read_link, complete_link, has_page=False),
         Platform("simulation", "Simulation", read_link, complete_link, has_page=False),
-        Platform("mturk", "Mechanical Turk", read_mturk, complete_mturk, one_hit_per_assignment=True, framed=True),
+        Platform(
+            "mturk",
+            "Mechanical Turk",
+            read_mturk,
+            complete_mturk,
+            MTURK_IDENTIFIERS,
+            one_hit_per_assignment=True,
+            framed=True,
+        ),
     )
 }
 

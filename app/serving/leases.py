@@ -4,10 +4,12 @@ A HIT is a lease on its items. `races` decides who gets what when several ask at
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
 from app.crowd.platforms import PLATFORMS
@@ -20,7 +22,7 @@ from app.serving.standing import AssignmentKey, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
-Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait"]
+Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Work:
     """Where an assignment stands: a HIT to answer, or the reason why there is none.
 
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
-    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left).
+    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left), `stopped`
+    (the annotator said that they are done).
     """
 
     assignment: Record
@@ -52,12 +55,21 @@ class Work:
     @property
     def finished(self) -> bool:
         """Whether this annotator can return to where they came from."""
-        return self.reason in ("all_done", "limit", "assignment_done", "seen_all")
+        return self.reason in ("all_done", "limit", "assignment_done", "seen_all", "stopped")
 
 
 HELD = text(SHOWN)
 
 GIVE_UP = text("UPDATE hits SET closed_at = :now WHERE id = :hit AND closed_at IS NULL AND expires_at <= :now")
+
+TAKE_OVER = text("""
+    UPDATE hits SET assignment_id = :assignment
+    WHERE closed_at IS NULL AND id = (
+        SELECT id FROM hits WHERE annotator_id = :annotator AND assignment_id <> :assignment AND closed_at IS NULL
+        ORDER BY expires_at DESC LIMIT 1)
+""")
+
+END_LEASE = text("UPDATE hits SET expires_at = :now WHERE id = :hit AND closed_at IS NULL AND expires_at > :now")
 
 COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignment AND completed_at IS NULL")
 
@@ -68,7 +80,9 @@ ANY_OPEN = text("""
 """)
 
 SAVE_DRAFT = text("""
-    UPDATE hits SET draft = CAST(:draft AS jsonb) WHERE id = :hit AND assignment_id = :assignment AND closed_at IS NULL
+    UPDATE hits SET draft = CAST(:draft AS jsonb)
+    WHERE id = :hit AND annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)
+      AND closed_at IS NULL
     RETURNING id
 """)
 
@@ -88,6 +102,9 @@ async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, no
 async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh."""
     here = await standing(connection, newest, who, now=now)
+    if here.hit_id is None and here.begun_elsewhere and not PLATFORMS[here.platform].one_hit_per_assignment:
+        await take_over(connection, here)
+        here = await standing(connection, newest, who, now=now)
     if here.hit_id is not None and here.expires_at > now:
         return await held(connection, here, here.expires_at)
     if reason := closed_because(here):
@@ -102,6 +119,20 @@ async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, 
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):
         return await leased(connection, here, proposal, now=now)
+
+
+async def take_over(connection: Driver, here: Record) -> None:
+    """Let this visit have the HIT that the same person left open in another one, with what they entered there."""
+    # Another request of this visit may have got a HIT meanwhile: it has one then, and goes on with that.
+    with suppress(UniqueViolationError):
+        await fetch(connection, TAKE_OVER, {"assignment": here.assignment_id, "annotator": here.annotator_id})
+
+
+async def stop(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work:
+    """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
+    here = await standing(connection, newest, who, now=now)
+    await fetch(connection, END_LEASE, {"hit": here.hit_id, "now": now})
+    return await without_hit(connection, here, "stopped", now=now)
 
 
 def closed_because(here: Record) -> Reason | None:
@@ -161,6 +192,6 @@ async def waits_for_nobody(connection: Driver, here: Record, *, now: datetime) -
 
 
 async def save_draft(connection: Driver, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
-    """Keep what was entered so far; False when the HIT is not this assignment's or is closed."""
+    """Keep what was entered so far; False when the HIT is not this annotator's or is closed."""
     parameters = {"hit": hit_id, "assignment": assignment_id, "draft": json.dumps(draft)}
     return await fetch_one(connection, SAVE_DRAFT, parameters) is not None

@@ -78,11 +78,10 @@ def tokens(request: Request) -> WorkerTokens:
 async def show(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
-    parameters = dict(reversed(request.query_params.multi_items()))  # of a parameter given twice the first counts
-    if token := parameters.get("t"):
+    if token := request.query_params.get("t"):
         assignment_id = tokens(request).read(token)
         return await show_work(request, connection, assignment_id, Shown(), now=now)
-    arrival = platform.read(parameters, request.app.state.destinations)
+    arrival = platform.arrival(request.query_params.multi_items(), request.app.state.destinations)
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
         texts = await sample(connection, campaign)
@@ -94,12 +93,15 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
 
 @router.post(ADDRESS)
 async def post(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> Response:
-    """A visitor by link starts, or an annotator answers; the reply shows the next HIT."""
+    """A visitor by link starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if platform.name == "link" and "token" not in form:
         return await start(request, link_key, connection, now=now)
     assignment_id = tokens(request).read(form.get("token", ""))
+    if "finish" in form:
+        work = await leases.stop(connection, request.app.state.newest, by_id(assignment_id), now=now)
+        return work_page(request, work, Shown())
     try:
         shown = Shown(receipt=await answer(request, connection, assignment_id, form, now=now))
     except Gone as refusal:
@@ -140,15 +142,19 @@ async def keep_draft(request: Request, connection: Turn, draft: Annotated[Draft,
 async def show_work(
     request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
-    """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     work = await leases.next_hit(connection, request.app.state.newest, by_id(assignment_id), now=now)
+    return work_page(request, work, shown)
+
+
+def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse:
+    """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
     platform = PLATFORMS[here.platform]
     context = {
         "work": work,
         "campaign": here,
         "platform": platform,
-        "token": tokens(request).issue(assignment_id),
+        "token": tokens(request).issue(here.assignment_id),
         "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
         "instructions": sanitised(here.instructions),
         "shown": shown,

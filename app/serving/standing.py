@@ -21,6 +21,8 @@ def standing_where(condition: str) -> TextClause:
                    WHERE o.assignment_id = s.id) AS answered_here,
            (SELECT count(*) FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
             AND h.closed_at IS NULL AND h.expires_at > :now) AS open_elsewhere,
+           EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
+                   AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
            ARRAY(SELECT item FROM hits o, unnest(o.items) AS item
                  WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) AS held,

@@ -32,7 +32,7 @@ def closing(condition: str) -> str:
     """
     return f"""
     WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
-        UPDATE hits SET closed_at = :now FROM (SELECT count(*) FROM crowd) AS locked
+        UPDATE hits SET closed_at = :now, assignment_id = :assignment FROM (SELECT count(*) FROM crowd) AS locked
         WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
     )
     SELECT p.number, p.a, p.b, closed.items AS hit_items, closed.annotator_id, c.id AS campaign_id, c.update_law,
@@ -44,13 +44,16 @@ def closing(condition: str) -> str:
     """  # noqa: S608  (made of constants)
 
 
+# The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
+THEIRS = "annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)"
+
 LONGEST_WAIT_SECONDS = 10  # for a lock; only an import holds one for seconds
 
 # First post wins: only one can find the lease open. In its last seconds it may end while the answer waits for a lock,
 # and another HIT take its items: such an answer is dealt with as if it came late.
 CLOSE = text(
     closing(
-        "assignment_id = :assignment AND closed_at IS NULL "
+        f"{THEIRS} AND closed_at IS NULL "
         f"AND expires_at > CAST(:now AS timestamptz) + interval '{LONGEST_WAIT_SECONDS} seconds'"
     )
 )
@@ -58,12 +61,12 @@ CLOSE_LATE = text(closing(STILL_WANTED))
 
 LOCKED_LEARNED = text(LOCK_LEARNED)
 
-FIND_AND_LOCK_HIT = text("""
+FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status,
            h.closed_at IS NULL AND h.expires_at > :now AS in_time
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
-    WHERE h.id = :hit AND h.assignment_id = :assignment FOR NO KEY UPDATE OF h
-""")
+    WHERE h.id = :hit AND h.{THEIRS} FOR NO KEY UPDATE OF h
+""")  # noqa: S608  (made of constants)
 
 ANSWERED = text("SELECT seq FROM responses WHERE hit_id = :hit")
 
@@ -112,11 +115,13 @@ async def submit(
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
         if answered := await fetch_one(connection, ANSWERED, key):
             return Receipt(hit_id, answered.seq, repeated=True)
-        rows = await close_late(connection, hit_id, hit, now=now)
+        rows = await close_late(connection, assignment_id, hit_id, hit, now=now)
     return await store(connection, hit_id, rows, answer, now=now)
 
 
-async def close_late(connection: Driver, hit_id: int, hit: Record, *, now: datetime) -> Sequence[Record]:
+async def close_late(
+    connection: Driver, assignment_id: int, hit_id: int, hit: Record, *, now: datetime
+) -> Sequence[Record]:
     """Close a HIT whose lease ran out, or is about to, if all its items are still wanted.
 
     Raises `Gone` (`lease_expired`) if not.
@@ -125,7 +130,7 @@ async def close_late(connection: Driver, hit_id: int, hit: Record, *, now: datet
     if hit.in_time or hit.status in ("running", "paused"):
         items = {"campaign": hit.campaign_id, "items": hit.hit_items}
         await fetch(connection, LOCK_POSTERIORS, items)
-        parameters = items | {"hit": hit_id, "wanted": hit.judgments_per_item, "now": now}
+        parameters = items | {"hit": hit_id, "assignment": assignment_id, "wanted": hit.judgments_per_item, "now": now}
         rows = await fetch(connection, CLOSE_LATE, parameters)
     if not rows:
         raise Gone(

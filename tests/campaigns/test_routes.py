@@ -242,7 +242,7 @@ async def test_links_of_all_three_platforms_are_shown_and_work(researcher, clien
         "http://easel.test/mturk/KEY",
     ]
     for link in links:
-        assert (await client.get(link)).status_code == 200
+        assert (await client.get(re.sub(r"{{%(\w+)%}}", "1", link))).status_code == 200
     assert "Amazon closed Mechanical Turk on 2026-09-30" in page
     assert "No completion code is set" in page
 
@@ -252,6 +252,14 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
     page = (await researcher.get(f"{address}/share")).text
     assert "This campaign is a draft" in page
     assert "<code>C123</code>" in page
+
+
+async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_against(researcher):
+    for limit, warned in (("", True), ("20", False)):
+        address = await create(researcher, hits_per_annotator=limit)
+        page = (await researcher.get(f"{address}/share")).text
+        assert ("no limit of HITs per annotator" in page) == warned
+        assert ("edit#hits_per_annotator" in page) == warned
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:8000"])

@@ -10,7 +10,15 @@ PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 
 
 def read(platform, parameters, *extra):
-    return PLATFORMS[platform].read(parameters, Destinations(extra))
+    """`parameters` as a mapping, or as the pairs of a query in which a name may occur twice."""
+    query = list(parameters.items()) if isinstance(parameters, dict) else parameters
+    return PLATFORMS[platform].arrival(query, Destinations(extra))
+
+
+def refusal_of(platform, parameters):
+    with pytest.raises(Invalid) as refusal:
+        read(platform, parameters)
+    return refusal.value
 
 
 def test_mturk_parameters_become_an_arrival():
@@ -55,9 +63,8 @@ def test_the_operator_can_allow_another_origin():
 
 @pytest.mark.parametrize("missing", ["hitId", "workerId"])
 def test_an_incomplete_mturk_link_is_refused(missing):
-    with pytest.raises(Invalid) as refusal:
-        read("mturk", MTURK | {missing: " "})
-    assert (refusal.value.code, refusal.value.details) == ("arrival_incomplete", {"parameter": missing})
+    refusal = refusal_of("mturk", MTURK | {missing: " "})
+    assert (refusal.code, refusal.details["parameter"]) == ("arrival_incomplete", missing)
 
 
 def test_prolific_session_is_the_assignment():
@@ -74,10 +81,35 @@ def test_without_a_code_there_is_nowhere_to_return_to():
     assert PLATFORMS["link"].complete({}, "C0DE") == Completion()
 
 
-@pytest.mark.parametrize("value", ["", "x" * 201, "a\x00b", "a\nb"])
+@pytest.mark.parametrize("value", ["", "  ", "x" * 201, "a\x00b", "a\nb"])
 def test_an_unusable_prolific_id_is_refused(value):
-    with pytest.raises(Invalid):
-        read("prolific", PROLIFIC | {"PROLIFIC_PID": value})
+    assert refusal_of("prolific", PROLIFIC | {"PROLIFIC_PID": value}).code == "arrival_incomplete"
+
+
+@pytest.mark.parametrize("name", PROLIFIC)
+@pytest.mark.parametrize("left", ["{{{{%{}%}}}}", "{{{{{}}}}}", "%{}%", "${{{}}}", "<{}>", "[{}]", "{}"])
+def test_a_placeholder_that_nobody_filled_in_is_nobody(name, left):
+    refusal = refusal_of("prolific", PROLIFIC | {name: left.format(name)})
+    assert (refusal.code, refusal.details["parameter"]) == ("arrival_placeholder", name)
+
+
+@pytest.mark.parametrize("name", PROLIFIC)
+@pytest.mark.parametrize("second", ["other", "", None])
+def test_a_parameter_given_twice_says_nothing_certain(name, second):
+    twice = [*PROLIFIC.items(), (name, PROLIFIC[name] if second is None else second)]
+    refusal = refusal_of("prolific", twice)
+    assert (refusal.code, refusal.details["parameter"]) == ("arrival_doubled", name)
+
+
+def test_parameters_of_others_may_be_there_in_any_number():
+    query = [*PROLIFIC.items(), ("utm", "{{a}}"), ("utm", "b")]
+    assert read("prolific", query) == Arrival("p1", "x1", {"STUDY_ID": "s1"})
+
+
+def test_a_link_that_cannot_be_used_has_words_for_the_person_and_for_the_researcher():
+    refusal = refusal_of("prolific", PROLIFIC | {"SESSION_ID": "{{%SESSION_ID%}}"})
+    assert "return the study on Prolific" in refusal.message
+    assert "I’ll use URL parameters" in refusal.details["for_researcher"]
 
 
 def test_a_link_visitor_is_nobody_before_they_start():

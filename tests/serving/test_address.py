@@ -189,11 +189,69 @@ async def test_after_an_mturk_answer_the_page_posts_to_mturk(client, engine):
     assert 'action="https://www.mturk.com/mturk/externalSubmit"' in again.text
 
 
-async def test_parameters_given_twice_count_once_and_the_first_wins(client, engine):
+PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        (PLACEHOLDERS, "arrival_placeholder"),
+        ("PROLIFIC_PID=one&STUDY_ID=s&SESSION_ID=x&PROLIFIC_PID=two", "arrival_doubled"),
+        ("PROLIFIC_PID=&STUDY_ID=s&SESSION_ID=x", "arrival_incomplete"),
+        ("", "arrival_incomplete"),
+    ],
+)
+async def test_a_visitor_whom_prolific_did_not_name_is_refused_and_not_made_an_annotator(client, engine, query, code):
+    campaign = await running(engine, prolific_completion_code="C0DE")
+    reply = await client.get(f"/prolific/{campaign.link_key}?{query}")
+    assert reply.status_code == 422
+    for words in (code, "Please return the study on Prolific", "If this is your study:", "Share page"):
+        assert words in reply.text
+    assert "C0DE" not in reply.text
+    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+
+
+async def test_parameters_of_others_given_twice_harm_nobody(client, engine):
     campaign = await running(engine)
-    query = "PROLIFIC_PID=one&STUDY_ID=s&SESSION_ID=x&PROLIFIC_PID=two&unknown=1"
+    query = "PROLIFIC_PID=one&STUDY_ID=s&SESSION_ID=x&unknown=1&unknown=2"
     await client.get(f"/prolific/{campaign.link_key}?{query}")
     assert await value(engine, "SELECT worker_id FROM annotators") == "one"
+
+
+FINISH = "Finish and return to Prolific"
+
+
+async def test_without_a_limit_a_person_from_prolific_finishes_when_they_want(client, engine):
+    campaign = await running(engine, prolific_completion_code="C0DE")
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
+    arrived = (await client.get(address)).text
+    assert FINISH not in arrived  # nothing to hand in yet
+    answered = (await client.post(address, data=fields_of(arrived))).text
+    assert FINISH in answered
+    finished = (await client.post(address, data={"token": fields_of(answered)["token"], "finish": "1"})).text
+    assert "https://app.prolific.com/submissions/complete?cc=C0DE" in finished
+    assert "You answered 1 set." in finished
+    assert await value(engine, "SELECT completed_at IS NOT NULL FROM assignments")
+    assert 'name="hit"' in (await client.get(address)).text  # they may change their mind
+
+
+@pytest.mark.parametrize(("platform", "limit"), [("prolific", 5), ("link", None)])
+async def test_nobody_is_offered_to_finish_where_the_visit_ends_by_itself(client, engine, platform, limit):
+    campaign = await running(engine, hits_per_annotator=limit)
+    query = "?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
+    address = await started(client, campaign) if platform == "link" else f"/prolific/{campaign.link_key}{query}"
+    answered = await client.post(address, data=fields_of((await client.get(address)).text))
+    assert 'name="hit"' in answered.text
+    assert "Finish and return" not in answered.text
+
+
+async def test_who_finishes_without_an_answer_is_not_handed_in(client, engine):
+    campaign = await running(engine, prolific_completion_code="C0DE")
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
+    token = fields_of((await client.get(address)).text)["token"]
+    finished = (await client.post(address, data={"token": token, "finish": "1"})).text
+    assert "there is nothing to hand in" in finished
+    assert "C0DE" not in finished
 
 
 async def test_only_the_mturk_address_may_be_framed(client, engine):
@@ -277,7 +335,7 @@ ARRIVALS = {
 @pytest.mark.parametrize("platform", ARRIVALS)
 @pytest.mark.parametrize(
     ("actions", "words"),
-    [(["pause"], "has paused this task"), (["finish"], "all the answers it needs"), ([], "has not started")],
+    [(["pause"], "has paused this task"), (["finish"], "takes no more answers"), ([], "has not started")],
 )
 async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, platform, actions, words):
     campaign = await running(engine, launched=bool(actions), pay="$0.35")

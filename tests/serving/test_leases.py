@@ -141,7 +141,7 @@ async def test_the_limit_of_hits_per_annotator_holds_over_several_visits(engine)
 
 async def test_two_open_visits_cannot_go_over_the_limit(engine):
     campaign = await running(engine, hits_per_annotator=1)
-    first, second = [await annotator(engine, campaign, assignment=name) for name in ("first", "second")]
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("A1", "A2")]
     await hit_of(engine, first)
     assert (await next_hit(engine, second)).reason == "limit"
 
