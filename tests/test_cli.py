@@ -309,6 +309,7 @@ def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeyp
     assert said.endswith('does not answer: database "nowhere" does not exist. Check DATABASE_URL. (startup_problem)\n')
 
 
+@pytest.mark.own_database
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     assert f"Run `{easel_command()} migrate` first" in easel("campaign", "list").stderr
@@ -316,6 +317,7 @@ def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     assert easel("campaign", "list").output == ""
 
 
+@pytest.mark.own_database
 def test_a_user_who_may_make_no_temporary_objects_is_told_what_to_grant(easel, database_url, monkeypatch):
     url = make_url(database_url)
     guest = f"guest_of_{url.database}"

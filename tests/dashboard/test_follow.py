@@ -29,11 +29,12 @@ async def answer(engine, campaign, count):
         await submit(engine, me, await hit_of(engine, me))
 
 
-async def course_of(engine, campaign, courses, **how):
+async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
+    """The newest course; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await lifecycle.find(connection, campaign.slug)
         total = await connection.scalar(text("SELECT count(*) FROM responses"))
-        return await courses.newest(connection, row, total, **how)
+        return await courses.newest(connection, row, total, clock=clock)
 
 
 @pytest.mark.parametrize("law", ONLINE)
@@ -70,6 +71,7 @@ async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     assert (course.a[4], course.b[4], course.a[5]) == (3, 2, 1)
 
 
+@pytest.mark.own_database
 async def test_an_answer_that_commits_late_takes_its_place(engine):
     campaign = await running(engine, judgments_per_item=20)
     courses = Courses()

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from alembic import command
 from sqlalchemy import NullPool, inspect
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -26,6 +27,7 @@ def test_the_migrations_make_the_tables_the_code_knows(database_url):
     command.check(configuration(database_url))  # raises when a column, index or default differs
 
 
+@pytest.mark.own_database
 def test_down_leaves_nothing_and_up_again_makes_the_same(database_url):
     command.downgrade(configuration(database_url), "base")
     assert tables(database_url) == set()

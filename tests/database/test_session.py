@@ -44,6 +44,7 @@ async def test_a_column_that_is_not_there_is_no_attribute(engine):
     assert not hasattr(row, "frontend")
 
 
+@pytest.mark.own_database
 @pytest.mark.parametrize("way", ["pool", "turns"])
 async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way):
     turns = Turns(engine, 1)

@@ -297,6 +297,7 @@ async def test_texts_are_escaped(client, engine):
     assert "&lt;script&gt;alert" in page
 
 
+@pytest.mark.own_database
 async def test_a_failing_commit_is_not_a_200(client, engine):
     """The commit of the answer fails (a deferred constraint); the browser must not be told that it was stored."""
     campaign = await running(engine)
