@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
+from app.analysis.findings import POINTS, Answers, Comparison, Figure, Mask, Scores, cell
 from app.inference import direct_assessment, side_by_side
 from app.inference.bootstrap import DRAWS
 from app.inference.direct_assessment import DirectAssessment
@@ -36,15 +36,13 @@ def mean(answers: Answers) -> Scores:
         answers.score,
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        draws=draws(len(answers.item)),
-        rng=answers.rng(),
+        scale=(0.0, POINTS),
     )
     return of_assessment(found)
 
 
 def median(answers: Answers) -> Scores:
     """The median of an item's judgments, in whole points."""
-    require_answers(answers)
     points = np.rint(answers.score)
     found = direct_assessment.ordinal(
         answers.item,
@@ -52,11 +50,11 @@ def median(answers: Answers) -> Scores:
         points.astype(np.intp),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        draws=0,
-        rng=answers.rng(),
+        n_labels=int(POINTS) + 1,
     )
     rounded = ("Scores were rounded to whole points.",) if (points != answers.score).any() else ()
-    return Scores(found.median, found.mean.estimable, notes=(*rounded, *unseen_notes(found.mean.estimable)))
+    notes = (*rounded, *found.mean.notes)
+    return Scores(found.median, found.mean.estimable, found.low, found.high, found.standard_error, notes)
 
 
 def z_scores(answers: Answers) -> Scores:
@@ -67,8 +65,6 @@ def z_scores(answers: Answers) -> Scores:
         answers.score,
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        draws=draws(len(answers.item)),
-        rng=answers.rng(),
     )
     return replace(of_assessment(found.scores), judged=answers.judged)
 

@@ -1,23 +1,23 @@
 """Direct assessment: each item's score is the mean of its judgments (Sakaguchi & Van Durme 2018, section 2).
 
 `fit` for scores on a continuous scale, `ordinal` for labelled points, `standardised` for scores whose annotators
-differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013).
+differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013). Intervals are those of
+`moderated`: a bootstrap over an item's own few judgments would hold the true mean far too seldom.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.bootstrap import DRAWS
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array, checked_level
 from app.inference.long_form import Integers, check_equal_length, finite, numbered
+from app.inference.moderated import Moderated, Scale, moderated
+from app.inference.tally import Tally
 
 Mask = npt.NDArray[np.bool_]
-
-_CELLS = 2_000_000  # numbers held at once while judgments are drawn again
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class DirectAssessment:
     """What the judgments of each of N items say of it.
 
     score: the mean, on the judgments' own scale, (N,). judgments: how many there are, (N,). estimable: where there is
-    one at least, (N,). standard_error: s / sqrt(m), with s of m - 1 degrees of freedom, and low, high: the bootstrap
-    interval, (N,); both need two judgments. NaN where there is no figure; notes say so in sentences.
+    one at least, (N,). standard_error, low, high: (N,), from the item's own disagreement and that of all items, see
+    `moderated`; so an item with one judgment has them too. NaN where there is no figure; notes say so in sentences.
     """
 
     score: Array
@@ -42,11 +42,15 @@ class DirectAssessment:
 class Ordinal:
     """`mean` of the labels 0..K-1 as if they were equally far apart, and `median`, which needs only their order, (N,).
 
-    The median of an even number of judgments is midway between the two in the middle.
+    The median of an even number of judgments is midway between the two in the middle. standard_error, low, high: of
+    the median, (N,): those of the mean, times how much further medians of so many Normal judgments vary.
     """
 
     mean: DirectAssessment
     median: Array
+    standard_error: Array
+    low: Array
+    high: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +74,17 @@ def fit(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    draws: int = DRAWS,
+    scale: Scale | None = None,
     level: float = 0.95,
-    rng: np.random.Generator,
 ) -> DirectAssessment:
-    """Mean, standard error and bootstrap interval per item; all judgments count alike, whoever gave them.
+    """Mean, standard error and interval per item; all judgments count alike, whoever gave them.
 
-    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. The interval holds `level` of the means of
-    `draws` draws of an item's m judgments out of themselves, with replacement; it is too narrow by about
-    sqrt(1 - 1 / m), so that of few judgments it is a lower bound. Time grows with draws times T, memory does not.
-    Raises ValueError for arrays that cannot be, a level outside (0, 1) or fewer than 0 draws, `Inestimable`
-    (`no_judgments`).
+    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. scale: the lowest and the highest score that
+    there can be, None if there are no bounds; intervals are cut to it. Time and memory are linear in T.
+    Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable` (`no_judgments`).
     """
-    items, count = numbered("items", items, n_items)
-    annotators, _ = numbered("annotators", annotators, n_annotators)
-    values = finite("scores", scores)
-    check_equal_length(items=items, annotators=annotators, scores=values)
-    return _assessed(items, values, count, draws=draws, level=level, rng=rng)
+    items, annotators, values, count, _ = _checked(items, annotators, scores, n_items, n_annotators)
+    return _assessed(items, annotators, values, count, scale=scale, level=level)[0]
 
 
 def ordinal(
@@ -97,14 +95,16 @@ def ordinal(
     n_items: int | None = None,
     n_annotators: int | None = None,
     n_labels: int | None = None,
-    draws: int = DRAWS,
     level: float = 0.95,
-    rng: np.random.Generator,
 ) -> Ordinal:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, _ = numbered("labels", labels, n_labels)
-    mean = fit(items, annotators, labels, n_items=n_items, n_annotators=n_annotators, draws=draws, level=level, rng=rng)
-    return Ordinal(mean, _medians(np.asarray(items, dtype=np.intp), labels, mean.judgments))
+    labels, label_count = numbered("labels", labels, n_labels)
+    items, annotators, values, count, _ = _checked(items, annotators, labels, n_items, n_annotators)
+    scale = (0.0, label_count - 1.0) if label_count > 1 else None
+    mean, found = _assessed(items, annotators, values, count, scale=scale, level=level)
+    median, error = _medians(items, labels, mean.judgments), found.standard_error * _wider(mean.judgments)
+    low, high = replace(found, mean=median, standard_error=error).interval(level)
+    return Ordinal(mean, median, error, low, high)
 
 
 def standardised(
@@ -114,21 +114,17 @@ def standardised(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    draws: int = DRAWS,
     level: float = 0.95,
-    rng: np.random.Generator,
 ) -> Standardised:
     """Direct assessment of z = (score - annotator's mean) / annotator's standard deviation (Graham et al. 2013, WMT).
 
     The deviation has m - 1 degrees of freedom. An annotator with one judgment, or who always gave the same score, has
     no z-scores: those judgments are left out, and a note says how many. It assumes that annotators saw items that are
-    alike on the whole: who saw only good ones is taken for mild. The intervals take each annotator's mean and
-    deviation as known. Arrays and errors as for `fit`; also `Inestimable` (`nothing_varies`) if nobody has z-scores.
+    alike on the whole: who saw only good ones is taken for mild. Intervals hold the mean of what all annotators would
+    give in z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for
+    `fit`; also `Inestimable` (`nothing_varies`) if nobody has z-scores.
     """
-    items, count = numbered("items", items, n_items)
-    annotators, annotator_count = numbered("annotators", annotators, n_annotators)
-    values = finite("scores", scores)
-    check_equal_length(items=items, annotators=annotators, scores=values)
+    items, annotators, values, count, annotator_count = _checked(items, annotators, scores, n_items, n_annotators)
     mean, sd, given = _spread(annotators, values, annotator_count)
     usable = np.nan_to_num(sd) > 0.0
     if len(items) and not usable.any():
@@ -136,38 +132,46 @@ def standardised(
             "No annotator has two different scores, so no scores can be standardised.", code="nothing_varies"
         )
     kept = usable[annotators]
-    z = (values[kept] - mean[annotators[kept]]) / sd[annotators[kept]]
-    notes = _left_out(given, usable)
-    scored = _assessed(items[kept], z, count, draws=draws, level=level, rng=rng, notes=notes)
+    who = annotators[kept]
+    z = (values[kept] - mean[who]) / sd[who]
+    scored, _ = _assessed(items[kept], who, z, count, scale=None, level=level, notes=_left_out(given, usable))
     return Standardised(scored, mean, sd, usable)
+
+
+def _checked(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    n_items: int | None,
+    n_annotators: int | None,
+) -> tuple[Integers, Integers, Array, int, int]:
+    """The judgments as arrays, and how many items and annotators there are."""
+    items, item_count = numbered("items", items, n_items)
+    annotators, annotator_count = numbered("annotators", annotators, n_annotators)
+    values = finite("scores", scores)
+    check_equal_length(items=items, annotators=annotators, scores=values)
+    return items, annotators, values, item_count, annotator_count
 
 
 def _assessed(
     items: Integers,
+    annotators: Integers,
     values: Array,
     count: int,
     *,
-    draws: int,
+    scale: Scale | None,
     level: float,
-    rng: np.random.Generator,
     notes: tuple[str, ...] = (),
-) -> DirectAssessment:
+) -> tuple[DirectAssessment, Moderated]:
     checked_level(level)
-    if draws < 0:
-        raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
-    mean, sd, judgments = _spread(items, values, count)
-    low, high = _intervals(items, values, judgments, draws=draws, level=level, rng=rng)
-    return DirectAssessment(
-        score=mean,
-        standard_error=sd / np.sqrt(np.maximum(judgments, 1)),
-        low=low,
-        high=high,
-        judgments=judgments,
-        estimable=judgments > 0,
-        notes=notes + _notes(judgments, sd),
-    )
+    mean, _, judgments = _spread(items, values, count)
+    tally = Tally.nothing(count).after(items, annotators, values)
+    found = replace(moderated(tally, scale), mean=mean)
+    low, high = found.interval(level)
+    notes = (*notes, *_notes(tally, found))
+    return DirectAssessment(mean, found.standard_error, low, high, judgments, judgments > 0, notes), found
 
 
 def _spread(groups: Integers, values: Array, count: int) -> tuple[Array, Array, Integers]:
@@ -189,36 +193,6 @@ def _per(totals: npt.NDArray[Any], numbers: Integers) -> Array:
     return quotient
 
 
-def _intervals(
-    items: Integers, values: Array, judgments: Integers, *, draws: int, level: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Percentiles of the means of each item's judgments drawn again; a block of items at a time, no item by itself."""
-    low, high = np.full(len(judgments), np.nan), np.full(len(judgments), np.nan)
-    several = np.flatnonzero(judgments >= 2)
-    if not draws or not len(several):
-        return low, high
-    ordered = values[np.argsort(items, kind="stable")]
-    first = (np.cumsum(judgments) - judgments)[several]
-    block = (np.cumsum(judgments[several]) - 1) * draws // _CELLS
-    for number in np.unique(block):
-        here = block == number
-        means = _drawn_means(ordered, first[here], judgments[several[here]], draws, rng)
-        low[several[here]], high[several[here]] = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
-
-
-def _drawn_means(values: Array, first: Integers, numbers: Integers, draws: int, rng: np.random.Generator) -> Array:
-    """Means of `numbers` values drawn from those that start at `first`, (draws, items)."""
-    size, starts = np.repeat(numbers, numbers), np.cumsum(numbers) - numbers
-    means = np.empty((draws, len(numbers)))
-    at_once = max(1, _CELLS // len(size))  # one item may have more judgments than are held at once
-    for start in range(0, draws, at_once):
-        rows = min(at_once, draws - start)
-        drawn = (rng.random((rows, len(size))) * size).astype(np.intp) + np.repeat(first, numbers)
-        means[start : start + rows] = np.add.reduceat(values[drawn], starts, axis=1) / numbers
-    return means
-
-
 def _medians(items: Integers, labels: Integers, judgments: Integers) -> Array:
     ordered = labels[np.lexsort((labels, items))]
     first, seen = np.cumsum(judgments) - judgments, judgments > 0
@@ -228,21 +202,37 @@ def _medians(items: Integers, labels: Integers, judgments: Integers) -> Array:
     return median
 
 
-def _notes(judgments: Integers, sd: Array) -> tuple[str, ...]:
-    unseen, single, alike = ((judgments == 0).sum(), (judgments == 1).sum(), (sd == 0.0).sum())
+def _wider(judgments: Integers) -> Array:
+    """The standard error of the median of n Normal judgments, as a ratio to that of their mean: 1 for n of 1 and 2,
+    then, to 1 %, sqrt(pi / 2 n / (n + h)), h being 1/2 for an odd number and 6/5 for an even one.
+    """
+    n = np.maximum(judgments, 1)
+    ratio: Array = np.sqrt(np.pi / 2.0 * n / (n + np.where(n % 2 == 1, 0.5, 1.2)))
+    return np.where(n <= 2, 1.0, ratio)
+
+
+def _notes(tally: Tally, found: Moderated) -> tuple[str, ...]:
+    unseen, single = (tally.judgments == 0).sum(), (tally.judgments == 1).sum()
+    again = (tally.judgments > tally.annotators).sum()
     notes = []
     if unseen:
         notes.append(f"{_items(unseen, 'has', 'have')} no judgment, and so no score.")
-    if single:
-        notes.append(
-            f"{_items(single, 'has', 'have')} one judgment, and so a score without a standard error or interval."
-        )
-    if alike:
-        notes.append(
-            f"{_items(alike, 'was', 'were')} given the same score every time. A standard error of 0 says that no "
-            "difference was seen, not that there is none."
-        )
+    if np.isnan(found.standard_error).all():
+        notes.append(_nothing_told(tally))
+    elif single:
+        notes.append(f"{_items(single, 'has', 'have')} one judgment: how far off it may be is taken from the others.")
+    if again:
+        notes.append(f"{_items(again, 'was', 'were')} judged again by the same annotator, which narrows no interval.")
     return tuple(notes)
+
+
+def _nothing_told(tally: Tally) -> str:
+    """Why no item has an interval."""
+    if tally.annotators.max() < 2:
+        return "No item was judged by two annotators, so nothing tells how far they differ: there are no intervals."
+    return (
+        "Annotators never gave an item different scores, so nothing tells how far they differ: there are no intervals."
+    )
 
 
 def _items(count: int, one: str, more: str) -> str:

@@ -75,7 +75,18 @@ def test_mean_and_median_are_in_points():
 
 
 def test_the_median_says_when_it_rounds():
-    assert scores.median(answers([(0, {0: 50.4})])).notes == ("Scores were rounded to whole points.",)
+    assert scores.median(answers([(0, {0: 50.4})])).notes[0] == "Scores were rounded to whole points."
+
+
+@pytest.mark.parametrize("name", ["mean", "ordinal_median", "z_scores"])
+def test_direct_assessment_has_an_interval_and_an_error_for_every_item_judged_cut_to_the_scale(name):
+    found = SCORES[name].fit(answers([*TWO, (2, {0: 100.0, 1: 0.0}), (2, {2: 50.0})]))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.standard_error is not None
+    assert (found.low < found.high).all()
+    assert (found.standard_error > 0).all()
+    assert name == "z_scores" or (found.low[1], found.high[0]) == (0.0, 100.0)
 
 
 def test_z_scores_take_out_strictness():

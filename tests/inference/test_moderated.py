@@ -1,0 +1,210 @@
+"""Moderated intervals: by hand, against a plain transcription, by their properties, and by how often they are right."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from app.inference.moderated import moderated
+from app.inference.tally import Tally
+
+
+def of(judgments, n_items=None, scale=(0.0, 1.0)):
+    """Of a list of scores per item, every judgment by another annotator."""
+    scores = np.array([score for own in judgments for score in own], float)
+    items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
+    tally = Tally.nothing(n_items or len(judgments)).after(items, np.arange(len(items)), scores)
+    return moderated(tally, scale)
+
+
+def test_by_hand():
+    # .2, .4 and .5, .9: SS .02 and .08, pooled .05. m' = 1.1 / 3 and 1.9 / 3, which have the same m'(1 - m'), so that
+    # phi m'(1 - m') is .05 too. SS / v are .4 and 1.6: no more apart than by chance, so d0 is 1000; the two items have
+    # but 2 degrees of freedom, whose t is 4.30265273.
+    found = of([[0.2, 0.4], [0.5, 0.9]])
+    error = np.sqrt(np.array([50.02, 50.08]) / 1001 / 2)
+    assert found.mean == pytest.approx([0.3, 0.7])
+    assert found.standard_error == pytest.approx(error)
+    assert found.freedom.tolist() == [2.0, 2.0]
+    low, high = found.interval()
+    assert low == pytest.approx([0.0, 0.7 - 4.30265273 * error[1]])
+    assert high == pytest.approx([0.3 + 4.30265273 * error[0], 1.0])
+
+
+def plainly(judgments):
+    """The formulas of `moderated` item by item: (mean, error, freedom) of each."""
+    freedom = [len(own) - 1 for own in judgments]
+    squares = [sum((score - np.mean(own)) ** 2 for score in own) for own in judgments]
+    several = [k for k in range(len(judgments)) if freedom[k] > 0]
+    room = [m * (1 - m) for m in ((sum(own) + 0.5) / (len(own) + 1) for own in judgments)]
+    pooled = sum(squares) / sum(freedom)
+    phi = sum(squares) / sum(f * r for f, r in zip(freedom, room, strict=True))
+    prior = [pooled / 2 + phi * r / 2 for r in room]
+    ratios = np.repeat(
+        [squares[k] / freedom[k] / prior[k] for k in several], [freedom[k] for k in several]
+    )  # so that each counts by its degrees of freedom
+    chance = 2 * len(several) / sum(freedom)
+    cv2 = max((ratios.var() / ratios.mean() ** 2 - chance) / (1 + chance), 0.001)
+    d0 = min(4 + 2 / cv2, 1000)
+    return [
+        (
+            np.mean(own),
+            np.sqrt((d0 * prior[k] + squares[k]) / (d0 + freedom[k]) / len(own)),
+            min(d0 + freedom[k], sum(freedom)),
+        )
+        for k, own in enumerate(judgments)
+    ]
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_it_is_what_the_formulas_say(spread):
+    rng = np.random.default_rng(4)
+    noise = 0.1 * np.exp(spread * rng.normal(size=40))
+    sizes = rng.integers(1, 7, size=40)
+    judgments = [rng.normal(rng.random(), sd, n).clip(0, 1).tolist() for sd, n in zip(noise, sizes, strict=True)]
+    found = of(judgments)
+    columns = np.array(plainly(judgments)).T
+    assert np.array([found.mean, found.standard_error, found.freedom]) == pytest.approx(columns)
+    assert (found.freedom.max() < 30) == (spread > 0)  # where items differ, less is borrowed from the others
+
+
+ITEMS = st.lists(st.lists(st.integers(0, 100).map(lambda k: k / 100), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+@given(ITEMS)
+def test_an_interval_holds_its_mean_and_stays_on_the_scale(judgments):
+    found = of(judgments)
+    low, high = found.interval()
+    if np.isnan(found.standard_error).any():
+        assert all(len(set(own)) == 1 for own in judgments)
+        assert np.isnan(low).all()
+        return
+    assert (low >= 0).all()
+    assert (low <= found.mean + 1e-12).all()
+    assert (found.mean <= high + 1e-12).all()
+    assert (high <= 1).all()
+    assert (found.standard_error > 0).all()
+
+
+@given(ITEMS)
+def test_points_and_shares_tell_the_same(judgments):
+    shares, points = of(judgments), of([[100 * score for score in own] for own in judgments], scale=(0.0, 100.0))
+    np.testing.assert_allclose(points.interval(), 100 * np.array(shares.interval()), atol=1e-9)
+
+
+def test_without_bounds_nothing_is_cut_and_moving_all_scores_moves_the_intervals():
+    judgments = [[0.1, 0.2], [0.9, 0.4, 0.3]]
+    moved = of([[score - 5 for score in own] for own in judgments], scale=None)
+    np.testing.assert_allclose(moved.interval(), np.array(of(judgments, scale=None).interval()) - 5)
+    assert of(judgments, scale=None).interval()[0].min() < 0
+
+
+def test_an_item_judged_once_takes_its_error_from_the_others_and_one_never_judged_has_none():
+    found = of([[0.4, 0.6], [0.3, 0.5, 0.1], [0.5]], n_items=4)
+    assert found.standard_error[2] > found.standard_error[0]
+    assert np.isfinite(np.array(found.interval())[:, 2]).all()
+    assert np.isnan([found.mean[3], found.standard_error[3], *np.array(found.interval())[:, 3]]).all()
+
+
+def test_agreement_on_one_item_by_chance_is_no_certainty():
+    found = of([[0.5, 0.5], [0.2, 0.6], [0.4, 0.9], [0.3, 0.1]])
+    low, high = found.interval()
+    assert high[0] - low[0] > 0.3
+
+
+@pytest.mark.parametrize("judgments", [[[0.5], [0.7]], [[0.1] * 3, [0.7] * 10], [[1.0, 1.0]], [[]]])
+def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(judgments):
+    assert np.isnan(of(judgments).interval()).all()
+
+
+def by(annotators, n_items=2):
+    items, scores = [0, 0, 0, 0, 1, 1], [0.2, 0.6, 0.2, 0.6, 0.3, 0.9]
+    return moderated(Tally.nothing(n_items).after(items, annotators, scores))
+
+
+def test_somebody_who_judges_an_item_again_adds_nothing_to_its_certainty():
+    again, once = (
+        by([0, 1, 0, 1, 0, 1]),
+        moderated(Tally.nothing(2).after([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
+    )
+    np.testing.assert_array_equal(again.interval(), once.interval())
+    assert by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
+    assert by([0, 1, 0, 0, 0, 1]).standard_error[0] > again.standard_error[0]  # three of the four are one person's
+
+
+def test_a_single_annotator_tells_nothing_of_how_far_annotators_differ():
+    assert np.isnan(by([0] * 6).interval()).all()
+
+
+def test_an_interval_of_equal_ends_or_a_level_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="level"):
+        of([[0.2, 0.4]]).interval(1.0)
+
+
+# How often they are right
+
+
+def crowd(random, items=300, annotators=30, *, bias=0.1, careless=0.0):
+    """A function (items, annotators) -> scores: biases, widths, noise that differs, some who answer at random."""
+    truth = random.beta(2, 2, items)
+    own, width = random.normal(0, bias, annotators), np.exp(random.normal(0, 0.3, annotators))
+    noise = 0.15 * np.exp(random.normal(0, 0.4, annotators))
+    at_random = random.random(annotators) < careless
+
+    def judge(item, annotator):
+        meant = 0.5 + own[annotator] + width[annotator] * (truth[item] - 0.5)
+        scores = meant + noise[annotator] * random.normal(size=np.shape(meant))
+        scores = np.where(at_random[annotator], random.random(np.shape(meant)), scores)
+        return scores.clip(0, 1).round(2)
+
+    return judge
+
+
+def true_means(judge, items=300, annotators=30):
+    everybody = np.meshgrid(np.arange(items), np.arange(annotators), indexing="ij")
+    return np.mean([judge(*everybody).mean(axis=1) for _ in range(20)], axis=0)
+
+
+def asked(random, judge, per_item, items=300, annotators=30):
+    shown = np.repeat(np.arange(items), per_item)
+    who = np.concatenate([random.permutation(annotators)[:per_item] for _ in range(items)])
+    return shown, who, judge(shown, who)
+
+
+@pytest.mark.parametrize("careless", [0.0, 0.15])
+@pytest.mark.parametrize("per_item", [2, 3, 5])
+def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(per_item, careless):
+    hits = []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        judge = crowd(random, careless=careless)
+        truth = true_means(judge)
+        low, high = moderated(Tally.nothing(300).after(*asked(random, judge, per_item))).interval()
+        hits.append((low <= truth) & (truth <= high))
+    assert 0.93 < np.mean(hits) < 0.97  # 1800 intervals: a standard error of .005
+
+
+def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
+    told, seen = [], []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        judge = crowd(random)
+        truth = true_means(judge)
+        found = moderated(Tally.nothing(300).after(*asked(random, judge, 3)))
+        for reach in (0.03, 0.08, 0.3):
+            low, high = found.mean - reach, found.mean + reach
+            told.append(found.held(low, high))
+            seen.append(((low <= truth) & (truth <= high)).mean())
+    assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
+
+
+def test_the_share_held_is_that_of_the_t_distribution():
+    found = of([[0.4, 0.6], [0.3, 0.5]], n_items=3)
+    half = stats.t.cdf(1, found.freedom[0]) - 0.5
+    alone = replace(found, standard_error=np.where([True, True, False], found.standard_error, np.nan))
+    assert alone.held(found.mean, found.mean + found.standard_error) == pytest.approx(half)
+    assert np.isnan(of([[0.5]]).held(np.zeros(1), np.ones(1)))
+    assert found.held(*found.interval(0.8)) == pytest.approx(0.8)
