@@ -16,11 +16,12 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.auth import login, users
+from app.auth import login, passwords, users
 from app.auth.secret import csrf_token
 from app.database import embedded
 from app.database.migrate import upgrade
@@ -46,6 +47,7 @@ OBJECTS = text("""
          + (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)
          + (SELECT count(*) FROM pg_trigger)
 """)
+PEOPLES_HASHER = passwords.HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
 
@@ -105,6 +107,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def template_url(pytestconfig: pytest.Config) -> str:
     """The migrated, empty database that others are copied from. Never connect to it."""
     return _server_of(pytestconfig)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Hashes as strong as people's need 64 MiB and tens of milliseconds each."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "HASHER", cheap)
+        patch.setattr(passwords, "NOBODY", cheap.hash("nobody has this password"))
+        yield
 
 
 @asynccontextmanager

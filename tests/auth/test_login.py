@@ -2,6 +2,7 @@ import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 
+import argon2
 import httpx
 import pytest
 from pydantic import SecretStr
@@ -12,7 +13,7 @@ from app.auth.secret import csrf_token, digest
 from app.auth.throttle import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_NAME, WINDOW_MINUTES
 from app.errors import Conflict, Gone, Invalid, TooManyAttempts, Unauthenticated
 from app.main import create_app
-from tests.conftest import browser_of
+from tests.conftest import PEOPLES_HASHER, browser_of
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 PASSWORD = "ten small verbs"
@@ -65,6 +66,7 @@ async def test_passwords_are_stored_as_argon2id_only(engine):
     async with engine.connect() as connection:
         stored = (await connection.execute(text("SELECT password_hash FROM users"))).scalar_one()
     assert stored.startswith("$argon2id$")
+    assert argon2.extract_parameters(PEOPLES_HASHER.hash(PASSWORD)) == argon2.profiles.RFC_9106_LOW_MEMORY
 
 
 async def test_too_many_attempts_at_one_name_are_refused_even_with_the_right_password(engine):
