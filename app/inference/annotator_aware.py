@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference import annotator_beliefs as learning
-from app.inference.annotator_beliefs import Beliefs, Crowd, Judged
-from app.inference.inestimable import Inestimable, NotConverged
+from app.inference.annotator_beliefs import Crowd, Judged
+from app.inference.annotator_fixed_point import Settled, settled
+from app.inference.inestimable import Inestimable
 from app.inference.law import Array
 from app.inference.long_form import check_equal_length, finite, numbered
 
 Mask = npt.NDArray[np.bool_]
-_HALF = 0.5  # of each step is taken: the loops in who judged what make full steps swing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class AnnotatorAware:
     scale: (J,) the same of how much wider, as a ratio.
     annotator_estimable: (J,) whether they judged three items that others have judged too.
     trust: 0 to 1, how far weights and biases were acted on; scale_trust: the same of scales, beyond that.
-    iterations: until it settled.
+    iterations: rounds until it settled, from the start that led there.
+    converged: whether it settled; if not, this is the nearest that it came to, and a note says so.
     """
 
     score: Array
@@ -50,6 +51,7 @@ class AnnotatorAware:
     trust: float
     scale_trust: float
     iterations: int
+    converged: bool
     notes: tuple[str, ...]
 
 
@@ -62,21 +64,26 @@ def fit(
     n_annotators: int | None = None,
     trust: float | None = None,
     max_iterations: int = 1000,
-    tolerance: float = 1e-3,
+    tolerance: float = 1e-7,
 ) -> AnnotatorAware:
     """Everything from all judgments at once; time per iteration and memory are linear in their number.
 
     items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. `trust`: how far to act on the weights and biases
-    learned, at least 0 and less than 1; None, as the law does it, is as far as it is sure that this helps. It stops
-    when no annotator's information changes by more than `tolerance` of itself plus 1. Raises ValueError for arrays that
-    cannot be, `Inestimable` (`no_judgments`), `NotConverged` (`not_converged`).
+    learned, at least 0 and less than 1; None, as the law does it, is as far as it is sure that this helps. It has
+    settled when one more round would change no belief by more than `tolerance`, on a logarithmic scale; where it has
+    not after `max_iterations` from any of several starts, the best is given with a note. Raises ValueError for arrays
+    that cannot be, `Inestimable` (`no_judgments`).
     """
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
     judged = checked(items, annotators, scores, n_items, n_annotators)
-    known, totals, evidence, iterations = _settled(judged, max_iterations, tolerance)
-    common = learning.crowd(totals)
-    return _result(judged, known, common if trust is None else replace(common, trust=trust), evidence, iterations)
+    end = settled(judged, max_rounds=max_iterations, tolerance=tolerance)
+    evidence = learning.evidence_of(judged, learning.others(judged, end.known, end.common))
+    typical = float(evidence[:, learning.N] @ end.known.information / len(judged.scores))
+    common = learning.crowd(learning.contributions(evidence, end.known, typical).sum(axis=0))
+    if trust is not None:
+        common = replace(common, trust=trust)
+    return _result(judged, end, common, evidence, tolerance)
 
 
 def checked(
@@ -98,37 +105,8 @@ def checked(
     return Judged.of(items, annotators, values, item_count, annotator_count)
 
 
-def _settled(judged: Judged, max_iterations: int, tolerance: float) -> tuple[Beliefs, Array, Array, int]:
-    """Beliefs that no longer change, the totals and the evidence that they lead to, and after how many rounds."""
-    evidence = np.zeros((judged.n_annotators, learning.EVIDENCE))
-    totals = np.zeros(learning.TOTALS)
-    known = learning.beliefs(evidence, learning.crowd(totals))
-    for done in range(1, max_iterations + 1):
-        common = learning.crowd(totals)
-        evidence = learning.evidence_of(judged, learning.others(judged, known, common))
-        new = learning.beliefs(evidence, common)
-        change = np.abs(new.information - known.information) / (1.0 + known.information)
-        known = _towards(known, new)
-        totals = learning.contributions(evidence, known, _typical(evidence, known)).sum(axis=0)
-        if change.max() <= tolerance:
-            return known, totals, evidence, done
-    raise NotConverged(
-        f"Reliabilities had not settled after {max_iterations} iterations, so there are no scores to show.",
-        code="not_converged",
-    )
-
-
-def _towards(known: Beliefs, new: Beliefs) -> Beliefs:
-    rows = (1.0 - _HALF) * known.rows() + _HALF * new.rows()
-    return Beliefs.of(rows)
-
-
-def _typical(evidence: Array, known: Beliefs) -> float:
-    judgments = evidence[:, learning.N]
-    return float(judgments @ known.information / judgments.sum())
-
-
-def _result(judged: Judged, known: Beliefs, common: Crowd, evidence: Array, iterations: int) -> AnnotatorAware:
+def _result(judged: Judged, end: Settled, common: Crowd, evidence: Array, tolerance: float) -> AnnotatorAware:
+    known = end.known
     weight, score = learning.corrected(judged, known, common, trust=common.trust, scale_trust=common.scale_trust)
     # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
     above, below = judged.by_item(weight * score), judged.by_item(weight * (1.0 - score))
@@ -155,8 +133,9 @@ def _result(judged: Judged, known: Beliefs, common: Crowd, evidence: Array, iter
         annotator_estimable=answered,
         trust=common.trust,
         scale_trust=common.scale_trust,
-        iterations=iterations,
-        notes=_notes(seen, evidence, answered, common),
+        iterations=end.rounds,
+        converged=end.residual <= tolerance,
+        notes=(*_unsettled(end, tolerance), *_notes(seen, evidence, answered, common)),
     )
 
 
@@ -168,6 +147,18 @@ def _standard_error(judged: Judged, weight: Array, score: Array, mean: Array, to
     square = weight @ (score - mean[judged.items]) ** 2 / (weight.mean() * freedom)
     error: Array = np.sqrt(square / np.where(total > 0.0, total, np.nan))
     return error
+
+
+def _unsettled(end: Settled, tolerance: float) -> tuple[str, ...]:
+    if end.residual <= tolerance:
+        return ()
+    return (
+        (
+            f"What is believed of annotators had not settled after {end.rounds:,} rounds: one more would still have "
+            f"changed something by {end.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
+            "differences."
+        ),
+    )
 
 
 def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[str, ...]:

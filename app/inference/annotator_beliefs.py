@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp
 
 from app.inference.law import Array
 from app.inference.long_form import Integers, sums
@@ -59,6 +59,7 @@ COMPARED_AT_LEAST: Final = 3
 """Judgments on items which others have judged too, before an annotator's agreement means anything."""
 _TOO_FEW = 4.0  # annotators, to tell whether correcting them helps
 _WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
+_BLOCK = 4096  # annotators, whose grids are held at once
 _NOBODY = 1e-9  # a sum of weights that is but the rounding of a difference
 
 # Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
@@ -217,8 +218,17 @@ def _trust(totals: Array, gain: int, caution: float) -> float:
 
 
 def beliefs(evidence: Array, common: Crowd) -> Beliefs:
-    """What `evidence` (A, EVIDENCE) says of each annotator; without evidence, what the crowd is like."""
+    """What `evidence` (A, EVIDENCE or its first COMPARED columns) says of each annotator; without evidence, what the
+    crowd is like.
+    """
     return _in_blocks(evidence, lambda block: _summary(*_joint(block, common), LOG_SCALE))
+
+
+def log_probability(evidence: Array, common: Crowd) -> float:
+    """Of each annotator's answers given the others', the logarithm, added up over those who answered."""
+    answered = evidence[evidence[:, N] > 0.0]
+    blocks = (_joint(answered[k : k + _BLOCK], common)[0] for k in range(0, len(answered), _BLOCK))
+    return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
 
 
 def described(evidence: Array, common: Crowd) -> Beliefs:
@@ -240,7 +250,7 @@ def described(evidence: Array, common: Crowd) -> Beliefs:
 
 def _in_blocks(evidence: Array, believed: Callable[[Array], Beliefs]) -> Beliefs:
     """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
-    blocks = [believed(evidence[k : k + 4096]) for k in range(0, max(len(evidence), 1), 4096)]
+    blocks = [believed(evidence[k : k + _BLOCK]) for k in range(0, max(len(evidence), 1), _BLOCK)]
     return Beliefs.of(np.concatenate([block.rows() for block in blocks]))
 
 
@@ -335,11 +345,7 @@ def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
     too. With nobody else: m = 0, v = 1, mean score and weight 0.
     """
-    information = known.information[judged.annotators]
-    standing = (judged.scores - common.centre) / common.spread
-    told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
-    precision = 1.0 + np.maximum(judged.of_others(information), 0.0)
-    columns = [judged.of_others(told) / precision, 1.0 / precision]
+    columns = [*consensus(judged, known, common)]
     for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
         weight, score = corrected(judged, known, common, trust=trust, scale_trust=scale_trust)
         total = judged.of_others(weight)
@@ -349,15 +355,29 @@ def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
     return np.array(columns)
 
 
+def consensus(judged: Judged, known: Beliefs, common: Crowd) -> tuple[Array, Array]:
+    """Mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,) each."""
+    standing = (judged.scores - common.centre) / common.spread
+    told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
+    precision = 1.0 + np.maximum(judged.of_others(known.information[judged.annotators]), 0.0)
+    return judged.of_others(told) / precision, 1.0 / precision
+
+
+def answers_beside(judged: Judged, m: Array, v: Array) -> Array:
+    """The evidence (n_annotators, COMPARED) that beliefs rest on: answers, and the others' `consensus` beside them."""
+    y = judged.scores
+    columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
+    return np.column_stack([judged.by_annotator(column) for column in columns])
+
+
 def evidence_of(judged: Judged, heard: Array) -> Array:
     """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
     y = judged.scores
-    m, v = heard[:2]
-    columns = [np.ones(len(y)), y, y * y, m, m * m, m * y, v, (heard[3] > 0.0) * 1.0]
+    columns = [(heard[3] > 0.0) * 1.0]
     for way in range(WAYS):
         c, w = heard[2 + 2 * way : 4 + 2 * way]
         columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
-    return np.column_stack([judged.by_annotator(column) for column in columns])
+    return np.column_stack([answers_beside(judged, *heard[:2]), *map(judged.by_annotator, columns)])
 
 
 def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
@@ -365,18 +385,22 @@ def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
 
     An annotator without judgments adds nothing.
     """
-    n = evidence[:, N]
-    answered = n > 0.0
     enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
     heard = np.where(enough, evidence[:, COMPARED], 0.0)
     voice = heard * np.minimum(known.information / typical, 1.0)
-    agreement = [_agreement(evidence[:, 8 + way * MOMENTS : 8 + (way + 1) * MOMENTS]) for way in range(WAYS)]
-    own_squares = evidence[:, Y] ** 2 / np.maximum(n, 1.0)
-    columns = [n, evidence[:, Y], evidence[:, YY], own_squares, answered, known.bias2, known.scale2]
-    columns += [n * known.information, heard, heard * heard, voice, voice * voice]
+    agreement = [_agreement(moments) for moments in np.split(evidence[:, COMPARED + 1 :], WAYS, axis=1)]
+    columns = [heard, heard * heard, voice, voice * voice]
     for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
         gain = agreement[after] - agreement[before]
         columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]
+    return np.column_stack([own_ways(evidence, known), np.column_stack(columns) * (evidence[:, N, None] > 0.0)])
+
+
+def own_ways(evidence: Array, known: Beliefs) -> Array:
+    """The `contributions` of each annotator that tell what the crowd is like, (A, HEARD), without how they agree."""
+    n, y, yy = (evidence[:, column] for column in (N, Y, YY))
+    answered = n > 0.0
+    columns = [n, y, yy, y**2 / np.maximum(n, 1.0), answered, known.bias2, known.scale2, n * known.information]
     return np.column_stack([known.classes, *columns]) * answered[:, None]
 
 
