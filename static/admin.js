@@ -80,7 +80,8 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     const failed = () => {
       busy(false);
       show(null);
-      say(`The connection was lost. Either all ${what} were imported or none: reload this page to see.`);
+      say(what === "items" ? "The connection was lost. Either all items were imported or none: reload this page to see."
+        : "The connection was lost. What was imported so far stays: import the same file again, and the rest follows.");
     };
     const read = () => {
       const last = request.responseText.trimEnd().split("\n").at(-1);

@@ -44,7 +44,7 @@ NOT_SETTINGS = (
 )
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
-    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport"),
+    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
 )
 ASSIGNMENT_COLUMNS = (
     *("annotator", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
@@ -191,32 +191,30 @@ async def item_rows(connection: AsyncConnection, campaign_id: int) -> AsyncItera
 
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
-    """One row per scored item, in the order in which responses were applied; positions and ranks count from 1."""
+    """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
+    1. An item that was marked N/A has no score; HITs in which all were come last.
+    """
 
     async def chunks() -> AsyncIterator[list[Cells]]:
-        result = await connection.stream(RESPONSES, {"campaign": campaign.id})
-        async for rows in result.partitions(ROWS_AT_ONCE):
-            yield [cells for row in rows for cells in scored_items(row)]
+        for statement in (RESPONSES, WITHOUT_SCORE):
+            result = await connection.stream(statement, {"campaign": campaign.id})
+            async for rows in result.partitions(ROWS_AT_ONCE):
+                yield [cells for row in rows for cells in answered_items(row)]
 
     return Table(RESPONSE_COLUMNS, chunks())
 
 
-def scored_items(row: Row[Any]) -> Iterable[Cells]:
-    """A response as `RESPONSE_COLUMNS`, one tuple per item."""
+def answered_items(row: Row[Any]) -> Iterable[Cells]:
+    """An answered HIT as `RESPONSE_COLUMNS`, one tuple per item."""
     nothing = [None] * len(row.items)
-    per_item = zip(
-        row.items,
-        row.ids,
-        row.scores,
-        slider.ranks(row.scores),
-        *(values or nothing for values in (row.first_touch_ms, row.changes, row.input_kinds)),
-        strict=True,
-    )
-    for position, (number, item, score, rank, *touch) in enumerate(per_item, start=1):
+    touches = (values or nothing for values in (row.first_touch_ms, row.changes, row.input_kinds))
+    told = {item: rest for item, *rest in zip(row.items, row.scores, slider.ranks(row.scores), *touches, strict=True)}
+    for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
         leader = number == row.leader if row.leader >= 0 else None  # below 0: imported, so the leader is not known
+        score, rank, *touch = told.get(number, [None] * 5)
         yield (
             *(row.seq, row.pseudonym, row.source, row.hit_id, row.iteration, position, item, leader, score, rank),
-            *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport)),
+            *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport), number not in told),
         )
 
 
@@ -263,11 +261,23 @@ UPLOADED_COLUMNS = text("""
 """)
 
 RESPONSES = text("""
-    SELECT r.*, a.pseudonym, h.leader, h.iteration, h.issued_at,
-           ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
+    SELECT r.*, a.pseudonym, h.leader, h.iteration, h.issued_at, h.items AS shown,
+           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM responses r JOIN annotators a ON a.id = r.annotator_id JOIN hits h ON h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
+""")
+
+WITHOUT_SCORE = text("""
+    SELECT NULL AS seq, a.pseudonym, 'import' AS source, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
+           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
+           CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS first_touch_ms, NULL AS changes,
+           NULL AS input_kinds, NULL AS viewport, h.issued_at, h.closed_at AS received_at
+    FROM hits h JOIN annotators a ON a.id = h.annotator_id
+    WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
+      AND NOT EXISTS (SELECT FROM responses r WHERE r.hit_id = h.id)
+    ORDER BY h.id
 """)
 
 ASSIGNMENTS = text("""

@@ -203,37 +203,26 @@ async def import_items(
     return Imported(imported=count)
 
 
-class ImportedResponses(BaseModel):
-    """What an import of results did."""
-
-    responses: int = Field(description="Stored now.")
-    items: int = Field(description="Judged by them.")
-    over_wanted: int = Field(description="How many of these items have more judgments than wanted now.")
-    finished: bool = Field(description="Whether the campaign was closed, because every item has what was wanted.")
-
-
 RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_launched`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `too_many_rows`",
-    422: "The file: as for items, and `result_columns`. Its rows: `id_too_long`, `item_missing`, `item_repeated`, "
-    "`item_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`. `details.line` is the line of the "
-    "file.",
+    422: "The file: as for items, and `result_columns`, `answer_column_unknown`. Its rows: `id_too_long`, "
+    "`item_missing`, `item_repeated`, `item_unknown`, `na_unknown`, `score_not_a_number`, `score_out_of_range`, "
+    "`assignment_twice`. `details.line` is the line of the file.",
 }
 
 
 @router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
-) -> ImportedResponses:
+) -> responses_import.Imported:
     """Import a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ... from 0 to 100) as responses.
 
-    Into a launched campaign, as the body or as the field `file` of a form: all rows, in file order, or none.
+    Into a launched campaign, as the body or as the field `file` of a form. A file that is refused changes nothing. An
+    import that was interrupted has stored some of the first rows; send the same file again, and the rest follows.
     """
-    async with sent_file(request) as (file, name), database.begin() as connection:
-        imported = await responses_import.import_results(
-            connection, slug, file, name, now=now, max_mb=settings.max_upload_mb
-        )
-    return ImportedResponses.model_validate(imported, from_attributes=True)
+    async with sent_file(request) as (file, name):
+        return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)
 
 
 @asynccontextmanager

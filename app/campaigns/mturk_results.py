@@ -1,14 +1,14 @@
 """Result files of Mechanical Turk, read. Pure: from an open file to HITs that were answered.
 
-Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), and those that MTurk adds: `AssignmentId`, `WorkerId`,
-`AcceptTime`, `SubmitTime` and others. Like that program it counts every row, whatever its `AssignmentStatus`: remove
-rows that should not count before the import.
+Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), perhaps `Answer.na1..n` (ticked where an item could not be
+judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Like the released
+EASL program it counts every row, whatever its `AssignmentStatus`: remove rows that should not count before the import.
 """
 
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import BinaryIO
@@ -20,17 +20,19 @@ from app.errors import Invalid
 
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
+TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
+OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One row of a result file: a HIT that was answered."""
+    """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A."""
 
     line: int
     worker_id: str
     assignment_id: str
     items: tuple[str, ...]
-    scores: tuple[float, ...]
+    scores: tuple[float | None, ...]
     accepted_at: datetime | None
     submitted_at: datetime | None
     details: dict[str, str]
@@ -46,13 +48,17 @@ def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[Judged]:
 def judged_in(upload: Upload, digest: str) -> list[Judged]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
-    Raises `Invalid`: `result_columns`, `id_too_long`, `item_missing`, `item_repeated`, `score_not_a_number`,
-    `score_out_of_range`, `assignment_twice`, `file_empty`.
+    Raises `Invalid`: `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
+    `na_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
     count = hit_size(upload.columns)
+    known = set(upload.columns)
+    check_answers(1, known, count)
     lines: dict[str, int] = {}
     rows = []
     for record in upload.records:
+        if others := record.values.keys() - known:
+            check_answers(record.line, others, count)
         row = judged(record, count, digest)
         if row.assignment_id in lines:
             refuse(
@@ -80,6 +86,20 @@ def hit_size(columns: Sequence[str]) -> int:
     return len(inputs)
 
 
+def check_answers(line: int, columns: Iterable[str], count: int) -> None:
+    """Refuse what may have been answered about an item and nobody here can read."""
+    read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, count + 1)}
+    unknown = sorted(name for name in columns if OF_AN_ITEM.match(name) and name not in read)
+    if unknown:
+        refuse(
+            "answer_column_unknown",
+            line,
+            f"Easel does not know what {', '.join(unknown)} says about an item: it reads Answer.range1 to "
+            f"Answer.range{count} and Answer.na1 to Answer.na{count}. Remove what should not count.",
+            columns=unknown,
+        )
+
+
 def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
     found = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
     return {int(match[1]) for match in found if match}
@@ -92,7 +112,10 @@ def judged(record: Record, count: int, digest: str) -> Judged:
         worker_id=id_in(values, "WorkerId", record.line) or f"file-{digest}",
         assignment_id=id_in(values, "AssignmentId", record.line) or f"file-{digest}-{record.line}",
         items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
-        scores=tuple(score_of(record.line, k, values.get(f"Answer.range{k}", "")) for k in range(1, count + 1)),
+        scores=tuple(
+            None if ticked(record.line, k, values) else score_of(record.line, k, values.get(f"Answer.range{k}", ""))
+            for k in range(1, count + 1)
+        ),
         accepted_at=time_of(values.get("AcceptTime", "")),
         submitted_at=time_of(values.get("SubmitTime", "")),
         details={name: values[name] for name in KEPT if values.get(name)},
@@ -113,6 +136,14 @@ def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
         if external_id in ids[: place - 1]:
             refuse("item_repeated", line, f"the item “{external_id}” is twice in this HIT.")
     return tuple(ids)
+
+
+def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
+    """Whether the item at this place was marked N/A."""
+    cell = values.get(f"Answer.na{place}", "")
+    if cell.lower() not in TICKED:
+        refuse("na_unknown", line, f"Answer.na{place} is “{cell}”: it is on where the item was marked N/A, else empty.")
+    return TICKED[cell.lower()]
 
 
 def score_of(line: int, place: int, cell: str) -> float:

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeVar
 
 from app.errors import Refusal
 
-Job = Callable[[Callable[[int], None]], Awaitable[int]]
+Result = TypeVar("Result")
+Job = Callable[[Callable[[int], None]], Awaitable[Result]]
 
 
-async def watched(job: Job) -> AsyncGenerator[int | Refusal, None]:
+async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, None]:
     """The numbers that `job` reports, then its result, or the refusal it raised. Who stops watching ends the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))

@@ -1,101 +1,63 @@
-"""Results of Mechanical Turk as responses of a launched campaign: what the released EASL program calls its update."""
+"""Results of Mechanical Turk as responses of a launched campaign: what the released EASL program calls its update.
+
+The whole file is checked first. Then its rows are stored in file order, a few at a time, each time in a transaction of
+its own: so annotators of the campaign never wait for more than one of these. A row that is stored is known by its
+assignment, so an import that was interrupted is finished by importing the file again.
+"""
 
 import asyncio
-import json
-import secrets
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any, BinaryIO
 
-import numpy as np
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from pydantic import BaseModel, Field
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
-from app.campaigns.items import ROWS_AT_ONCE, Progress
-from app.campaigns.mturk_results import Judged, read_results
-from app.campaigns.upload import refuse
-from app.database import learned, tables
-from app.database.bulk import copy, reserve
+from app.campaigns.imported_hits import Hit, numbered, store_closed, store_responses, without_stored
+from app.campaigns.items import Progress
+from app.campaigns.mturk_results import read_results
 from app.database.campaign import finish_if_complete
-from app.database.session import driver_of
-from app.designs import slider
 from app.errors import Conflict
-from app.inference.annotator_aware_online import Learned
-from app.inference.online import ONLINE, Replay
 
-PLATFORM = "mturk"
-NO_LEADER = -1  # a result file does not tell which item led the HIT
-ASSIGNMENT_COLUMNS = ("id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
-HIT_COLUMNS = (
-    *("id", "campaign_id", "annotator_id", "assignment_id", "leader", "items"),
-    *("issued_at", "expires_at", "closed_at"),
-)
-RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "scores", "received_at")
+FEWEST_ROWS, MOST_ROWS = 20, 2_000  # in one transaction
+HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What an import did.
+class Imported(BaseModel):
+    """What an import of results did."""
 
-    responses: stored; items: judged by them; over_wanted: of these, how many have more judgments than wanted now;
-    finished: whether the campaign was closed, because all items have what was wanted.
-    """
-
-    responses: int
-    items: int
-    over_wanted: int
-    finished: bool
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A row with the campaign's numbers of its items in the place of their ids."""
-
-    row: Judged
-    items: list[int]
+    responses: int = Field(0, description="Stored now.")
+    items: int = Field(0, description="Judged by them.")
+    not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
+    without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
+    known: int = Field(0, description="Rows passed over, because they were imported before.")
+    over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
+    finished: bool = Field(
+        default=False, description="Whether the campaign was closed, because every item has what was wanted."
+    )
 
 
-LOCK_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
-
-NUMBERS = text("""
-    SELECT external_id, number FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))
-""")
-
-KNOWN = text("""
-    SELECT s.external_id FROM assignments s JOIN annotators a ON a.id = s.annotator_id
-    WHERE a.campaign_id = :campaign AND a.platform = :platform AND s.external_id = ANY(CAST(:ids AS text[]))
-""")
-
-ANNOTATORS = text("""
-    INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
-    SELECT :campaign, :platform, worker_id, pseudonym, :now
-    FROM unnest(CAST(:workers AS text[]), CAST(:pseudonyms AS text[])) AS new (worker_id, pseudonym) ORDER BY worker_id
-    ON CONFLICT (campaign_id, platform, worker_id) DO UPDATE SET worker_id = excluded.worker_id
-    RETURNING worker_id, id
-""")
-
-LOCK_POSTERIORS = text("""
-    SELECT number, a, b FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
-    ORDER BY number FOR NO KEY UPDATE
-""")
-
-UPDATE_POSTERIORS = text("""
-    UPDATE posteriors p
-    SET a = new.a, b = new.b, score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
-    FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
-                CAST(:variance AS float8[]), CAST(:judgments AS int[]))
-         AS new (number, a, b, score, variance, judgments)
-    WHERE p.campaign_id = :campaign AND p.number = new.number
-    RETURNING p.judgments
-""")
+def sentences(done: Imported) -> list[str]:
+    """What an import did, in words."""
+    said = {
+        f"Imported {done.responses:,} responses on {done.items:,} items.": True,
+        f"Rows passed over because they were imported before: {done.known:,}.": done.known,
+        f"Scores left out because their item was marked N/A: {done.not_applicable:,}. The export of responses has "
+        "these marks.": done.not_applicable,
+        f"HITs in which every item was marked N/A, kept without a response: {done.without_score:,}.": (
+            done.without_score
+        ),
+        f"{done.over_wanted:,} items now have more judgments than you wanted; all of them count.": done.over_wanted,
+        "Every item has the judgments you wanted, so the campaign is finished.": done.finished,
+    }
+    return [sentence for sentence, true in said.items() if true]
 
 
 async def import_results(
-    connection: AsyncConnection,
+    engine: AsyncEngine,
     slug: str,
     file: BinaryIO,
     name: str,
@@ -104,26 +66,44 @@ async def import_results(
     max_mb: int,
     progress: Progress = lambda _rows: None,
 ) -> Imported:
-    """Store a result file's rows as responses, in file order, with the posteriors that follow: all or nothing.
+    """Store a result file's rows as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
-    many rows have been applied. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid`
-    (`item_unknown`) and what `upload.read` and `judged_in` raise.
+    many rows are in. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid` (`item_unknown`) and
+    what `upload.read` and `judged_in` raise, before anything is stored. Interrupted by anything else, it leaves the
+    first rows stored, and the same file imported again goes on after them.
     """
-    campaign = await launched(connection, slug)
+    async with engine.connect() as connection:
+        campaign = await launched(connection, slug)
     rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
-    # One import at a time; so two of the same file cannot both find its assignments unknown.
-    await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
-    await connection.execute(learned.LOCK, {"campaign": campaign.id})
-    await refuse_known(connection, campaign, rows)
-    hits = await numbered(connection, campaign, rows)
-    # Annotators before posteriors, as a live arrival has it: it makes its annotator, then leases.
-    annotators = await annotators_of(connection, campaign, rows, now=now)
-    judgments = await update_posteriors(connection, campaign, hits, annotators, progress)
-    await store(connection, campaign, hits, annotators, now=now)
-    finished = await finish_if_complete(connection, campaign.id, now=now)
-    over = sum(count > campaign.judgments_per_item for count in judgments)
-    return Imported(len(rows), len(judgments), over, finished)
+    async with engine.connect() as connection:
+        hits = await numbered(connection, campaign, rows)
+        new = await without_stored(connection, campaign, hits)
+    if not new:
+        first = hits[0].row
+        raise Conflict(
+            f"Line {first.line}: the assignment {first.assignment_id} is in “{campaign.name}” already, and so are all "
+            "others of this file. Nothing was imported.",
+            code="assignment_known",
+            line=first.line,
+        )
+    done: list[Hit] = []
+    judgments: dict[int, int] = {}
+    async for stored, counts in stored_in_turn(engine, campaign, new, now=now):
+        done += stored
+        judgments |= counts
+        progress(len(done))
+    async with engine.begin() as connection:
+        finished = await finish_if_complete(connection, campaign.id, now=now)
+    return Imported(
+        responses=sum(bool(hit.items) for hit in done),
+        items=len(judgments),
+        not_applicable=sum(len(hit.not_applicable) for hit in done),
+        without_score=sum(not hit.items for hit in done),
+        known=len(hits) - len(done),
+        over_wanted=sum(count > campaign.judgments_per_item for count in judgments.values()),
+        finished=finished,
+    )
 
 
 async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
@@ -137,126 +117,23 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
     return campaign
 
 
-async def refuse_known(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> None:
-    ids = [row.assignment_id for row in rows]
-    known = set(await connection.scalars(KNOWN, {"campaign": campaign.id, "platform": PLATFORM, "ids": ids}))
-    for row in rows:
-        if row.assignment_id in known:
-            raise Conflict(
-                f"Line {row.line}: the assignment {row.assignment_id} is in “{campaign.name}” already. "
-                "Nothing was imported.",
-                code="assignment_known",
-                line=row.line,
-            )
+async def stored_in_turn(
+    engine: AsyncEngine, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+) -> AsyncIterator[tuple[list[Hit], dict[int, int]]]:
+    """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
+    items then have.
 
-
-async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> list[Hit]:
-    """The rows with item numbers. Raises `Invalid` (`item_unknown`)."""
-    ids = list({external_id for row in rows for external_id in row.items})
-    found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
-    numbers = {row.external_id: row.number for row in found}
-    for row in rows:
-        for external_id in row.items:
-            if external_id not in numbers:
-                refuse("item_unknown", row.line, f"the campaign has no item “{external_id}”.", item=external_id)
-    return [Hit(row, [numbers[external_id] for external_id in row.items]) for row in rows]
-
-
-async def annotators_of(
-    connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged], *, now: datetime
-) -> dict[str, int]:
-    """The annotator of each worker id, made where new."""
-    workers = sorted({row.worker_id for row in rows})
-    parameters = {
-        "campaign": campaign.id,
-        "platform": PLATFORM,
-        "workers": workers,
-        "pseudonyms": [secrets.token_hex(5) for _ in workers],
-        "now": now,
-    }
-    return {row.worker_id: row.id for row in await connection.execute(ANNOTATORS, parameters)}
-
-
-async def update_posteriors(
-    connection: AsyncConnection,
-    campaign: Row[Any],
-    hits: Sequence[Hit],
-    annotators: Mapping[str, int],
-    progress: Progress,
-) -> list[int]:
-    """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
-    touched = sorted({number for hit in hits for number in hit.items})
-    key = {"campaign": campaign.id, "numbers": touched}
-    before = (await connection.execute(LOCK_POSTERIORS, key)).all()
-    place = {posterior.number: k for k, posterior in enumerate(before)}
-    judged = [
-        ([place[number] for number in hit.items], [score / slider.POINTS for score in hit.row.scores]) for hit in hits
-    ]
-    law = ONLINE[campaign.update_law]
-    a, b = np.array([posterior.a for posterior in before]), np.array([posterior.b for posterior in before])
-    replay = Replay(law, a, b, slider.parameters(campaign))
-    if replay.learned is not None:
-        replay.learned = await learned_before(connection, campaign.id, touched)
-    who = [annotators[hit.row.worker_id] for hit in hits]
-    for start in range(0, len(judged), ROWS_AT_ONCE):
-        chunk = slice(start, start + ROWS_AT_ONCE)
-        await asyncio.to_thread(replay.take, judged[chunk], who[chunk])
-        progress(start + len(judged[chunk]))
-    if replay.learned is not None:
-        await keep_learned(connection, campaign.id, touched, replay.learned)
-    counts = Counter(chain.from_iterable(places for places, _ in judged))
-    values = {
-        "a": replay.a.tolist(),
-        "b": replay.b.tolist(),
-        "score": law.score(replay.a, replay.b).tolist(),
-        "variance": law.variance(replay.a, replay.b).tolist(),
-        "judgments": [counts[k] for k in range(len(before))],
-    }
-    return list(await connection.scalars(UPDATE_POSTERIORS, key | values))
-
-
-async def learned_before(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> Learned:
-    """What `easl-aware` knows of these items, in this order, and of everybody."""
-    driver = await driver_of(connection)
-    states = await learned.states(driver, campaign_id, "item", items)
-    return Learned(
-        priors=await learned.priors(driver, campaign_id, items),
-        items=[states.get(number, []) for number in items],
-        annotators=await learned.states(driver, campaign_id, "annotator"),
-        totals=(await learned.states(driver, campaign_id, "campaign"))[0],
-    )
-
-
-async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
-    changed: dict[learned.Kind, dict[int, list[float]]] = {
-        "campaign": {0: known.totals},
-        "item": dict(zip(items, known.items, strict=True)),
-        "annotator": known.annotators,
-    }
-    await learned.keep(await driver_of(connection), campaign_id, changed)
-
-
-async def store(
-    connection: AsyncConnection,
-    campaign: Row[Any],
-    hits: Sequence[Hit],
-    annotators: Mapping[str, int],
-    *,
-    now: datetime,
-) -> None:
-    """The assignments, closed HITs and responses. The posteriors are locked, so `seq` is the order of the updates."""
-    assignments, closed, responses = [], [], []
-    keys = [
-        await reserve(connection, column, len(hits))
-        for column in (tables.assignments.c.id, tables.hits.c.id, tables.responses.c.seq)
-    ]
-    for hit, assignment_id, hit_id, seq in zip(hits, *keys, strict=True):
-        row, annotator = hit.row, annotators[hit.row.worker_id]
-        end = row.submitted_at or now
-        start = row.accepted_at or end
-        assignments.append((assignment_id, annotator, row.assignment_id, json.dumps(row.details), start, end))
-        closed.append((hit_id, campaign.id, annotator, assignment_id, NO_LEADER, hit.items, start, end, end))
-        responses.append((seq, campaign.id, hit_id, annotator, "import", hit.items, row.scores, end))
-    await copy(connection, tables.assignments, assignments, *ASSIGNMENT_COLUMNS)
-    await copy(connection, tables.hits, closed, *HIT_COLUMNS)
-    await copy(connection, tables.responses, responses, *RESPONSE_COLUMNS)
+    In between annotators have as much time, so that those who waited need not wait again.
+    """
+    size, start = FEWEST_ROWS, 0
+    while start < len(hits):
+        async with engine.begin() as connection:
+            closed = await store_closed(connection, campaign, hits[start : start + size], now=now)
+            began = time.monotonic()
+            counts = await store_responses(connection, campaign, closed, now=now)
+        held = time.monotonic() - began
+        yield [one.hit for one in closed], counts
+        start += size
+        size = min(max(round(size * HOLD_SECONDS / held), FEWEST_ROWS), 2 * size, MOST_ROWS)
+        if campaign.status == "running":
+            await asyncio.sleep(held)

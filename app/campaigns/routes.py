@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from ipaddress import ip_address
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
@@ -125,7 +125,17 @@ async def show_items(
     total, rows = await listing.items_of(connection, campaign.id, offset=start - 1, limit=ITEMS_PER_PAGE)
     context = {"campaign": campaign, "total": total, "items": rows, "start": start, "refusal": refusal}
     context |= {"per_page": ITEMS_PER_PAGE, "max_mb": request.app.state.settings.max_upload_mb}
+    context["imported"] = imported_lately(request)
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
+
+
+def imported_lately(request: Request) -> list[str]:
+    """What the import of results did that led here, in words."""
+    try:
+        done = responses_import.Imported.model_validate(dict(request.query_params))
+    except ValidationError:  # somebody changed the address
+        return []
+    return responses_import.sentences(done) if done.model_fields_set else []
 
 
 def uploaded(form_data: FormData) -> UploadFile:
@@ -149,10 +159,10 @@ async def import_items(request: Request, database: Database, settings: AppSettin
     """Import a file: all of its items or none."""
     form_data = await request.form()
 
-    async def job(progress: Callable[[int], None]) -> int:
+    async def job(progress: Callable[[int], None]) -> str:
         file = uploaded(form_data)
         async with database.begin() as connection:
-            return await items.import_items(
+            count = await items.import_items(
                 connection,
                 slug,
                 file.file,
@@ -163,40 +173,44 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 max_mb=settings.max_upload_mb,
                 progress=progress,
             )
+        progress(count)
+        return address(slug, "/items", done="imported")
 
-    return await followed(request, database, slug, job, done=address(slug, "/items", done="imported"))
+    return await followed(request, database, slug, job)
 
 
 @router.post(CAMPAIGN + "/responses")
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
-    """Import a result file of Mechanical Turk as responses: all of its rows or none. Progress as for items."""
+    """Import a result file of Mechanical Turk as responses. Progress as for items."""
     form_data = await request.form()
 
-    async def job(progress: Callable[[int], None]) -> int:
+    async def job(progress: Callable[[int], None]) -> str:
         file = uploaded(form_data)
-        async with database.begin() as connection:
-            imported = await responses_import.import_results(
-                connection,
-                slug,
-                file.file,
-                file.filename or "",
-                now=now,
-                max_mb=settings.max_upload_mb,
-                progress=progress,
-            )
-        return imported.responses
+        imported = await responses_import.import_results(
+            database,
+            slug,
+            file.file,
+            file.filename or "",
+            now=now,
+            max_mb=settings.max_upload_mb,
+            progress=progress,
+        )
+        return address(slug, "/items", done="responses") + "&" + urlencode(imported.model_dump())
 
-    return await followed(request, database, slug, job, done=address(slug, "/items", done="responses"))
+    return await followed(request, database, slug, job)
 
 
-async def followed(request: Request, database: Database, slug: str, job: Job, *, done: str) -> Response:
-    """Run an import. Our script is told of the progress, line by line; a browser without it gets a page at the end."""
+async def followed(request: Request, database: Database, slug: str, job: Job[str]) -> Response:
+    """Run an import; where it leads is the address to go on at.
+
+    Our script is told of the progress, line by line; a browser without it gets a page at the end.
+    """
     if fetched(request):
-        return StreamingResponse(progress_lines(job, done), media_type="application/x-ndjson")
+        return StreamingResponse(progress_lines(job), media_type="application/x-ndjson")
     try:
-        await job(lambda _rows: None)
+        done = await job(lambda _rows: None)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await show_items(request, connection, slug, refusal=refusal)
@@ -210,15 +224,17 @@ def text_in(form_data: FormData, name: str) -> str | None:
     return value.strip() or None if isinstance(value, str) and chosen == name else None
 
 
-async def progress_lines(job: Job, done: str) -> AsyncIterator[str]:
+async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
     """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
     async with aclosing(watched(job)) as reports:
         async for report in reports:
-            if isinstance(report, Refusal):
-                yield json.dumps({"error": {"code": report.code, "message": report.message}}) + "\n"
-                return
-            yield json.dumps({"rows": report}) + "\n"
-    yield json.dumps({"done": done}) + "\n"
+            yield json.dumps(progress_line(report)) + "\n"
+
+
+def progress_line(report: int | str | Refusal) -> dict[str, Any]:
+    if isinstance(report, Refusal):
+        return {"error": {"code": report.code, "message": report.message}}
+    return {"done": report} if isinstance(report, str) else {"rows": report}
 
 
 @router.get(CAMPAIGN + "/share")

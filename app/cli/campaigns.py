@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 
 import click
 from pydantic import ValidationError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import form, items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
-from app.cli.running import as_json, base_of, in_transaction, in_words, now, show_json
+from app.cli.running import as_json, base_of, in_transaction, in_words, now, on_engine, show_json
 from app.crowd.platforms import links
 from app.errors import Invalid
 from app.settings import read_settings
@@ -178,18 +179,18 @@ def progress_bar(file: BinaryIO) -> Iterator[items.Progress]:
 @click.argument("slug")
 @click.argument("file", type=FILE)
 def import_responses(slug: str, file: Path) -> None:
-    """Import a result file of Mechanical Turk (Input.id1.., Answer.range1..) as responses, all of it or nothing."""
-    max_mb = read_settings().max_upload_mb
-    with file.open("rb") as opened:
-        work = partial(
-            responses_import.import_results, slug=slug, file=opened, name=file.name, now=now(), max_mb=max_mb
-        )
-        done = in_transaction(work)
-    click.echo(f"Imported {done.responses:,} responses on {done.items:,} items.")
-    if done.over_wanted:
-        click.echo(f"{done.over_wanted:,} items now have more judgments than you wanted; all of them count.")
-    if done.finished:
-        click.echo("Every item has the judgments you wanted, so the campaign is finished.")
+    """Import a result file of Mechanical Turk (Input.id1.., Answer.range1..) as responses.
+
+    A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the rows it stored.
+    """
+
+    async def work(engine: AsyncEngine) -> responses_import.Imported:
+        max_mb = read_settings().max_upload_mb
+        with file.open("rb") as opened:
+            return await responses_import.import_results(engine, slug, opened, file.name, now=now(), max_mb=max_mb)
+
+    for sentence in responses_import.sentences(on_engine(work)):
+        click.echo(sentence)
 
 
 def add_action(action: str, words: str) -> None:

@@ -216,7 +216,7 @@ assignments = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("annotator_id", BigInteger, ForeignKey("annotators.id", ondelete="CASCADE"), nullable=False),
-    Column("external_id", Text, nullable=False),
+    Column("external_id", Text, nullable=False, index=True),
     Column("arrival", JSONB, nullable=False),  # the platform's other parameters, kept for its completion
     Column("arrived_at", Time, nullable=False),
     Column("completed_at", Time),
@@ -257,6 +257,8 @@ hits = Table(
     Column("expires_at", Time, nullable=False),
     Column("closed_at", Time),  # answered (a response exists) or given up for a newer one
     Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
+    # Of an answered HIT, the items marked N/A: its response has the others. Where all were, there is no response.
+    Column("not_applicable", ARRAY(Integer)),
     # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
     Index("hits_one_open_idx", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
     Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
@@ -268,6 +270,7 @@ hits = Table(
         postgresql_where=text("iteration IS NOT NULL"),
     ),
     Index("hits_annotator_id_idx", "annotator_id"),
+    Index("hits_not_applicable_idx", "campaign_id", postgresql_where=text("not_applicable IS NOT NULL")),
 )
 
 responses = Table(

@@ -6,8 +6,10 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.analysis.replay import verify
 from app.campaigns import items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
+from app.database.bulk import snapshot
 from tests.serving.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -40,8 +42,13 @@ async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -
 
 
 async def import_results(
-    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv"
+    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv", **how: Any
 ) -> responses_import.Imported:
-    async with engine.begin() as connection:
-        file = io.BytesIO(content.encode())
-        return await responses_import.import_results(connection, campaign.slug, file, name, now=NOW, max_mb=16)
+    file = io.BytesIO(content.encode())
+    return await responses_import.import_results(engine, campaign.slug, file, name, now=NOW, max_mb=16, **how)
+
+
+async def is_clean(engine: AsyncEngine, slug: str) -> bool:
+    """Whether a replay gives every posterior bit for bit."""
+    async with snapshot(engine) as connection:
+        return (await verify(connection, await lifecycle.find(connection, slug))).clean

@@ -1,5 +1,6 @@
 """MTurk's result files as responses: the same posteriors as the released EASL program, or nothing at all."""
 
+import asyncio
 import csv
 import io
 import random
@@ -9,13 +10,11 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import export
-from app.analysis.replay import verify
 from app.campaigns import lifecycle
 from app.campaigns.mturk_results import time_of
-from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound, Refusal
-from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
-from tests.serving.campaigns import NOW, value, values
+from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
+from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
 LONG = "".join(random.Random(2018).choices("0123456789abcdef", k=9000))  # more than an index holds, compressed
@@ -49,11 +48,6 @@ async def exported(engine: AsyncEngine, slug: str, what: str) -> list[dict[str, 
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 
-async def clean(engine: AsyncEngine, slug: str) -> bool:
-    async with snapshot(engine) as connection:
-        return (await verify(connection, await lifecycle.find(connection, slug))).clean
-
-
 @pytest.mark.parametrize("n", [2, 5])
 async def test_alpha_and_beta_are_those_of_the_easl_program_over_chained_iterations(engine, n):
     rng = random.Random(n)
@@ -77,7 +71,7 @@ async def test_alpha_and_beta_are_those_of_the_easl_program_over_chained_iterati
             assert float(row["var"]) == pytest.approx(
                 alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1)), abs=1e-12
             )
-    assert await clean(engine, campaign.slug)
+    assert await is_clean(engine, campaign.slug)
 
 
 async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine):
@@ -102,7 +96,7 @@ async def test_the_other_laws_take_results_too_and_replay_cleanly(engine, law):
     ids = [str(k) for k in range(1, 11)]
     campaign = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), update_law=law)
     await import_results(engine, campaign, result_file(random.Random(1), ids, 5, 12, 0))
-    assert await clean(engine, campaign.slug)
+    assert await is_clean(engine, campaign.slug)
     assert await value(engine, "SELECT count(DISTINCT a) > 1 FROM posteriors")
 
 
@@ -151,11 +145,81 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
 async def test_the_same_assignment_is_never_counted_twice(engine):
     campaign = await launched(engine)
     await import_results(engine, campaign, TWO)
-    with pytest.raises(Conflict, match="Line 3: the assignment A2") as problem:
-        await import_results(engine, campaign, HEADER + "H9,A9,W1,,,v0,v1,70,30\nH1,A2,W2,,,v3,v0,0,100\n")
-    assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
+    with pytest.raises(Conflict, match="already") as problem:
+        await import_results(engine, campaign, TWO)
+    assert problem.value.code == "assignment_known"
     assert await value(engine, "SELECT count(*) FROM responses") == 2
     assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 4
+
+
+async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_its_line(engine):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, TWO)
+    for other in ("v3,v0,0,99", "v0,v3,0,100", "v3,v1,0,100"):
+        with pytest.raises(Conflict, match="Line 3: the assignment A2") as problem:
+            await import_results(engine, campaign, HEADER + f"H9,A9,W1,,,v0,v1,70,30\nH1,A2,W2,,,{other}\n")
+        assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
+    assert await value(engine, "SELECT count(*) FROM responses") == 2
+
+
+async def test_a_file_that_has_grown_adds_its_new_rows(engine):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, TWO)
+    imported = await import_results(engine, campaign, TWO + "H9,A9,W1,,,v0,v1,70,30\n")
+    assert (imported.responses, imported.known) == (1, 2)
+    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 6
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
+async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_bits(engine, law):
+    """Whole files are read before the first row is stored; then the first ones stay, whatever happens."""
+    content = "id,sent\n" + "".join(f"{k},s {k}\n" for k in range(1, 6))
+    results = result_file(random.Random(4), [str(k) for k in range(1, 6)], 2, 120, 0)
+
+    def power_cut(rows: int) -> None:
+        raise ZeroDivisionError(rows)
+
+    whole, broken = [await launched(engine, content, name=name, update_law=law) for name in ("Whole", "Broken")]
+    await import_results(engine, whole, results)
+    with pytest.raises(ZeroDivisionError):
+        await import_results(engine, broken, results, progress=power_cut)
+    stored = await value(engine, "SELECT count(*) FROM responses WHERE campaign_id = :id", id=broken.id)
+    assert 0 < stored < 120
+    assert await is_clean(engine, broken.slug)
+    again = await import_results(engine, broken, results)
+    assert (again.responses, again.known) == (120 - stored, stored)
+    posteriors = "SELECT number, a, b, score, variance, judgments FROM posteriors WHERE campaign_id = :id ORDER BY 1"
+    assert await values(engine, posteriors, id=broken.id) == await values(engine, posteriors, id=whole.id)
+    assert await is_clean(engine, broken.slug)
+
+
+async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engine):
+    campaign = await launched(engine)
+    results = result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0)
+    done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
+    assert sum(imported.responses for imported in done) == 60
+    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 120
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_annotators_answer_between_the_rows_of_an_import(engine):
+    """Of a file that takes several transactions, later rows come after the answer of somebody who was at work."""
+    campaign = await launched(engine, judgments_per_item=1000)
+    results = result_file(random.Random(6), [f"v{k}" for k in range(6)], 2, 60, 0)
+    assignment = await annotator(engine, campaign)
+    hit = await hit_of(engine, assignment)
+    answered: list[asyncio.Task[object]] = []
+
+    def at_work(_rows: int) -> None:
+        if not answered:
+            answered.append(asyncio.ensure_future(submit(engine, assignment, hit)))
+
+    await import_results(engine, campaign, results, progress=at_work)
+    await asyncio.gather(*answered)
+    sources = [source for (source,) in await values(engine, "SELECT source FROM responses ORDER BY seq")]
+    assert "import" in sources[: sources.index("api")]
+    assert "import" in sources[sources.index("api") :]
+    assert await is_clean(engine, campaign.slug)
 
 
 async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_closes(engine):

@@ -397,12 +397,24 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
         "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,1,2,10,90\nA2,W2,2,3,70,20\n"
     )
     reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
-    assert reply.headers["location"] == f"{address}/items?done=responses", reply.text
+    assert reply.headers["location"].startswith(f"{address}/items?done=responses&"), reply.text
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "Imported 2 responses on 3 items." in page
+    assert "N/A" not in page
     assert "4 of 60" in (await researcher.get("/admin")).text
     again = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
     assert again.status_code == 409
     assert "A1" in told(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
+
+
+async def test_the_page_says_how_many_scores_of_the_results_were_na(researcher):
+    address = await launched(researcher, items_per_hit="2")
+    results = "Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na2\n1,2,10,90,on\n2,3,70,20,\n"
+    reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "Scores left out because their item was marked N/A: 1." in page
+    assert (await researcher.get(f"{address}/items?done=responses&responses=many")).status_code == 200
 
 
 async def test_beside_the_import_a_finished_campaign_warns_that_its_scores_will_move(researcher):
@@ -415,13 +427,17 @@ async def test_beside_the_import_a_finished_campaign_warns_that_its_scores_will_
 async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     address = await launched(researcher, items_per_hit="2", judgments_per_item="10000")
     header = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
-    results = header + "".join(f"A{k},W1,1,2,10,90\n" for k in range(6_000))
+    results = header + "".join(f"A{k},W1,1,2,10,90\n" for k in range(60))
     how = {"headers": {"x-easel": "fetch"}, "files": {"file": ("r.csv", results)}}
     lines = [json.loads(line) for line in (await researcher.post(f"{address}/responses", **how)).text.splitlines()]
-    assert lines == [{"rows": 5000}, {"rows": 6000}, {"rows": 6000}, {"done": f"{address}/items?done=responses"}]
+    *rows, last = lines
+    assert [line["rows"] for line in rows] == sorted({line["rows"] for line in rows})
+    assert rows[-1] == {"rows": 60}
+    assert len(rows) > 1
+    assert last["done"].startswith(f"{address}/items?done=responses&responses=60&")
     again = json.loads((await researcher.post(f"{address}/responses", **how)).text)
     assert again["error"]["code"] == "assignment_known"
-    assert "12,000 of 60,000" in (await researcher.get("/admin")).text
+    assert "120 of 60,000" in (await researcher.get("/admin")).text
 
 
 @pytest.mark.parametrize(("status", "offered"), [("draft", 7), ("running", 11), ("answered", 20)])

@@ -1,0 +1,285 @@
+"""HITs that were answered elsewhere: found among those stored before, and stored with what follows from them."""
+
+import asyncio
+import json
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.mturk_results import Judged
+from app.campaigns.upload import refuse
+from app.database import learned, tables
+from app.database.bulk import copy, reserve
+from app.database.session import driver_of
+from app.designs import slider
+from app.errors import Conflict
+from app.inference import annotator_aware_online as aware
+from app.inference.annotator_aware_online import Learned
+from app.inference.online import ONLINE, Replay
+
+PLATFORM = "mturk"
+NO_LEADER = -1  # a result file does not tell which item led the HIT
+LOOKED_UP = 5_000  # rows at once
+ASSIGNMENT_COLUMNS = ("id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
+HIT_COLUMNS = (
+    *("id", "campaign_id", "annotator_id", "assignment_id", "leader", "items", "not_applicable"),
+    *("issued_at", "expires_at", "closed_at"),
+)
+RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "scores", "received_at")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A row with the campaign's numbers of its items in the place of their ids.
+
+    shown: all items. items, scores: those that have a score. not_applicable: the others.
+    """
+
+    row: Judged
+    shown: list[int]
+
+    @property
+    def items(self) -> list[int]:
+        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is not None]
+
+    @property
+    def scores(self) -> list[float]:
+        return [score for score in self.row.scores if score is not None]
+
+    @property
+    def not_applicable(self) -> list[int]:
+        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is None]
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A HIT that is stored, closed: its id, and that of its annotator."""
+
+    hit: Hit
+    id: int
+    annotator: int
+
+
+# One batch of results at a time, so that two imports of the same file cannot both find its assignments unknown.
+LOCK_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
+
+NUMBERS = text("""
+    SELECT external_id, number FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))
+""")
+
+STORED = text("""
+    SELECT s.external_id, h.items AS shown, h.not_applicable, r.items, r.scores
+    FROM unnest(CAST(:ids AS text[])) AS given (id)
+    JOIN assignments s ON s.external_id = given.id
+    JOIN annotators a ON a.id = s.annotator_id AND a.campaign_id = :campaign AND a.platform = :platform
+    LEFT JOIN hits h ON h.assignment_id = s.id LEFT JOIN responses r ON r.hit_id = h.id
+""")
+
+MAKE_ANNOTATORS = text("""
+    INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+    SELECT :campaign, :platform, worker_id, pseudonym, :now
+    FROM unnest(CAST(:workers AS text[]), CAST(:pseudonyms AS text[])) AS new (worker_id, pseudonym) ORDER BY worker_id
+    ON CONFLICT (campaign_id, platform, worker_id) DO NOTHING
+""")
+
+ANNOTATORS = text("""
+    SELECT worker_id, id FROM annotators
+    WHERE campaign_id = :campaign AND platform = :platform AND worker_id = ANY(CAST(:workers AS text[]))
+""")
+
+LOCK_POSTERIORS = text("""
+    SELECT number, a, b FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
+    ORDER BY number FOR NO KEY UPDATE
+""")
+
+UPDATE_POSTERIORS = text("""
+    UPDATE posteriors p
+    SET a = new.a, b = new.b, score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
+    FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
+                CAST(:variance AS float8[]), CAST(:judgments AS int[]))
+         AS new (number, a, b, score, variance, judgments)
+    WHERE p.campaign_id = :campaign AND p.number = new.number
+    RETURNING p.number, p.judgments
+""")
+
+
+def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + LOOKED_UP] for start in range(0, len(values), LOOKED_UP))
+
+
+async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> list[Hit]:
+    """The rows with item numbers. Raises `Invalid` (`item_unknown`)."""
+    numbers: dict[str, int] = {}
+    for ids in pieces(list({external_id for row in rows for external_id in row.items})):
+        found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
+        numbers |= {row.external_id: row.number for row in found}
+    for row in rows:
+        for external_id in row.items:
+            if external_id not in numbers:
+                refuse("item_unknown", row.line, f"the campaign has no item “{external_id}”.", item=external_id)
+    return [Hit(row, [numbers[external_id] for external_id in row.items]) for row in rows]
+
+
+async def stored_before(
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]
+) -> dict[str, list[Row[Any]]]:
+    """What is stored of the assignments of these HITs, by assignment."""
+    known: dict[str, list[Row[Any]]] = {}
+    for some in pieces(hits):
+        ids = [hit.row.assignment_id for hit in some]
+        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": PLATFORM, "ids": ids}):
+            known.setdefault(row.external_id, []).append(row)
+    return known
+
+
+async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[Hit]:
+    """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
+    known = await stored_before(connection, campaign, hits)
+    for hit in hits:
+        if any(not same(hit, row) for row in known.get(hit.row.assignment_id, [])):
+            raise Conflict(
+                f"Line {hit.row.line}: the assignment {hit.row.assignment_id} is in “{campaign.name}” already, with "
+                "another answer. Nothing was imported.",
+                code="assignment_known",
+                line=hit.row.line,
+            )
+    return [hit for hit in hits if hit.row.assignment_id not in known]
+
+
+def same(hit: Hit, row: Row[Any]) -> bool:
+    """Whether this is what is stored."""
+    stored = (row.shown, row.not_applicable or [], row.items or [], row.scores or [])
+    return stored == (hit.shown, hit.not_applicable, hit.items, hit.scores)
+
+
+async def annotators_of(
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+) -> dict[str, int]:
+    """The annotator of each worker id, made where new."""
+    workers = sorted({hit.row.worker_id for hit in hits})
+    parameters = {
+        "campaign": campaign.id,
+        "platform": PLATFORM,
+        "workers": workers,
+        "pseudonyms": [secrets.token_hex(5) for _ in workers],
+        "now": now,
+    }
+    await connection.execute(MAKE_ANNOTATORS, parameters)
+    return {row.worker_id: row.id for row in await connection.execute(ANNOTATORS, parameters)}
+
+
+async def store_closed(
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+) -> list[Closed]:
+    """Their annotators, assignments and closed HITs, except where somebody else stored them meanwhile.
+
+    Nobody who is at work waits for any of these.
+    """
+    await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+    known = await stored_before(connection, campaign, hits)
+    hits = [hit for hit in hits if hit.row.assignment_id not in known]
+    annotators = await annotators_of(connection, campaign, hits, now=now)
+    assignments, rows, closed = [], [], []
+    keys = [await reserve(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
+    for hit, assignment_id, hit_id in zip(hits, *keys, strict=True):
+        row, annotator = hit.row, annotators[hit.row.worker_id]
+        end = row.submitted_at or now
+        start = row.accepted_at or end
+        assignments.append((assignment_id, annotator, row.assignment_id, json.dumps(row.details), start, end))
+        marked = hit.not_applicable or None
+        rows.append((hit_id, campaign.id, annotator, assignment_id, NO_LEADER, hit.shown, marked, start, end, end))
+        closed.append(Closed(hit, hit_id, annotator))
+    await copy(connection, tables.assignments, assignments, *ASSIGNMENT_COLUMNS)
+    await copy(connection, tables.hits, rows, *HIT_COLUMNS)
+    return closed
+
+
+async def store_responses(
+    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed], *, now: datetime
+) -> dict[int, int]:
+    """Responses to closed HITs and the posteriors that follow; the judgments that their items then have.
+
+    Annotators wait for its locks: the state that a law learns, then the posteriors in number order. Responses are
+    numbered under them, so `seq` is the order of the updates.
+    """
+    scored = [one for one in closed if one.hit.items]
+    if not scored:
+        return {}
+    await connection.execute(learned.LOCK, {"campaign": campaign.id})
+    judgments = await update_posteriors(connection, campaign, scored)
+    seqs = await reserve(connection, tables.responses.c.seq, len(scored))
+    rows = [
+        (
+            *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
+            one.hit.row.submitted_at or now,
+        )
+        for seq, one in zip(seqs, scored, strict=True)
+    ]
+    await copy(connection, tables.responses, rows, *RESPONSE_COLUMNS)
+    return judgments
+
+
+async def update_posteriors(
+    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]
+) -> dict[int, int]:
+    """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
+    hits = [one.hit for one in closed]
+    touched = sorted({number for hit in hits for number in hit.items})
+    key = {"campaign": campaign.id, "numbers": touched}
+    before = (await connection.execute(LOCK_POSTERIORS, key)).all()
+    place = {number: k for k, number in enumerate(touched)}
+    judged = [
+        ([place[number] for number in hit.items], [score / slider.POINTS for score in hit.scores]) for hit in hits
+    ]
+    who = [one.annotator for one in closed]
+    law = ONLINE[campaign.update_law]
+    a, b = np.array([posterior.a for posterior in before]), np.array([posterior.b for posterior in before])
+    replay = Replay(law, a, b, slider.parameters(campaign))
+    if replay.learned is not None:
+        replay.learned = await learned_before(connection, campaign.id, touched, who)
+    await asyncio.to_thread(replay.take, judged, who)
+    if replay.learned is not None:
+        await keep_learned(connection, campaign.id, touched, replay.learned)
+    counts = Counter(chain.from_iterable(places for places, _ in judged))
+    values = {
+        "a": replay.a.tolist(),
+        "b": replay.b.tolist(),
+        "score": law.score(replay.a, replay.b).tolist(),
+        "variance": law.variance(replay.a, replay.b).tolist(),
+        "judgments": [counts[k] for k in range(len(touched))],
+    }
+    return {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, key | values)}
+
+
+async def learned_before(
+    connection: AsyncConnection, campaign_id: int, items: Sequence[int], annotators: Sequence[int]
+) -> Learned:
+    """What `easl-aware` knows of these items, in this order, and of everybody whom their next HITs concern."""
+    driver = await driver_of(connection)
+    states = await learned.states(driver, campaign_id, "item", items)
+    around = {*annotators, *aware.concerned(annotators[0], states.values())}
+    return Learned(
+        priors=await learned.priors(driver, campaign_id, items),
+        items=[states.get(number, []) for number in items],
+        annotators=await learned.states(driver, campaign_id, "annotator", around),
+        totals=(await learned.states(driver, campaign_id, "campaign"))[0],
+    )
+
+
+async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
+    changed: dict[learned.Kind, dict[int, list[float]]] = {
+        "campaign": {0: known.totals},
+        "item": dict(zip(items, known.items, strict=True)),
+        "annotator": known.annotators,
+    }
+    await learned.keep(await driver_of(connection), campaign_id, changed)
