@@ -1,4 +1,4 @@
-"""How a campaign came to know what it knows: uncertainty as answers came in, and each item's earlier posteriors.
+"""How a campaign came to know what it knows: each item's posterior now and after its first judgments.
 
 Pure: a course follows from the priors and the responses in order, however they are cut into pieces.
 """
@@ -9,21 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.designs.slider import POINTS
 from app.inference.annotator_aware_online import Learned
 from app.inference.law import Array, Law, Parameters
 from app.inference.online import Hit, steps
 
-MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
 EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
-Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 
 ARRAYS = ("a", "b", "judgments", "early_a", "early_b")
-
-
-def precision(variance: Array) -> float:
-    """Half the width of the median item's 95 % interval in points, as of a normal distribution of its variance."""
-    return float(Z95 * POINTS * np.sqrt(np.median(variance)))
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,6 @@ class Course:
     judgments: how many each item has had, (N,).
     early_a, early_b: what the parameters were after `EARLY` judgments, (3, N); NaN where there were fewer.
     learned: what is known of annotators, None with a law that learns nothing of them.
-    typical: `precision` after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1 of them.
     """
 
     a: Array
@@ -43,8 +34,6 @@ class Course:
     early_a: Array
     early_b: Array
     answers: int
-    step: int
-    typical: list[float]
     learned: Learned | None = None
 
     def early(self, number: int) -> list[tuple[int, float, float]]:
@@ -55,62 +44,30 @@ class Course:
             if judgments < self.judgments[number]
         ]
 
-    def points(self, law: Law) -> list[tuple[int, float]]:
-        """The curve of uncertainty as (responses, precision), the newest at its end."""
-        known = [(k * self.step, value) for k, value in enumerate(self.typical)]
-        if self.answers % self.step:
-            known.append((self.answers, precision(law.variance(self.a, self.b))))
-        return known
-
 
 def begun(law: Law, a: Array, b: Array) -> Course:
     """Nobody has answered: `a` and `b` are the priors, (N,)."""
     none = np.full((len(EARLY), len(a)), np.nan)
     learned = None if law.update else Learned.nothing(list(zip(a.tolist(), b.tolist(), strict=True)))
-    return Course(a, b, np.zeros(len(a), np.intp), none, none, 0, 1, [precision(law.variance(a, b))], learned)
+    return Course(a, b, np.zeros(len(a), np.intp), none, none, 0, learned)
 
 
 def followed(
-    course: Course,
-    law: Law,
-    hits: Sequence[Hit],
-    parameters: Parameters,
-    *,
-    annotators: Sequence[int] = (),
-    total: int = 0,
+    course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters, *, annotators: Sequence[int] = ()
 ) -> Course:
     """The course after these HITs too, in their order. Raises what `online.replay` raises.
 
     annotators: who answered each HIT, for a law that learns about them.
-    total: how many responses there are at least; known from the start, it spares points that would be dropped again.
     """
-    course = thinned(course, total)
     # Copies: the course that this one continues stays what it is.
     course = replace(course, **{name: getattr(course, name).copy() for name in ARRAYS})
     if course.learned is not None:
-        course = replace(course, learned=course.learned.copy())
-    answers, step, typical = course.answers, course.step, list(course.typical)
-    begin, end = answers, answers + len(hits)
-    while answers < end:
-        piece = slice(answers - begin, answers - begin + step - answers % step)
-        if course.learned is None:
-            apply(course, law, hits[piece], parameters)
-        else:
-            learn(course, course.learned, hits[piece], annotators[piece])
-        answers += len(hits[piece])
-        if answers % step == 0:
-            typical.append(precision(law.variance(course.a, course.b)))
-        if len(typical) > MOST_POINTS:
-            step, typical = 2 * step, typical[::2]
-    return replace(course, answers=answers, step=step, typical=typical)
-
-
-def thinned(course: Course, total: int) -> Course:
-    """The course with a step that `total` responses need, and only the points that lie on it."""
-    step, typical = course.step, course.typical
-    while total >= step * MOST_POINTS:
-        step, typical = 2 * step, typical[::2]
-    return replace(course, step=step, typical=typical)
+        learned = course.learned.copy()
+        course = replace(course, learned=learned)
+        learn(course, learned, hits, annotators)
+    elif hits:
+        apply(course, law, hits, parameters)
+    return replace(course, answers=course.answers + len(hits))
 
 
 def apply(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters) -> None:

@@ -1,25 +1,28 @@
-"""The courses of the campaigns that someone looks at through this process, kept up with their responses.
+"""What follows from the responses in order, kept up with for the campaigns that someone looks at through this process.
 
-Responses are replayed once: what is settled is kept, so each look replays what came since. After a start of the server
-a long campaign is caught up with in steps, a part of a second each, and no page waits for the whole of it.
+Responses are read once: what is settled is kept, so each look reads what came since. After a start of the server a long
+campaign is caught up with in steps, a part of a second each, and no page waits for the whole of it.
 """
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.course import Course, begun, followed
+from app.dashboard import course, precision
+from app.dashboard.course import Course
+from app.dashboard.precision import Precision
 from app.designs import slider
 from app.inference.online import ONLINE, Hit
 
-MOST_COURSES = 50  # in memory at once, about 70 bytes for each item of their campaigns
-AT_ONCE = 1_000  # responses that are read and replayed between two looks at the clock
+MOST_CAMPAIGNS = 50  # in memory at once, about 130 bytes for each of their items and 20 for each judgment
+AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
 # Answers commit out of order; more than these are never under way at once, so what lies before them is settled.
 UNSETTLED = 200
@@ -30,6 +33,8 @@ PRIORS = text("""
     FROM items WHERE campaign_id = :campaign
 """)
 
+COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
+
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 RESPONSES = text("""
     SELECT seq, annotator_id, items, scores FROM responses
@@ -37,19 +42,41 @@ RESPONSES = text("""
 """)
 
 
-@dataclass(frozen=True)
-class Settled:
-    """A course, and the number of the last response in it."""
+class Past(Protocol):
+    """What follows from a campaign's first responses; answers: how many those are."""
 
-    course: Course
+    @property
+    def answers(self) -> int: ...
+
+
+P = TypeVar("P", bound=Past)
+
+
+@dataclass(frozen=True)
+class Settled(Generic[P]):
+    """What follows from the responses up to number `seq`."""
+
+    past: P
     seq: int = 0
 
 
 @dataclass
-class Courses:
-    """The settled courses by campaign."""
+class Follower(ABC, Generic[P]):
+    """What is settled, by campaign."""
 
-    settled: dict[int, Settled] = field(default_factory=dict)
+    settled: dict[int, Settled[P]] = field(default_factory=dict)
+
+    @abstractmethod
+    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> P:
+        """Of a launched campaign before its first answer."""
+
+    @abstractmethod
+    def followed(self, past: P, campaign: Row[Any], hits: list[Hit], annotators: list[int], total: int) -> P:
+        """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
+
+    def unsettled(self, past: P) -> int:  # noqa: ARG002  (a course has another answer)
+        """How many of the newest responses others may still come before."""
+        return UNSETTLED
 
     async def newest(
         self,
@@ -58,54 +85,90 @@ class Courses:
         answers: int,
         *,
         clock: Callable[[], float] = time.monotonic,
-    ) -> Course:
-        """The course as of now, or as far as patience goes; `answers` is the number of responses there are.
+    ) -> P:
+        """As of now, or as far as patience goes; `answers` is the number of responses there are.
 
-        A course that is behind has fewer `answers` than that, and the next call goes on with it.
+        What is behind has fewer `answers` than that, and the next call goes on with it.
         """
-        known = self.settled.get(campaign.id) or Settled(await course_of(connection, campaign))
+        known = self.settled.get(campaign.id) or Settled(await self.begun(connection, campaign))
         deadline = clock() + PATIENCE_SECONDS
-        # Answers under a law that learns about annotators commit in order, and replaying them takes longer.
-        unsettled = UNSETTLED if known.course.learned is None else 0
+        unsettled = self.unsettled(known.past)
         while True:
             rows = await responses_after(connection, campaign.id, known.seq)
             settled = len(rows) - unsettled
             if settled > 0:
-                known = await settled_further(known, campaign, rows[:settled], answers)
+                further = await self.further(known.past, campaign, rows[:settled], answers)
+                known = Settled(further, rows[settled - 1].seq)
                 self.keep(campaign.id, known)
             if len(rows) < AT_ONCE + UNSETTLED:
-                return await further(known.course, campaign, rows[max(settled, 0) :], answers)
+                return await self.further(known.past, campaign, rows[max(settled, 0) :], answers)
             if clock() > deadline:
-                return known.course
+                return known.past
 
-    def keep(self, campaign_id: int, known: Settled) -> None:
+    async def further(self, past: P, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> P:
+        """After these responses too."""
+        hits: list[Hit] = [(row.items, [score / slider.POINTS for score in row.scores]) for row in rows]
+        annotators = [row.annotator_id for row in rows]
+        return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
+
+    def keep(self, campaign_id: int, known: Settled[P]) -> None:
         """Of two that follow at once, the one that came further counts. Of too many, the first has to start again."""
         before = self.settled.get(campaign_id)
         if before is None or before.seq < known.seq:
             self.settled[campaign_id] = known
-        if len(self.settled) > MOST_COURSES:
+        if len(self.settled) > MOST_CAMPAIGNS:
             del self.settled[next(iter(self.settled))]
 
 
-async def course_of(connection: AsyncConnection, campaign: Row[Any]) -> Course:
-    """The course of a launched campaign before its first answer."""
-    parameters = {"campaign": campaign.id, "prior_a": campaign.prior_a, "prior_b": campaign.prior_b}
-    priors = (await connection.execute(PRIORS, parameters)).one()
-    return begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
+class Precisions(Follower[Precision]):
+    """How far annotators agree: the same whatever the law, and fast to follow."""
+
+    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
+        return precision.begun((await connection.execute(COUNT, {"campaign": campaign.id})).scalar_one())
+
+    def followed(
+        self,
+        past: Precision,
+        campaign: Row[Any],  # noqa: ARG002  (all campaigns are alike here)
+        hits: list[Hit],
+        annotators: list[int],
+        total: int,
+    ) -> Precision:
+        return precision.followed(past, hits, annotators, total=total)
+
+
+class Courses(Follower[Course]):
+    """The posteriors by a replay of the campaign's law, for what they were earlier."""
+
+    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
+        parameters = {"campaign": campaign.id, "prior_a": campaign.prior_a, "prior_b": campaign.prior_b}
+        priors = (await connection.execute(PRIORS, parameters)).one()
+        return course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
+
+    def followed(
+        self,
+        past: Course,
+        campaign: Row[Any],
+        hits: list[Hit],
+        annotators: list[int],
+        total: int,  # noqa: ARG002  (a course keeps nothing that depends on it)
+    ) -> Course:
+        law = ONLINE[campaign.update_law]
+        return course.followed(past, law, hits, slider.parameters(campaign), annotators=annotators)
+
+    def unsettled(self, past: Course) -> int:
+        """None under a law that learns about annotators: its answers commit in order, and replaying takes longer."""
+        return UNSETTLED if past.learned is None else 0
+
+
+@dataclass(frozen=True)
+class Followers:
+    """All that is kept up with."""
+
+    precisions: Precisions = field(default_factory=Precisions)
+    courses: Courses = field(default_factory=Courses)
 
 
 async def responses_after(connection: AsyncConnection, campaign_id: int, seq: int) -> Sequence[Row[Any]]:
     parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE + UNSETTLED}
     return (await connection.execute(RESPONSES, parameters)).all()
-
-
-async def settled_further(known: Settled, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> Settled:
-    return Settled(await further(known.course, campaign, rows, answers), rows[-1].seq)
-
-
-async def further(course: Course, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> Course:
-    """The course after these responses too; a thread replays them."""
-    hits: list[Hit] = [(row.items, [score / slider.POINTS for score in row.scores]) for row in rows]
-    law, parameters = ONLINE[campaign.update_law], slider.parameters(campaign)
-    annotators = [row.annotator_id for row in rows]
-    return await asyncio.to_thread(followed, course, law, hits, parameters, annotators=annotators, total=answers)

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.login import session_of
 from app.campaigns import lifecycle
-from app.dashboard.follow import Courses
+from app.dashboard.follow import Followers
 from app.dashboard.state import State, marker, newest_state
 from app.database.session import TROUBLE
 from app.serving.newest import Newest
@@ -56,7 +56,7 @@ class Live:
     def __init__(self, database: AsyncEngine, newest: Newest, clock: Clock) -> None:
         self.database = database
         self.newest = newest
-        self.courses = Courses()
+        self.followers = Followers()
         self.clock = clock
         self.broadcasts: dict[str, Broadcast] = {}
         self.stopping = False
@@ -67,7 +67,7 @@ class Live:
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
-            return await newest_state(connection, self.newest, self.courses, campaign, now=now)
+            return await newest_state(connection, self.newest, self.followers, campaign, now=now)
 
     async def states(self, slug: str, *, seen: str = "") -> AsyncGenerator[State | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
@@ -132,9 +132,9 @@ class Live:
             # Read before the state: what comes in between is in the state already, and looked at once more.
             after = await marker(connection, campaign.id, now=now)
             if after != before:
-                state = await newest_state(connection, self.newest, self.courses, campaign, now=now)
+                state = await newest_state(connection, self.newest, self.followers, campaign, now=now)
                 broadcast.publish(state)
-                if state.figures["uncertainty"]["behind"]:
+                if state.behind:
                     return ()
         return after
 

@@ -15,19 +15,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
 from app.dashboard import pace
-from app.dashboard.course import Z95, Course, precision
-from app.dashboard.follow import Courses
+from app.dashboard.course import Course
+from app.dashboard.follow import Followers
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
+from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.slider import POINTS
 from app.inference.law import Array
+from app.inference.moderated import Moderated
 from app.inference.online import ONLINE, Law
 from app.serving.newest import Newest
 from app.serving.selection import Counts
 from app.web import plural
 
 BINS = 20
+Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
@@ -62,11 +65,16 @@ MARKER = text("""
 
 @dataclass(frozen=True)
 class State:
-    """Everything that changes while one watches, ready for the page and for the browser."""
+    """Everything that changes while one watches, ready for the page and for the browser.
+
+    intervals: each item's mean and calibrated interval, on 0 to 1. behind: how many answers are not followed yet.
+    """
 
     figures: dict[str, Any]
     picture: Heatmap
+    intervals: Moderated
     course: Course
+    behind: int
 
     @cached_property
     def body(self) -> str:
@@ -97,6 +105,7 @@ class Facts:
     score: Array
     variance: Array
     judgments: Counts
+    precision: Precision
     course: Course
 
     @property
@@ -109,6 +118,11 @@ class Facts:
         return len(self.score) * int(self.campaign.judgments_per_item)
 
     @property
+    def behind(self) -> int:
+        """Answers that the calibrated intervals do not know yet."""
+        return max(0, int(self.counts.hits) - self.precision.answers)
+
+    @property
     def first_and_now(self) -> tuple[float, float]:
         """Seconds since 1970, of the first answer and of this moment."""
         now = self.until.timestamp()
@@ -116,7 +130,7 @@ class Facts:
 
 
 async def newest_state(
-    connection: AsyncConnection, newest: Newest, courses: Courses, campaign: Row[Any], *, now: datetime
+    connection: AsyncConnection, newest: Newest, followers: Followers, campaign: Row[Any], *, now: datetime
 ) -> State:
     """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
@@ -127,8 +141,10 @@ async def newest_state(
     # Copies: the originals change under other requests while a thread draws.
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
-    course = await courses.newest(connection, campaign, counts.hits)
-    return await asyncio.to_thread(draw, Facts(campaign, until, counts, made_up, minutes, names, *arrays, course))
+    precision = await followers.precisions.newest(connection, campaign, counts.hits)
+    course = await followers.courses.newest(connection, campaign, counts.hits)
+    facts = Facts(campaign, until, counts, made_up, minutes, names, *arrays, precision, course)
+    return await asyncio.to_thread(draw, facts)
 
 
 async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
@@ -165,6 +181,7 @@ def draw(facts: Facts) -> State:
         "pace": pace_figures(facts),
         "histogram": histogram_figures(facts),
         "uncertainty": uncertainty_figures(facts),
+        "replaying": max(0, facts.counts.hits - facts.course.answers),
         "heatmap": {
             "labels": row_labels(picture, facts.names),
             "grouped": picture.grouped,
@@ -172,7 +189,8 @@ def draw(facts: Facts) -> State:
             "cells": base64.b64encode(picture.cells.tobytes()).decode(),
         },
     }
-    return State(figures, picture, facts.course)
+    behind = max(facts.behind, facts.counts.hits - facts.course.answers)
+    return State(figures, picture, facts.precision.intervals, facts.course, behind)
 
 
 def summary(facts: Facts) -> dict[str, str]:
@@ -183,14 +201,14 @@ def summary(facts: Facts) -> dict[str, str]:
         "hits": plural(facts.counts.hits, "HIT"),
         "open": f"{open_hits:,} open now" if open_hits else "",
         "annotators": plural(facts.counts.annotators, "annotator"),
-        "precision": precision_words(precision(facts.variance)),
+        "precision": precision_words(typical(facts.precision.intervals)),
         "made_up": made_up_words(facts),
     }
 
 
 def precision_words(points: float) -> str:
-    """Half a width in points; one that is wider than the scale, as that of the usual prior, says nothing."""
-    return f"± {points:.1f} points" if points <= POINTS / 2 else "unknown yet"
+    """Half a width in points; that of the whole scale says nothing."""
+    return f"± {points:.1f} points" if points < POINTS / 2 else "unknown yet"
 
 
 def made_up_words(facts: Facts) -> str:
@@ -230,13 +248,11 @@ def histogram_figures(facts: Facts) -> dict[str, Any]:
 
 
 def uncertainty_figures(facts: Facts) -> dict[str, Any]:
-    """The typical interval as answers came in; `behind` says how many of them are not replayed yet."""
-    behind = max(0, facts.counts.hits - facts.course.answers)
-    points = facts.course.points(ONLINE[facts.campaign.update_law])
+    """The typical interval as answers came in; `behind` says how many of them are not read yet."""
     return {
-        "points": [[answers, round(value, 2)] for answers, value in points],
-        "behind": behind,
-        "note": f"Replaying the answers; {plural(behind, 'HIT')} to go." if behind else PLAIN_UNCERTAINTY,
+        "points": [[answers, round(value, 2)] for answers, value in facts.precision.points()],
+        "behind": facts.behind,
+        "note": f"Reading the answers; {plural(facts.behind, 'HIT')} to go." if facts.behind else PLAIN_UNCERTAINTY,
     }
 
 

@@ -1,4 +1,4 @@
-"""Courses of real campaigns: kept up with as responses come in, in steps, and never wrong."""
+"""Courses and intervals of real campaigns: kept up with as responses come in, in steps, and never wrong."""
 
 import itertools
 from contextlib import aclosing
@@ -10,8 +10,9 @@ from sqlalchemy import text
 
 from app.campaigns import lifecycle
 from app.dashboard import follow, live
-from app.dashboard.follow import Courses
+from app.dashboard.follow import Courses, Precisions
 from app.dashboard.live import Live
+from app.dashboard.precision import begun, followed
 from app.inference.online import ONLINE
 from app.serving.newest import Newest
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
@@ -48,12 +49,33 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
         stored = await values(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number")
         assert list(zip(course.a, course.b, course.judgments, strict=True)) == stored
     fresh = await course_of(engine, campaign, Courses())
-    assert (course.answers, course.step, course.typical) == (13, fresh.step, fresh.typical)
+    assert (course.answers, fresh.answers) == (13, 13)
     assert np.array_equal(course.early_a, fresh.early_a, equal_nan=True)
 
 
+async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_asked_for(engine):
+    campaign = await running(engine, judgments_per_item=20)
+    people = [await annotator(engine, campaign, name) for name in ("me", "you")]
+    precisions = Precisions()
+    precision = await course_of(engine, campaign, precisions)
+    for count in (0, 1, 2, 3, 7):
+        for k in range(count):
+            scores = [float(10 * k), 25.0, 50.0, 75.0, 100.0]
+            await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
+        precision = await course_of(engine, campaign, precisions)
+        rows = await values(engine, "SELECT annotator_id, items, scores FROM responses ORDER BY seq")
+        hits = [(items, [score / 100 for score in scores]) for _, items, scores in rows]
+        whole = followed(begun(12), hits, [who for who, *_ in rows])
+        assert precision.answers == len(rows)
+        assert precision.points() == whole.points()
+        np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
+    fresh = await course_of(engine, campaign, Precisions())
+    assert (fresh.answers, fresh.points()) == (13, precision.points())
+    assert np.isfinite(precision.intervals.standard_error).any()
+
+
 async def test_no_more_than_so_many_courses_stay_in_memory_and_a_dropped_one_starts_again(engine, monkeypatch):
-    monkeypatch.setattr(follow, "MOST_COURSES", 1)
+    monkeypatch.setattr(follow, "MOST_CAMPAIGNS", 1)
     courses, campaigns = Courses(), [await running(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
@@ -104,7 +126,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
     courses.keep(campaign.id, slower)
-    assert courses.settled[campaign.id].course.answers == 6
+    assert courses.settled[campaign.id].past.answers == 6
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
@@ -125,6 +147,6 @@ async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
             seen.append(state.figures["uncertainty"])
     await hub.stop()
     assert [figures["behind"] for figures in seen] == [6, 3, 0]
-    assert seen[0]["note"] == "Replaying the answers; 6 HITs to go."
-    assert "Replaying" not in seen[-1]["note"]
+    assert seen[0]["note"] == "Reading the answers; 6 HITs to go."
+    assert "Reading" not in seen[-1]["note"]
     assert seen[-1]["points"][-1][0] == 9

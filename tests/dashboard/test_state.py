@@ -3,7 +3,7 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns import lifecycle
-from app.dashboard.follow import Courses
+from app.dashboard.follow import Followers
 from app.dashboard.state import domain, newest_state, shortened
 from app.inference.online import ONLINE
 from app.serving.newest import Newest
@@ -13,7 +13,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
         row = await lifecycle.find(connection, campaign.slug)
-        return await newest_state(connection, Newest(), Courses(), row, now=now)
+        return await newest_state(connection, Newest(), Followers(), row, now=now)
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
@@ -22,15 +22,18 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     assert figures["words"]["judgments"] == "0 of 36 judgments"
     assert figures["words"]["rate"] == figures["words"]["left"] == ""
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
-    assert figures["words"]["precision"] == "unknown yet"  # 1.96 * sqrt(1/12) is more than half the scale
+    assert figures["words"]["precision"] == "unknown yet"
 
 
-async def test_the_typical_interval_is_known_once_half_of_the_items_are(engine):
+async def test_the_typical_interval_is_known_once_annotators_have_judged_the_same_items(engine):
     campaign = await running(engine, items=5)
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me), scores=[50.0] * 5)
-    figures = (await state_of(engine, campaign)).figures
-    assert figures["words"]["precision"] == "± 49.0 points"  # 1.96 * sqrt(1/16)
+    people = [await annotator(engine, campaign, name) for name in ("me", "you", "they")]
+    words = []
+    for scores, person in zip(([40.0] * 5, [60.0] * 5, [50.0] * 5), people, strict=True):
+        await submit(engine, person, await hit_of(engine, person), scores=scores)
+        words.append((await state_of(engine, campaign)).figures["words"]["precision"])
+    # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
+    assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):

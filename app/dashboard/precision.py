@@ -1,0 +1,85 @@
+"""How well a campaign knows its items by what annotators' disagreement tells, now and as answers came in.
+
+Pure: it follows from the responses in order, however they are cut into pieces, and not from the update law.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from app.designs.slider import POINTS
+from app.inference.law import Array
+from app.inference.moderated import Moderated, moderated
+from app.inference.online import Hit
+from app.inference.tally import Tally
+
+MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
+
+
+def typical(intervals: Moderated) -> float:
+    """Half the width of the median item's 95 % interval, in points; 50, half of the scale, where nothing is known."""
+    low, high = intervals.interval()
+    return float(np.median(np.where(np.isfinite(low), high - low, 1.0)) * POINTS / 2)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A campaign of N items after `answers` responses.
+
+    tally: what each item's judgments add up to, scores in [0, 1].
+    typical: the typical interval after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1.
+    """
+
+    tally: Tally
+    answers: int
+    step: int
+    typical: list[float]
+
+    @cached_property
+    def intervals(self) -> Moderated:
+        """Each item's mean and its calibrated interval."""
+        return moderated(self.tally)
+
+    def points(self) -> list[tuple[int, float]]:
+        """The typical interval as (responses, ± points), the newest at its end."""
+        known = [(k * self.step, value) for k, value in enumerate(self.typical)]
+        if self.answers % self.step:
+            known.append((self.answers, typical(self.intervals)))
+        return known
+
+
+def begun(n_items: int) -> Precision:
+    """Nobody has answered."""
+    return Precision(Tally.nothing(n_items), 0, 1, [POINTS / 2])
+
+
+def followed(before: Precision, hits: Sequence[Hit], annotators: Sequence[int], *, total: int = 0) -> Precision:
+    """After these HITs too, in their order; annotators: who answered each.
+
+    total: how many responses there are at least; known from the start, it spares points that would be dropped again.
+    """
+    tally, answers, step, points = before.tally, before.answers, before.step, before.typical.copy()
+    while total >= step * MOST_POINTS:
+        step, points = 2 * step, points[::2]
+    begin, end = answers, answers + len(hits)
+    while answers < end:
+        piece = slice(answers - begin, answers - begin + step - answers % step)
+        tally = tally.after(*long_form(hits[piece], annotators[piece]))
+        answers += len(hits[piece])
+        if answers % step == 0:
+            points.append(typical(moderated(tally)))
+        if len(points) > MOST_POINTS:
+            step, points = 2 * step, points[::2]
+    return Precision(tally, answers, step, points)
+
+
+def long_form(
+    hits: Sequence[Hit], annotators: Sequence[int]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+    """Item, annotator and score of each judgment."""
+    items = np.array([item for shown, _ in hits for item in shown], np.intp)
+    who = np.repeat(np.array(annotators, np.intp), [len(shown) for shown, _ in hits])
+    return items, who, np.array([score for _, scores in hits for score in scores], np.float64)

@@ -1,0 +1,73 @@
+"""The typical interval as answers came in: exact at every point, and the same however the responses come in pieces."""
+
+import numpy as np
+import pytest
+
+from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
+from app.inference.moderated import moderated
+from app.inference.tally import Tally
+
+ITEMS = 7
+
+
+def hits_of(count, *, size=3, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        (rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
+        for _ in range(count)
+    ]
+
+
+def who(hits):
+    """Who answered each: five people in turn."""
+    return [k % 5 for k in range(len(hits))]
+
+
+def after(hits):
+    return followed(begun(ITEMS), hits, who(hits))
+
+
+def same(one, two):
+    return (one.answers, one.step, one.typical, one.points()) == (two.answers, two.step, two.typical, two.points())
+
+
+@pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
+def test_the_same_in_any_pieces(count):
+    hits = hits_of(count)
+    whole, one_by_one = after(hits), begun(ITEMS)
+    for hit, annotator in zip(hits, who(hits), strict=True):
+        one_by_one = followed(one_by_one, [hit], [annotator])
+    assert same(whole, one_by_one)
+    first = followed(begun(ITEMS), hits[:73], who(hits)[:73], total=count)
+    assert same(whole, followed(first, hits[73:], who(hits)[73:]))
+    assert len(whole.typical) <= MOST_POINTS
+
+
+def test_every_point_is_that_of_the_judgments_until_then():
+    hits = hits_of(130)
+    points = after(hits).points()
+    assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
+    for answers, value in points:
+        told = moderated(Tally.nothing(ITEMS).after(*long_form(hits[:answers], who(hits)[:answers])))
+        assert value == typical(told)
+
+
+def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
+    # Items 0 to 3 are judged by two, each .2 apart, item 4 by nobody: 2 * .01 of 4 degrees of freedom, t = 2.776.
+    hits = [([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)]
+    known = followed(begun(5), hits, [1, 2])
+    error = np.sqrt(0.02 / 2)
+    assert typical(known.intervals) == pytest.approx(100 * 2.776445 * error)
+
+
+def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
+    assert begun(4).points() == [(0, 50.0)]
+    hits = [([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5])]
+    assert followed(begun(1), hits, [1, 2, 3, 4]).points()[-1][1] < 15
+    assert followed(begun(3), hits, [1, 2, 3, 4]).points()[-1][1] == 50
+
+
+def test_going_on_leaves_what_was_known_before_as_it_was():
+    before, kept = after(hits_of(10)), after(hits_of(10))
+    followed(before, hits_of(80, seed=2), who(hits_of(80)))
+    assert same(before, kept)
