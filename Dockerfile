@@ -1,7 +1,7 @@
 # The app runs from the tree it was copied as: templates, static files and migrations lie beside app/.
 FROM python:3.13-slim AS build
 WORKDIR /srv/easel
-ENV UV_LINK_MODE=copy UV_NO_CACHE=1
+ENV UV_LINK_MODE=copy UV_NO_CACHE=1 UV_COMPILE_BYTECODE=1
 COPY pyproject.toml requirements.lock ./
 # uv itself comes from the lock too; then the locked versions of what the app needs, and no development tools.
 RUN awk '/^uv==/,!/\\$/' requirements.lock > /tmp/uv.txt \

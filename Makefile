@@ -55,7 +55,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/uv --version >/dev/null 2>&1 || { echo 'Setting up $(VENV); the first time takes about a minute.'; \
 		awk '/^uv==/,!/\\$$/' requirements.lock > $(VENV)/uv.txt; \
 		$(BIN)/python -m pip install -qq --require-hashes --only-binary :all: -r $(VENV)/uv.txt; }
-	@$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes $(WHEELS) requirements.lock
+	@$(BIN)/uv pip sync -q --compile-bytecode --python $(BIN)/python --require-hashes $(WHEELS) requirements.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -1,19 +1,26 @@
 """The `easel` command, on a database named by DATABASE_URL; starting the server is in test_server.py."""
 
+import asyncio
 import csv
 import io
 import json
 import re
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import make_url
+from sqlalchemy import NullPool, make_url, text
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from app import cli, server
+from app import server
 from app.campaigns.settings import CampaignSettings
 from app.cli.campaigns import progress_bar
+from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command
 from tests.database.test_embedded import query
@@ -28,7 +35,7 @@ def easel(database_url, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", database_url)
 
     def run(*arguments: object, typed: str | None = None) -> Result:
-        result = CliRunner().invoke(cli.main, [str(argument) for argument in arguments], input=typed)
+        result = CliRunner().invoke(command, [str(argument) for argument in arguments], input=typed)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         if result.exit_code == 1:
@@ -111,8 +118,9 @@ def test_settings_come_from_a_file_and_from_an_export_of_another_campaign(easel,
 def test_campaigns_are_listed_newest_first(easel, running):
     easel("campaign", "create", "--name", "Newer", "--question", "Q?")
     assert easel("campaign", "list").output.splitlines() == [
-        "newer\tdraft\t0 items\t0/0 judgments",
-        "verbs\trunning\t6 items\t0/60 judgments",
+        "Campaign  Status   Items  Judgments  of",
+        "newer     draft        0          0   0",
+        "verbs     running      6          0  60",
     ]
     listed = json.loads(easel("campaign", "list", "--json").output)
     assert [(one["slug"], one["judgments_wanted"]) for one in listed] == [("newer", 0), ("verbs", 60)]
@@ -192,7 +200,7 @@ def test_delete_asks_first(easel):
     assert easel("campaign", "delete", "verbs", typed="n\n").exit_code == 1
     assert "verbs" in easel("campaign", "list").output
     assert easel("campaign", "delete", "verbs", typed="y\n").output.endswith("Deleted verbs.\n")
-    assert easel("campaign", "list").output == ""
+    assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
 
 
 def test_what_cannot_be_deleted_is_refused_without_a_question(easel, running):
@@ -314,7 +322,7 @@ def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     assert f"Run `{easel_command()} migrate` first" in easel("campaign", "list").stderr
     assert easel("migrate").output == "The database has the newest schema.\n"
-    assert easel("campaign", "list").output == ""
+    assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
 
 
 @pytest.mark.own_database
@@ -326,6 +334,71 @@ def test_a_user_who_may_make_no_temporary_objects_is_told_what_to_grant(easel, d
     said = easel("campaign", "list").stderr
     query(database_url, f"DROP ROLE {guest}")
     assert said.endswith(f'GRANT TEMPORARY ON DATABASE "{url.database}" TO "{guest}" (startup_problem)\n')
+
+
+# Ctrl-C
+
+STARTED_IN_FRONT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # a shell may ignore it
+INTERRUPTED_WHERE_IT_IMPORTS = """
+import os, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from app.cli import main
+main(["campaign", "list"])
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.campaigns.responses_import"])
+def test_ctrl_c_while_python_imports_is_one_line(module):
+    program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
+    done = subprocess.run([sys.executable, "-c", program, module], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "easel: Stopped.\n")
+
+
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND application_name = 'easel' AND datname = current_database()
+"""
+
+
+@contextmanager
+def holding(url: str, lock: str) -> Iterator[None]:
+    """Nobody else gets at what the statement locks while the block lasts."""
+    engine = create_async_engine(url, poolclass=NullPool)
+
+    async def take() -> AsyncConnection:
+        connection = await engine.connect()
+        await connection.execute(text(lock))
+        return connection
+
+    with asyncio.Runner() as runner:
+        connection = runner.run(take())
+        try:
+            yield
+        finally:
+            runner.run(connection.close())
+            runner.run(engine.dispose())
+
+
+@pytest.mark.parametrize(("kind", "file"), [("import", "items.csv"), ("import-responses", "results.csv")])
+def test_ctrl_c_in_an_import_is_one_line_and_nothing_is_imported(easel, files, database_url, kind, file):
+    easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
+    if kind == "import-responses":
+        easel("campaign", "import", "verbs", files / "items.csv")
+        easel("campaign", "launch", "verbs")
+    before = easel("campaign", "list").output
+    program = STARTED_IN_FRONT + "from app.cli import main; main()"
+    with holding(database_url, "LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE"):
+        arguments = [sys.executable, "-c", program, "campaign", kind, "verbs", str(files / file)]
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until(lambda: query(database_url, WAITING) == 1)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)
+    assert (process.returncode, *said) == (130, "", "easel: Stopped. Nothing was changed.\n")
+    assert easel("campaign", "list").output == before
 
 
 def test_the_version_is_that_of_the_package(easel):

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from app.cli import main
+from app.cli.commands import easel
 from app.settings import Settings, environment_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def command_lines():
 @pytest.mark.parametrize("line", command_lines())
 def test_every_documented_command_exists_with_its_options(line):
     words = line.split()
-    command: click.Command = main
+    command: click.Command = easel
     while isinstance(command, click.Group) and words:
         found = command.get_command(click.Context(command), words.pop(0))
         assert found is not None, line

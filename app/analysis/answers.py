@@ -26,6 +26,11 @@ RESPONSES = text(
     "SELECT seq, annotator_id, items AS shown, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq"
 )
 
+SYSTEMS = text("""
+    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign
+                   AND fields->>'system' IS NOT NULL AND fields->>'segment' IS NOT NULL)
+""")
+
 PSEUDONYMS = text("SELECT id, pseudonym FROM annotators WHERE campaign_id = :campaign ORDER BY id")
 
 # A response can be committed after one with a higher number, so the highest number alone would not tell that it came.
@@ -46,6 +51,11 @@ async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
     """Whether anybody has answered."""
     statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
+
+
+async def has_systems(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+    """Whether an item names the system that made it and the segment it was made from."""
+    return bool(await connection.scalar(SYSTEMS, {"campaign": campaign.id}))
 
 
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:

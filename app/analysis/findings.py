@@ -138,11 +138,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with one cell per column; None where there is no figure, and `notes` say why."""
+    """Rows with one cell per column; None where there is no figure, and `notes` say why. verdict: what the figures say
+    together, in a sentence, where there is one.
+    """
 
     columns: tuple[Column, ...]
     rows: list[tuple[Cell, ...]]
     notes: tuple[str, ...] = ()
+    verdict: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis import annotator_picture
@@ -12,7 +11,19 @@ from app.analysis.drawing import Axis, Scatter, around, axis, interval, known_en
 from app.analysis.findings import Cell, Column, Kind, Table
 from app.analysis.fits import Fits
 from app.analysis.methods import TABLES, Options, TableMethod
-from app.analysis.view import ROWS, Page, View, between, decimals, page_of, written
+from app.analysis.view import (
+    ROWS,
+    Page,
+    View,
+    between,
+    column_of,
+    decimals,
+    empty,
+    figure,
+    in_words,
+    page_of,
+    same_counts,
+)
 from app.errors import Conflict
 
 COEFFICIENTS = axis("", -1.0, 1.0)
@@ -30,7 +41,6 @@ DRAWN: dict[str, tuple[str, Axis | None]] = {
 }
 NO_COEFFICIENTS = {"retest_shift", "retest_error", "scale"}  # measures in points or items, which no such axis holds
 FOR_PROGRAMS = {"measure": "title", "id": "text"}  # columns that people need not see beside another one
-SAID_ONCE = ("items", "annotators", "pairs")
 ENDS = ("low", "high")
 
 
@@ -117,7 +127,7 @@ def composed(name: str, table: Table, view: View) -> TablePart:
     page = page_of(table, view)
     line = line_of(name, table)
     alike = same_counts(table)
-    beside = hidden(table) | set(alike) | empty(table)
+    beside = hidden(table) | set(alike) | (empty(table) - {line.name if line else ""})
     columns = tuple(column for column in table.columns if column.name not in beside)
     places = {column.name: decimals(column_of(table, column.name)) for column in table.columns}
     rows = tuple(row_in_words(table, row, line, places, beside) for row in page.rows)
@@ -135,26 +145,6 @@ def hidden(table: Table) -> set[str]:
     return for_programs | sentences | (set(ENDS) & names)
 
 
-def empty(table: Table) -> set[str]:
-    """Columns without any figure; the notes say why."""
-    drawn = {name for name, _ in DRAWN.values()}
-    figures = [column.name for column in table.columns if column.kind in ("count", "number")]
-    return {name for name in figures if name not in drawn and set(column_of(table, name)) == {None}}
-
-
-def same_counts(table: Table) -> dict[str, str]:
-    """Of a table of measures what they all rest on, in words, if that is the same in every row."""
-    columns = {column.name: column for column in table.columns}
-    if "measure" not in columns or len(table.rows) < 2:
-        return {}
-    values = {name: set(column_of(table, name)) for name in SAID_ONCE if name in columns}
-    return {
-        name: f"{in_words(columns[name], next(iter(cells)), 0)} {columns[name].title.lower()}"
-        for name, cells in values.items()
-        if len(cells) == 1 and None not in cells
-    }
-
-
 def line_of(name: str, table: Table) -> Line | None:
     if name not in DRAWN or not table.rows:
         return None
@@ -164,11 +154,6 @@ def line_of(name: str, table: Table) -> Line | None:
     ends = [numbers(column_of(table, end)) if intervals else None for end in ENDS]
     drawn = drawn or around("", values, *(known_ends(values, one) for one in ends))
     return Line(column, drawn, drawn.at(0.0) if drawn.low < 0 < drawn.high else None, intervals)
-
-
-def column_of(table: Table, name: str) -> list[Cell]:
-    place = [column.name for column in table.columns].index(name)
-    return [row[place] for row in table.rows]
 
 
 def row_in_words(
@@ -196,15 +181,3 @@ def drawn_of(cells: dict[str, Cell], line: Line | None, places: dict[str, int]) 
     value, low, high = (figure(cells.get(name)) for name in (line.name, *ENDS))
     at = None if value is None else line.axis.at(value)
     return at, interval(line.axis, low, high), between(low, high, places[line.name])
-
-
-def figure(cell: Cell) -> float | None:
-    return float(cell) if isinstance(cell, int | float) and np.isfinite(cell) else None
-
-
-def in_words(column: Column, cell: Cell, places: int) -> str:
-    if isinstance(cell, str):
-        return cell
-    if cell is None and column.kind == "sentence":
-        return ""
-    return written(figure(cell), 0 if column.kind == "count" else places)

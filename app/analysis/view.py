@@ -124,3 +124,44 @@ def between(low: float | None, high: float | None, places: int) -> str:
     """An interval's ends."""
     nothing = low is None or high is None or not math.isfinite(low + high)
     return NOTHING if nothing else f"{written(low, places)} to {written(high, places)}"
+
+
+# Tables in words
+
+SAID_ONCE = ("items", "annotators", "pairs")
+
+
+def column_of(table: Table, name: str) -> list[Cell]:
+    place = [column.name for column in table.columns].index(name)
+    return [row[place] for row in table.rows]
+
+
+def empty(table: Table) -> set[str]:
+    """Columns without any figure; the notes say why."""
+    figures = [column.name for column in table.columns if column.kind in ("count", "number")]
+    return {name for name in figures if set(column_of(table, name)) == {None}}
+
+
+def same_counts(table: Table) -> dict[str, str]:
+    """Of a table of measures what they all rest on, in words, if that is the same in every row."""
+    columns = {column.name: column for column in table.columns}
+    if "measure" not in columns or len(table.rows) < 2:
+        return {}
+    values = {name: set(column_of(table, name)) for name in SAID_ONCE if name in columns}
+    return {
+        name: f"{in_words(columns[name], next(iter(cells)), 0)} {columns[name].title.lower()}"
+        for name, cells in values.items()
+        if len(cells) == 1 and None not in cells
+    }
+
+
+def figure(cell: Cell) -> float | None:
+    return float(cell) if isinstance(cell, int | float) and np.isfinite(cell) else None
+
+
+def in_words(column: Column, cell: Cell, places: int) -> str:
+    if isinstance(cell, str):
+        return cell
+    if cell is None and column.kind == "sentence":
+        return ""
+    return written(figure(cell), 0 if column.kind == "count" else places)

@@ -9,27 +9,29 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis import graded
-from app.analysis.findings import Answers, Cell, Column, Figure, Options, Table
+from app.analysis.answers import has_systems
+from app.analysis.findings import Cell, Column, Figure, Options, Table
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.score_tables import one_table, two_table, wide_table
-from app.analysis.view import decimals, written
-from app.cli.results import classes_option, into_file, printed
-from app.cli.running import on_engine
+from app.analysis.view import decimals, empty, same_counts, written
+from app.cli.layout import aligned, paragraphs, shortened, terminal_width, wrapped
+from app.cli.results import classes_option
+from app.cli.running import on_engine, output_option, put_out
+from app.database.campaign import campaign_by_slug
 
+SAID_ELSEWHERE = {"sentence", "notes", "group"}
 WIDEST = 48  # of a cell of text in a table for people, in characters
 
 
-def on_offer(answers: Answers) -> Table:
+def on_offer(*, has_systems: bool) -> Table:
     """What there is to ask for, without tables of systems where no item names one."""
     columns = (
         Column("option", "Option", "text"),
         Column("name", "Name", "text"),
         Column("title", "What it is", "sentence"),
     )
-    has_systems = graded.has_system_and_segment(answers).any()
     tables = {name: table for name, table in TABLES.items() if has_systems or table.section != "graded_response"}
     rows: list[tuple[Cell, ...]] = [
         *(("--method", name, f"{method.title}. {method.assumes}") for name, method in SCORES.items()),
@@ -68,7 +70,9 @@ class Question:
         if names:
             answers, some, notes = await self.fits.some_scores(self.engine, self.slug, names)
             return Finding(wide_table(answers, some, notes), [line for name in names for line in head_of(name)])
-        return Finding(on_offer(await self.fits.answers(self.engine, self.slug)))
+        async with self.engine.connect() as connection:
+            campaign = await campaign_by_slug(connection, self.slug)
+            return Finding(on_offer(has_systems=await has_systems(connection, campaign)))
 
     async def compared(self, one: str, other: str) -> Finding:
         """Two methods side by side."""
@@ -95,30 +99,58 @@ def in_a_line(figure: Figure) -> str:
 # A finding as text
 
 
-def as_table(found: Finding) -> Iterator[str]:
-    """For people: aligned columns, numbers rounded as on the page, long sentences and notes below."""
-    columns = found.table.columns
-    shown = [k for k, column in enumerate(columns) if column.kind != "sentence"]
-    places = places_of(found.table)
-    rows = [[in_short(row[k], places(row, k)) for k in shown] for row in found.table.rows]
-    titles = [columns[k].title for k in shown]
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    right = [columns[k].kind != "text" for k in shown]
-    yield from (f"{line}\n" for line in (*found.head, *([""] if found.head else [])))
-    for row in (titles, *rows):
-        cells = zip(row, widths, right, strict=True)
-        yield "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in cells).rstrip()
-        yield "\n"
-    notes = [*sentences(found.table), *found.table.notes]
-    yield from (f"{line}\n" for line in (*([""] if notes else []), *notes))
+def as_table(found: Finding, width: int, *, explained: bool = False) -> Iterator[str]:
+    """For people: what is found in a sentence, aligned columns, numbers rounded as on the page, and notes below."""
+    head = [*found.head, *([found.table.verdict] if found.table.verdict else [])]
+    alike = ", ".join(same_counts(found.table).values())
+    blocks = [
+        [*paragraphs(head, width)],
+        [*(figures(found.table, width) if has_figures(found.table) else definitions(found.table, width))],
+        [*paragraphs(sentences(found.table, explained=explained), width)],
+        [*paragraphs(([f"Every row: {alike}."] if alike else []) + [*found.table.notes], width)],
+    ]
+    yield "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def sentences(table: Table) -> Iterator[str]:
-    """What the rows say in sentences, each after its row's title."""
-    long = [k for k, column in enumerate(table.columns) if column.kind == "sentence"]
-    for row in table.rows if long else ():
-        said = " ".join(str(row[k]) for k in long if row[k])
-        yield f"{row[1]}: {said}"
+def has_figures(table: Table) -> bool:
+    return any(column.kind in ("count", "number") for column in table.columns)
+
+
+def definitions(table: Table, width: int) -> Iterator[str]:
+    """A table without figures as a list: what each row is called, and below it what it is."""
+    for *names, words in table.rows:
+        yield " ".join(map(str, names))
+        yield from wrapped(str(words), width, "    ")
+
+
+def figures(table: Table, width: int) -> Iterator[str]:
+    """The columns that people read and that tell rows apart, and the rows of a group under its name."""
+    names = [column.name for column in table.columns]
+    beside = SAID_ELSEWHERE | ({"measure"} if "title" in names else set()) | same_counts(table).keys() | empty(table)
+    columns = [k for k, name in enumerate(names) if name not in beside]
+    places = places_of(table)
+    rows, group = [], None
+    for row in table.rows:
+        cells = [in_short(row[k], places(row, k)) for k in columns]
+        if "group" in names:
+            if group != (group := row[names.index("group")]):
+                rows.append([str(group), *("" for _ in columns[1:])])
+            cells[0] = f"  {cells[0]}"
+        rows.append(cells)
+    right = {place for place, k in enumerate(columns) if table.columns[k].kind != "text"}
+    return aligned([table.columns[k].title for k in columns], rows, right=right, width=width)
+
+
+def sentences(table: Table, *, explained: bool) -> Iterator[str]:
+    """Why a row has no figure, what was left out of it and, if it is to be explained, what it tells."""
+    names = [column.name for column in table.columns]
+    if "sentence" not in names:
+        return
+    for row in table.rows:
+        cell = dict(zip(names, row, strict=True))
+        said = [cell["sentence"] if explained or cell["value"] is None else None, cell.get("notes")]
+        if any(said):
+            yield f"{cell['title']}: {' '.join(str(words) for words in said if words)}"
 
 
 def as_csv(found: Finding) -> Iterator[str]:
@@ -132,7 +164,8 @@ def as_json(found: Finding) -> Iterator[str]:
     names = [column.name for column in found.table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in found.table.rows]
     columns = [asdict(column) for column in found.table.columns]
-    value = found.more | {"columns": columns, "rows": rows, "notes": found.table.notes}
+    verdict = {"verdict": found.table.verdict} if found.table.verdict else {}
+    value = found.more | verdict | {"columns": columns, "rows": rows, "notes": found.table.notes}
     yield json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -145,10 +178,10 @@ def places_of(table: Table) -> Callable[[tuple[Cell, ...], int], int]:
 
 
 def in_short(cell: Cell, places: int) -> str:
-    if isinstance(cell, float):
-        return in_digits(cell, places)
+    if isinstance(cell, int | float):
+        return in_digits(float(cell), places)
     words = " ".join(("-" if cell is None or cell == "" else str(cell)).split())
-    return words if len(words) <= WIDEST else words[: WIDEST - 1] + "…"
+    return shortened(words, WIDEST)
 
 
 def in_digits(value: float | None, places: int) -> str:
@@ -156,17 +189,24 @@ def in_digits(value: float | None, places: int) -> str:
     return "-" if value is None else written(value, places).replace("−", "-")
 
 
-SHAPES: dict[str, Callable[[Finding], Iterator[str]]] = {"table": as_table, "csv": as_csv, "json": as_json}
+SHAPES = ("table", "csv", "json")
 
 
-async def pieces(found: Finding, shape: str) -> AsyncIterator[str]:
-    for piece in SHAPES[shape](found):
+def in_shape(found: Finding, shape: str, *, explained: bool) -> Iterator[str]:
+    if shape == "table":
+        return as_table(found, terminal_width(), explained=explained)
+    return as_csv(found) if shape == "csv" else as_json(found)
+
+
+async def pieces(text: Iterator[str]) -> AsyncIterator[str]:
+    for piece in text:
         yield piece
 
 
 METHOD_HELP = "Scores of the items by this method; again for more of them."
 AGAINST_HELP = "Compare the scores of one --method with those of this."
 BASELINE_HELP = "Of graded_response: the system that others are compared with. Default: the one judged most."
+EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."
 
 
 @click.command()
@@ -176,9 +216,12 @@ BASELINE_HELP = "Of graded_response: the system that others are compared with. D
 @click.option("--table", type=click.Choice([*TABLES]), help="One of the tables.")
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
-@click.option("--format", "shape", type=click.Choice([*SHAPES]), default="table", show_default=True)
-@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
-def analyse(slug: str, classes: int, baseline: str | None, shape: str, out: Path | None, **asked: Any) -> None:
+@click.option("--explain", is_flag=True, help=EXPLAIN_HELP)
+@click.option("--format", "shape", type=click.Choice(SHAPES), default="table", show_default=True)
+@output_option
+def analyse(
+    slug: str, classes: int, baseline: str | None, shape: str, output: Path | None, *, explain: bool, **asked: Any
+) -> None:
     """Estimate scores, agreement, how good annotators are. Without --method and --table: what there is to ask for.
 
     A table for people has rounded numbers and its notes below; CSV has all digits, and its notes go to stderr.
@@ -188,8 +231,7 @@ def analyse(slug: str, classes: int, baseline: str | None, shape: str, out: Path
 
     async def work(engine: AsyncEngine) -> None:
         found = await Question(engine, slug).answered(**asked, options=Options(classes, baseline))
-        text = pieces(found, shape)
-        await (into_file(text, out) if out else printed(text))
+        await put_out(pieces(in_shape(found, shape, explained=explain)), output)
         for note in found.table.notes if shape == "csv" else ():
             click.echo(note, err=True)
 

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import form, items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
+from app.cli.layout import aligned, terminal_width
 from app.cli.running import as_json, base_of, in_transaction, in_words, now, on_engine, show_json
 from app.crowd.platforms import links
 from app.errors import Invalid
@@ -120,10 +121,15 @@ def list_(*, as_json: bool) -> None:
     rows = in_transaction(lifecycle.listed)
     if as_json:
         show_json([lifecycle.summary(row) for row in rows])
-        return
-    for row in rows:
-        counts = f"{row.item_count} items\t{row.judgments_taken}/{row.judgments_wanted} judgments"
-        click.echo(f"{row.slug}\t{row.status}\t{counts}")
+    elif rows:
+        titles = ["Campaign", "Status", "Items", "Judgments", "of"]
+        cells = [
+            [row.slug, row.status, f"{row.item_count:,}", f"{row.judgments_taken:,}", f"{row.judgments_wanted:,}"]
+            for row in rows
+        ]
+        click.echo("\n".join(aligned(titles, cells, right={2, 3, 4}, width=terminal_width())))
+    else:
+        click.echo("There are no campaigns yet. Make one: easel campaign create --help")
 
 
 @campaign.command()

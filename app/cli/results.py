@@ -1,6 +1,5 @@
 """What comes out of a campaign: `easel verify` and `easel export`."""
 
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from app.analysis.findings import Options
 from app.analysis.labels import MOST_CLASSES
 from app.analysis.replay import Verification
 from app.analysis.replay import verify as verify_posteriors
-from app.cli.running import Failure, as_json, on_engine, show_json
+from app.cli.commands import Failure
+from app.cli.running import as_json, on_engine, output_option, put_out, show_json
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 
@@ -57,7 +57,7 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
 @classes_option
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout.")
+@output_option
 def export(
     slug: str, what: str, format_: Format | None, classes: int, output: Path | None, *, spreadsheet: bool
 ) -> None:
@@ -70,25 +70,6 @@ def export(
     async def work(engine: AsyncEngine) -> None:
         options = Options(classes)
         file = await export_of(engine, slug, what, format_ or "csv", spreadsheet=spreadsheet, options=options)
-        await (into_file(file.chunks, output) if output else printed(file.chunks))
+        await put_out(file.chunks, output)
 
     on_engine(work)
-
-
-async def printed(chunks: AsyncIterator[str]) -> None:
-    async for chunk in chunks:
-        click.echo(chunk.encode(), nl=False)
-
-
-async def into_file(chunks: AsyncIterator[str], output: Path) -> None:
-    """Into a file beside it first, so that no half of an export is ever taken for the whole."""
-    part = output.with_name(output.name + ".part")
-    try:
-        with part.open("wb") as file:
-            async for chunk in chunks:
-                file.write(chunk.encode())
-        part.replace(output)
-    except OSError as problem:
-        raise Failure(f"{output} cannot be written: {problem.strerror}. (file_not_written)") from problem
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,41 +1,23 @@
-"""How a command runs: on which database, what it prints, and what it says when it is refused."""
+"""How a command runs, on which database, and how it prints what comes out."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import IO, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app import server
+from app.cli.commands import Failure
+from app.cli.interrupts import STOPPED
 from app.database.chosen import any_database
 from app.database.session import create_engine
-from app.errors import Refusal, StartupProblem
-from app.settings import SettingsProblem, read_settings
+from app.settings import read_settings
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
-
-
-class Failure(click.ClickException):
-    """One line on stderr, and exit code 1."""
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"easel: {' '.join(self.message.split())}", err=True, file=file)
-
-
-class Commands(click.Group):
-    """Says what Easel expects to go wrong in one line; what nobody expected keeps its traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except Refusal as refusal:
-            raise Failure(f"{refusal.message} ({refusal.code})") from refusal
-        except (StartupProblem, SettingsProblem) as problem:
-            raise Failure(f"{problem} ({problem.code})") from problem
 
 
 def now() -> datetime:
@@ -57,13 +39,27 @@ def on_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
 
 
 def in_transaction(work: Work[T]) -> T:
-    """Run `work` and commit."""
+    """Run `work` and commit; Ctrl-C before that changes nothing, and after it comes too late."""
 
     async def run(engine: AsyncEngine) -> T:
-        async with engine.begin() as connection:
-            return await work(connection)
+        async with engine.connect() as connection:
+            found = await work(connection)
+            await to_the_end(connection.commit())
+            return found
 
-    return on_engine(run)
+    try:
+        return on_engine(run)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{STOPPED} Nothing was changed.") from None
+
+
+async def to_the_end(work: Awaitable[None]) -> None:
+    """Wait for `work`, even if we are asked to stop meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
 
 
 def show_json(value: Any) -> None:
@@ -80,7 +76,40 @@ def in_words(value: Any) -> str:
 
 
 def base_of(url: str | None = None) -> str:
+    """The address given, else where the server is reached."""
+    from app import server  # it takes a second to import, and most commands need no address
+
     return url.rstrip("/") if url else server.usual_address(read_settings())
 
 
+# What comes out
+
+
+async def put_out(chunks: AsyncIterator[str], output: Path | None) -> None:
+    """Into the file, or printed if there is none."""
+    await (into_file(chunks, output) if output else printed(chunks))
+
+
+async def printed(chunks: AsyncIterator[str]) -> None:
+    async for chunk in chunks:
+        click.echo(chunk.encode(), nl=False)
+
+
+async def into_file(chunks: AsyncIterator[str], output: Path) -> None:
+    """Into a file beside it first, so that no half of an export is ever taken for the whole."""
+    part = output.with_name(output.name + ".part")
+    try:
+        with part.open("wb") as file:
+            async for chunk in chunks:
+                file.write(chunk.encode())
+        part.replace(output)
+    except OSError as problem:
+        raise Failure(f"{output} cannot be written: {problem.strerror}. (file_not_written)") from problem
+    finally:
+        part.unlink(missing_ok=True)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout."
+)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from app.inference.baseline import Mask, checked, named, notes_on, refuse_what_tells_nothing, unseen
 from app.inference.graded_marginal import Nodes, Prior, Terms, adapted_nodes, information, log_marginal, modes, terms_of
@@ -189,6 +188,8 @@ class _Maximum:
 
 def _maximise(terms: Terms, prior: Prior, nodes: int, most_iterations: int, *, adaptive: bool) -> _Maximum:
     """L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
+    from scipy.optimize import minimize  # it takes long to import, and few campaigns have systems
+
     judges, segments = terms.n_judges, terms.n_segments
     mode, curvature = np.zeros(terms.n_systems), np.full(terms.n_systems, prior.tau**-2)
 

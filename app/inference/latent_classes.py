@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
 from app.inference.law import Array
@@ -246,6 +245,8 @@ def _matched(climbed: Climb, smoothing: Parameters) -> Climb:
     """
     if not _exchangeable(smoothing):
         return climbed
+    from scipy.optimize import linear_sum_assignment  # it takes long to import, and few fits need it
+
     end = climbed.end
     _, order = linear_sum_assignment(end.expected.sum(axis=0).T, maximize=True)
     parameters = Parameters(end.parameters.prevalence[order], end.parameters.response[:, order])

@@ -7,10 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from app import cli
 from app.analysis.findings import Column, Table
 from app.analysis.methods import SCORES, TABLES
 from app.cli.analysis import Finding, as_table
+from app.cli.commands import easel as command
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 RESULTS = (
@@ -24,7 +24,7 @@ def easel(database_url, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", database_url)
 
     def run(*arguments: object):
-        result = CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+        result = CliRunner().invoke(command, [str(argument) for argument in arguments])
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -76,13 +76,13 @@ def test_tables_of_systems_are_not_offered_where_items_name_none(easel, judged):
 def test_numbers_have_as_many_decimals_as_their_column_needs_and_no_powers_of_ten():
     columns = (Column("id", "Id", "text"), Column("probability", "Probability"), Column("confidence", "Confidence"))
     found = Finding(Table(columns, [("a", 6.698e-09, 1.0), ("b", 3.146e-20, 1.0), ("c", -0.25, None)]))
-    rows = [line.split() for line in "".join(as_table(found)).splitlines()[1:]]
+    rows = [line.split() for line in "".join(as_table(found, 80)).splitlines()[1:]]
     assert rows == [["a", "0.000", "1.000"], ["b", "0.000", "1.000"], ["c", "-0.250", "-"]]
 
 
 def test_each_measure_has_decimals_of_its_own():
     columns = (Column("measure", "Name", "text"), Column("value", "Value"))
-    rows = "".join(as_table(Finding(Table(columns, [("kappa", 0.5), ("items", 40.0)])))).splitlines()[1:]
+    rows = "".join(as_table(Finding(Table(columns, [("kappa", 0.5), ("items", 40.0)])), 80)).splitlines()[1:]
     assert [row.split() for row in rows] == [["kappa", "0.500"], ["items", "40"]]
 
 
@@ -152,7 +152,7 @@ def test_labels_are_cut_into_the_classes_asked_for(easel, judged):
 
 
 def test_it_goes_to_a_file(easel, judged, tmp_path):
-    assert easel("analyse", judged, "--method", "elo", "--format", "csv", "--out", tmp_path / "elo.csv").stdout == ""
+    assert easel("analyse", judged, "--method", "elo", "--format", "csv", "--output", tmp_path / "elo.csv").stdout == ""
     assert (tmp_path / "elo.csv").read_text() == easel("analyse", judged, "--method", "elo", "--format", "csv").stdout
 
 

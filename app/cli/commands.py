@@ -1,0 +1,73 @@
+"""`easel` and the names of its commands; the module of one is imported when it is asked for."""
+
+import sys
+from importlib import import_module
+from typing import IO, Any
+
+import click
+
+from app.cli.interrupts import INTERRUPTED, STOPPED, ended_by_interrupt
+from app.errors import Refusal, StartupProblem
+from app.settings import SettingsProblem
+
+MODULES = {
+    "analyse": "analysis",
+    "campaign": "campaigns",
+    "export": "results",
+    "login": "serving",
+    "migrate": "serving",
+    "serve": "serving",
+    "simulate": "rehearsal",
+    "verify": "results",
+}
+
+
+class Failure(click.ClickException):
+    """One line on stderr, and exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"easel: {' '.join(self.message.split())}", err=True, file=file)
+
+
+class Interrupted(Failure):
+    """What is said after Ctrl-C, where something had begun."""
+
+    exit_code = INTERRUPTED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        if sys.stderr.isatty():
+            click.echo(err=True, file=file)  # the terminal has written ^C where our line would begin
+        super().show(file)
+
+
+class Commands(click.Group):
+    """Says what Easel expects to go wrong in one line; what nobody expected keeps its traceback."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(MODULES)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in MODULES:
+            return None
+        with ended_by_interrupt():
+            command: click.Command = getattr(import_module(f"app.cli.{MODULES[cmd_name]}"), cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Refusal as refusal:
+            raise Failure(f"{refusal.message} ({refusal.code})") from refusal
+        except (StartupProblem, SettingsProblem) as problem:
+            raise Failure(f"{problem} ({problem.code})") from problem
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(str(interrupt) or STOPPED) from None
+
+
+@click.group(cls=Commands)
+@click.version_option(package_name="easel", message="%(version)s")
+def easel() -> None:
+    """Easel: crowdsourced scalar annotation with live posteriors.
+
+    Every command works on the database that DATABASE_URL names, or on Easel's own.
+    """

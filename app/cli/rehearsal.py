@@ -1,0 +1,38 @@
+"""`easel simulate`."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import click
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.cli.running import now, on_engine
+from app.database.campaign import campaign_by_slug
+from app.simulation.crowd import simulate as simulate_crowd
+
+TRUTH_HELP = (
+    "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
+    "Default: random values."
+)
+
+
+@click.command()
+@click.argument("slug")
+@click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
+@click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
+@click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
+@click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
+@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
+def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
+    """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
+
+    async def work(engine: AsyncEngine) -> int:
+        async with engine.begin() as connection:
+            found = await campaign_by_slug(connection, slug)
+        rng = np.random.default_rng(seed)
+        return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
+
+    click.echo(f"Made-up annotators answered {on_engine(work):,} HITs of {slug}.")
