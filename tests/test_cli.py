@@ -23,7 +23,7 @@ from app.cli.campaigns import progress_bar
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command
-from tests.database.test_embedded import query
+from tests.database.test_embedded import query, wait_until
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\n"
@@ -354,7 +354,8 @@ main(["campaign", "list"])
 @pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.campaigns.responses_import"])
 def test_ctrl_c_while_python_imports_is_one_line(module):
     program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
-    done = subprocess.run([sys.executable, "-c", program, module], capture_output=True, text=True, timeout=120)
+    arguments = [sys.executable, "-c", program, module]
+    done = subprocess.run(arguments, check=False, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "easel: Stopped.\n")
 
 
@@ -394,7 +395,7 @@ def test_ctrl_c_in_an_import_is_one_line_and_nothing_is_imported(easel, files, d
     with holding(database_url, "LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE"):
         arguments = [sys.executable, "-c", program, "campaign", kind, "verbs", str(files / file)]
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        until(lambda: query(database_url, WAITING) == 1)
+        wait_until(lambda: query(database_url, WAITING) == 1)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)
     assert (process.returncode, *said) == (130, "", "easel: Stopped. Nothing was changed.\n")
