@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import form, items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
+from app.cli.interrupts import STOPPED
 from app.cli.layout import aligned, terminal_width
 from app.cli.running import as_json, base_of, in_transaction, in_words, now, on_engine, show_json
 from app.crowd.platforms import links
@@ -195,7 +196,11 @@ def import_responses(slug: str, file: Path) -> None:
         with file.open("rb") as opened:
             return await responses_import.import_results(engine, slug, opened, file.name, now=now(), max_mb=max_mb)
 
-    for sentence in responses_import.sentences(on_engine(work)):
+    try:
+        done = on_engine(work)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{STOPPED} Import the same file again, and it goes on from there.") from None
+    for sentence in responses_import.sentences(done):
         click.echo(sentence)
 
 

@@ -97,7 +97,7 @@ def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
     assert lines[head + 1].split()[:5] == ["v0", "verb", "0", "3", "10.0"]
     assert re.fullmatch(r"\d\.\d\d", lines[head + 1].split()[-1])
     assert lines[head + 6].split() == ["v5", "verb", "5", "0", "-", "-", "-", "-"]
-    assert lines[-1] == "1 item has no judgment, and so no score."
+    assert "1 item has no judgment, and so no score." in lines
 
 
 def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, judged):
@@ -105,7 +105,7 @@ def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, judged):
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert re.fullmatch(r"\d\.\d{14,}", rows[0]["standard_error"])
     assert rows[5]["score"] == ""
-    assert result.stderr == "1 item has no judgment, and so no score.\n"
+    assert "1 item has no judgment, and so no score." in result.stderr.splitlines()
 
 
 def test_several_methods_stand_side_by_side(easel, judged):
