@@ -105,7 +105,7 @@ def run(python: Path, program: str, folder: Path) -> tuple[list[float], dict[str
 def speed(crowd_kit: Path) -> None:
     truth, labels = simulated(np.random.default_rng(2014))
     data = latent_classes.labels_of(labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2)
-    programs = [("Easel, to relative 1e-8", Path(sys.executable), EASEL)]
+    programs = [("Easel, posteriors to 1e-6", Path(sys.executable), EASEL)]
     if crowd_kit.exists():
         programs.append(("crowd-kit 1.4.2, as it comes", crowd_kit, OTHER))
     print("| 1,000,000 items x 5 labels, K = 2 | seconds | iterations | peak GB | log-likelihood | items right |")

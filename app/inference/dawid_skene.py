@@ -86,7 +86,7 @@ def fit(
     start: Start = "votes",
     restarts: int = 0,
     rng: np.random.Generator | None = None,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> Result:
     """The parameters of greatest posterior density that EM reaches from its start, and what follows from them.
@@ -104,8 +104,7 @@ def fit(
     restarts: how many random starts are tried besides, with `rng`; the highest end is taken, that of `start` if none
         is higher. The classes that a random start ends with are named after the labels they are given most, unless
         alpha or beta tells classes apart.
-    tolerance: the fit ends when a step of EM gains no more than this part of the penalised log-likelihood (of 1 where
-        that is less).
+    tolerance: the fit ends when no posterior is farther than this from where EM leads, as far as its last steps tell.
 
     Time and memory are linear in the labels. Labels of an annotator none of whose items has a second label are set
     aside, and `notes` says so: nothing tells how good that annotator is, so nothing tells what the labels are worth.

@@ -13,8 +13,8 @@ from scipy.special import xlogy
 from app.inference.law import Array
 from app.inference.long_form import Integers
 
-# Two climbs to one top stop at slightly different heights, each by up to some steps that are not worth taking.
-_STEPS_APART = 100
+# Two climbs to one top stop at slightly different heights; a higher top differs by more than this part of its height.
+_HIGHER = 1e-6
 
 # By how much the reach of leaps grows and shrinks; the value of the paper's program.
 _REACH = 4.0
@@ -45,7 +45,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a climb ends: a step gains no more than `tolerance` of the height, or `max_iterations` are done.
+    """When a climb ends: no posterior is farther than `tolerance` from the top, or `max_iterations` are done.
 
     Raises ValueError for a tolerance below 0 or fewer than 2 iterations (one step has nothing to compare with).
     """
@@ -58,10 +58,6 @@ class Rule:
             raise ValueError(f"tolerance must be a number of at least 0, not {self.tolerance}")
         if self.max_iterations < 2:
             raise ValueError(f"max_iterations must be at least 2, not {self.max_iterations}")
-
-    def smallest_step(self, height: float) -> float:
-        """What a step at this height must gain to be worth another; relative to 1 near a height of 0."""
-        return self.tolerance * max(1.0, abs(height))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +97,33 @@ def climb(start: Parameters, labels: Labels, smoothing: Parameters, rule: Rule) 
 
     EM alone creeps where labels are few. So two steps are taken as the direction of a leap (squared extrapolation,
     Varadhan & Roland 2008), and it is made if it leads no lower; how far it may go grows with leaps that do and shrinks
-    with those that do not. The height never falls but for rounding, and a plain step judges whether it has converged.
+    with those that do not. The height never falls but for rounding, and a plain step judges whether it has converged:
+    how far it moved posteriors, times the number of such steps that the last two say are left. It has also where only
+    rounding is left of the height that a step gains; heights tell little else, for where labels are few a posterior can
+    be far from where it is going while hardly any height is left to gain.
     """
     view = _view(start, labels, smoothing)
-    trace, reach = [view.height], 1.0
+    trace, reach, steps_left = [view.height], 1.0, 1.0
     while True:
         one = _view(_maximisation(view, smoothing), labels, smoothing)
         trace.append(one.height)
-        converged = one.height - view.height <= rule.smallest_step(one.height)
+        converged = one.height <= view.height or steps_left * _farthest(view, one) <= rule.tolerance
         if converged or len(trace) + 2 > rule.max_iterations:
             return Climb(one, trace, converged)
         two = _maximisation(one, smoothing)
-        length = min(reach, _length(view.parameters, one.parameters, two))
+        steps_left = _length(view.parameters, one.parameters, two)
+        length = min(reach, steps_left)
         leap = _view(_leap(view.parameters, one.parameters, two, length), labels, smoothing)
         made = leap.height >= one.height
         if length == reach or not made:
             reach = reach * _REACH if made else max(1.0, length / _REACH)
         view = leap if made else _view(two, labels, smoothing)
         trace.append(view.height)
+
+
+def _farthest(view: View, other: View) -> float:
+    """The largest difference of two posteriors."""
+    return float(max(np.abs(one - two).max() for one, two in zip(view.posterior, other.posterior, strict=True)))
 
 
 def from_votes(labels: Labels, smoothing: Parameters) -> Parameters:
@@ -146,7 +151,7 @@ def highest(
     A climb counts as higher only by more than two climbs to one top may differ.
     """
     best, higher, lost = first, 0, 0
-    least = first.trace[-1] + _STEPS_APART * rule.smallest_step(first.trace[-1]) if first.converged else -np.inf
+    least = first.trace[-1] + _HIGHER * max(1.0, abs(first.trace[-1])) if first.converged else -np.inf
     for _ in range(restarts):
         other = climb(_at_random(labels, rng), labels, smoothing, rule)
         lost += not other.converged
