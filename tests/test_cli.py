@@ -385,13 +385,14 @@ def holding(url: str, lock: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "file", "safe"),
+    ("what", "safe"),
     [
-        ("import", "items.csv", "Nothing was changed."),
-        ("import-responses", "results.csv", "Import the same file again, and it goes on from there."),
+        (("import", "items.csv"), "Nothing was changed."),
+        (("import-responses", "results.csv"), "Import the same file again, and it goes on from there."),
     ],
 )
-def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, database_url, kind, file, safe):
+def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, database_url, what, safe):
+    kind, file = what
     easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
     if kind == "import-responses":
         easel("campaign", "import", "verbs", files / "items.csv")
