@@ -199,9 +199,10 @@ def on_http_error(request: Request, error: Exception) -> Response:
 
 
 # PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room
-# for another one, starting or stopping, a statement cancelled, a transaction ended to resolve a deadlock
+# for another one, starting or stopping, a statement cancelled or out of time, a transaction ended to resolve a deadlock
+# or because it took too long, a lock that others hold
 NOT_TEXT = ("22021", "22P05")
-PASSING = ("08", "53", "57", "40P01")
+PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
 
 
 def on_database_error(request: Request, error: Exception) -> Response:

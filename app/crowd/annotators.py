@@ -2,9 +2,9 @@
 
 import json
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from itsdangerous import BadSignature, SignatureExpired, URLSafeTimedSerializer
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 
 from app.crowd.platforms import Arrival
@@ -54,7 +54,7 @@ class WorkerTokens:
 
     def __init__(self, secret_key: str, *, hours: int) -> None:
         self._serializer = URLSafeTimedSerializer(secret_key, salt="worker")
-        self._max_age = hours * 3600
+        self._max_age = timedelta(hours=hours)
 
     def issue(self, assignment_id: int) -> str:
         return self._serializer.dumps(assignment_id)
@@ -62,14 +62,18 @@ class WorkerTokens:
     def read(self, token: str) -> int:
         """The assignment's id. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
-            return int(self._serializer.loads(token, max_age=self._max_age))
-        except SignatureExpired as problem:
-            raise Gone(
-                "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
-                code="token_expired",
-            ) from problem
+            assignment_id, issued_at = self._serializer.loads(token, return_timestamp=True)
+            # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
+            expired = datetime.now(UTC) - issued_at > self._max_age
+            number = int(assignment_id)
         except (BadSignature, ValueError, TypeError) as problem:
             raise Invalid(
                 "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
                 code="token_invalid",
             ) from problem
+        if expired:
+            raise Gone(
+                "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
+                code="token_expired",
+            )
+        return number

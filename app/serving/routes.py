@@ -126,8 +126,7 @@ async def answer(
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
     answered = slider.read_form(form, source="page" if fetched(request) else "form")
-    async with connection.transaction():
-        return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
+    return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
 
 
 @router.put(ADDRESS, status_code=204)

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from app.crowd.annotators import WorkerTokens
@@ -15,6 +17,16 @@ def test_an_expired_token_is_refused_kindly():
     with pytest.raises(Gone) as refusal:
         tokens.read(tokens.issue(42))
     assert refusal.value.code == "token_expired"
+
+
+@pytest.mark.parametrize("seconds_ahead", [2, 70, 400 * 86_400])
+def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_ahead):
+    tokens = WorkerTokens("k" * 32, hours=1)
+    there = time.time() + seconds_ahead
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda: there)
+        token = tokens.issue(42)
+    assert tokens.read(token) == 42
 
 
 @pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])
