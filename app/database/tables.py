@@ -15,7 +15,6 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
-    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -180,8 +179,9 @@ posteriors = Table(
     Column("score", Double, nullable=False),  # mode or mean: follows from a and b; stored so that SQL can sort
     Column("variance", Double, nullable=False),
     Column("judgments", Integer, nullable=False, server_default="0"),
+    # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
+    # neither items nor campaigns are deleted once there are posteriors.
     PrimaryKeyConstraint("campaign_id", "number"),
-    ForeignKeyConstraint(["campaign_id", "number"], ["items.campaign_id", "items.number"], ondelete="CASCADE"),
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
