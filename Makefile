@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Nothing here needs a compiler, root or an account.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint browser bench lock clean
+.PHONY: help setup run test check lint browser bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +20,7 @@ endif
 help:
 	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
 	@echo 'make test    set everything up, a browser included, and run every check and test'
+	@echo 'make check   lint, types, and the tests of what you changed since main'
 	@echo 'make setup   only set up: $(VENV) with the locked versions'
 	@echo 'make lint    ruff, mypy and import-linter alone'
 	@echo 'make bench   measure serving and every method on this machine, about half an hour'
@@ -30,7 +31,10 @@ run: setup
 	@$(BIN)/easel serve --demo
 
 test: setup browser lint
-	$(BIN)/pytest -n 2 --cov
+	$(BIN)/pytest -n 2 --cov --durations=20
+
+check: setup browser lint
+	$(BIN)/pytest -n 2 $$($(BIN)/python tests/changed.py)
 
 lint: setup
 	$(BIN)/ruff check

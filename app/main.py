@@ -20,11 +20,10 @@ from app.auth.secret import cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
-from app.crowd.doors import Doors
 from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
-from app.database.session import Turns, create_engine
+from app.database.session import LOCK_SECONDS, Turns, create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.newest import Newest
@@ -54,13 +53,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         key = await secret_key(app.state.database, settings)
-        app.state.doors = Doors(key, settings)
         app.state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
         app.state.cookie_name = cookie_name(key)
         with app.state.live.ended_by_signals():
             yield
         await app.state.live.stop()
         await app.state.turns.close()
+        await app.state.serving_database.dispose()
         await app.state.reading_database.dispose()
         await app.state.database.dispose()
 
@@ -75,10 +74,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
-    app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size)
-    app.state.reading_database = create_engine(settings.database_url, pool_size=2)
     # Half of the connections are for annotators: more at once would wait for each other's rows.
-    app.state.turns = Turns(app.state.database, settings.pool_size // 2)
+    half = settings.pool_size // 2
+    app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
+    app.state.serving_database = create_engine(settings.database_url, pool_size=half, lock_seconds=LOCK_SECONDS)
+    app.state.reading_database = create_engine(settings.database_url, pool_size=2)
+    app.state.turns = Turns(app.state.serving_database, half)
     app.state.newest = Newest()
     app.state.fits = Fits()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)

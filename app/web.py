@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from ipaddress import IPv4Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -130,23 +129,6 @@ def base_url(request: Request) -> str:
     return settings.public_url or str(request.base_url).rstrip("/")
 
 
-PREFIX_OF_ONE_PLACE = 64  # of an IPv6 address: the rest is everyone's own to choose
-
-
-def address_of(request: Request) -> str:
-    """From where a request comes, as far as limits care: an IPv4 address, or the network of an IPv6 one.
-
-    Empty when nobody can tell.
-    """
-    try:
-        found = ip_address(request.client.host.partition("%")[0] if request.client else "")
-    except ValueError:
-        return ""
-    if isinstance(found, IPv4Address):
-        return str(found)
-    return str(found.ipv4_mapped or IPv6Network((found, PREFIX_OF_ONE_PLACE), strict=False))
-
-
 def wants_json(request: Request) -> bool:
     """Programs get JSON: everything under /api, and whoever accepts JSON but not HTML."""
     accept = request.headers.get("accept", "")
@@ -217,9 +199,10 @@ def on_http_error(request: Request, error: Exception) -> Response:
 
 
 # PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room
-# for another one, starting or stopping, a statement cancelled, a transaction ended to resolve a deadlock
+# for another one, starting or stopping, a statement cancelled or out of time, a transaction ended to resolve a deadlock
+# or because it took too long, a lock that others hold
 NOT_TEXT = ("22021", "22P05")
-PASSING = ("08", "53", "57", "40P01")
+PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
 
 
 def on_database_error(request: Request, error: Exception) -> Response:

@@ -1,16 +1,24 @@
-"""A running Easel in a process of its own, under uvicorn."""
+"""A running Easel in processes of its own: the application under uvicorn, or all that `easel serve` starts.
 
+What it says goes to a file, so that nobody waits for a line that never comes.
+"""
+
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENT_SECONDS = 60  # only a test that fails waits so long; a busy machine takes its time
+PATIENT_SECONDS = 120  # only a test that fails waits so long; a busy machine takes its time
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
+COMMAND = (sys.executable, "-m", "app.cli", "serve", "--port", "0")
 # It takes a free port itself: one that was looked for beforehand can be another program's a moment later.
 UVICORN = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", "0", "--no-access-log"]
 
@@ -26,12 +34,71 @@ def serving(environment: Mapping[str, str], said: Path) -> Iterator[tuple[subpro
 
 
 def _address(process: subprocess.Popen[bytes], said: Path) -> str:
+    return _found(r"running on (http://[\d.:]+)", process, said.read_text)[1]
+
+
+def _found(pattern: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> re.Match[str]:
+    """What a process says, as soon as it says it."""
     latest = time.monotonic() + PATIENT_SECONDS
-    while not (found := re.search(r"running on (http://[\d.:]+)", said.read_text())):
-        assert process.poll() is None, f"the server ended: {said.read_text()}"
-        assert time.monotonic() < latest, f"the server is not ready: {said.read_text()}"
+    while not (found := re.search(pattern, said())):
+        assert process.poll() is None, f"the server ended: {said()}"
+        assert time.monotonic() < latest, f"the server is not ready: {said()}"
         time.sleep(0.02)
-    return found[1]
+    return found
+
+
+class EaselServer:
+    """A running `easel serve`, and the addresses it printed; `link` is empty when no campaign is running."""
+
+    def __init__(self, data: Path, *arguments: str, command: Sequence[str] = COMMAND, **environment: str) -> None:
+        self.data = data
+        self._file = tempfile.NamedTemporaryFile(prefix="easel-said-")  # noqa: SIM115  (closed by `close`)
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data), "PYTHONFAULTHANDLER": "1"} | environment,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+        )
+        self.base = _found(r"Easel is running at (\S+)\. ", self.process, self._said)[1]
+        self._welcome = self._said()  # printed at once
+        self.login = self._printed(r"http://\S+/login\?token=\S+")
+        self.link = self._printed(r"http://\S+/link/\S+")
+
+    def _said(self) -> str:
+        return Path(self._file.name).read_text()
+
+    def _printed(self, pattern: str) -> str:
+        match = re.search(pattern, self._welcome)
+        return match[0] if match else ""
+
+    def rest(self) -> str:
+        """What it said after its start."""
+        return self._said().removeprefix(self._welcome)
+
+    def end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        try:
+            return self.process.wait(PATIENT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it then says where each of its threads stands
+            self.process.wait(PATIENT_SECONDS)
+            raise AssertionError(f"{how.name} did not end it:\n{self.rest()}") from None
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGTERM)
+        self._file.close()
+
+
+@contextmanager
+def easel_serving(
+    data: Path, *arguments: str, command: Sequence[str] = COMMAND, **environment: str
+) -> Iterator[EaselServer]:
+    server = EaselServer(data, *arguments, command=command, **environment)
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 async def hello(scope: Mapping[str, Any], receive: Any, send: Any) -> None:

@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,16 @@ from app import server as servers
 from app.database.postmaster import command_line
 from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
+from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
-COMMAND = (sys.executable, "-m", "app.cli", "serve", "--port", "0")
-PATIENT = 120  # seconds: visitors wait while workers start, and a busy machine takes its time
+PATIENT = PATIENT_SECONDS
 
 
 @pytest.fixture(scope="session")
 def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory in which the demo was started once."""
     data = tmp_path_factory.mktemp("served")
-    with serving(data, "--demo") as server:
+    with easel_serving(data, "--demo") as server:
         assert server.link
     return data
 
@@ -42,58 +40,6 @@ def data(demo_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(demo_once, tmp_path / "data"))
 
 
-class Server:
-    """A running `easel serve`, and the addresses it printed."""
-
-    def __init__(self, data: Path, *arguments: str, command: Sequence[str] = COMMAND) -> None:
-        self.data = data
-        self.process = subprocess.Popen(
-            [*command, *arguments],
-            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data), "PYTHONFAULTHANDLER": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert self.process.stdout
-        self.said = ""
-        while "Researchers" not in self.said:
-            line = self.process.stdout.readline()
-            assert line, self.said
-            self.said += line
-        self.login = self.found(r"http://127\.0\.0\.1:\d+/login\?token=\S+")
-        self.base = self.login.partition("/login")[0]
-        self.link = self.found(r"http://\S+/link/\S+", self.process.stdout.readline())
-
-    def found(self, pattern: str, text: str | None = None) -> str:
-        match = re.search(pattern, self.said if text is None else text)
-        return match[0] if match else ""
-
-    def rest(self) -> str:
-        """What it says until it ends."""
-        assert self.process.stdout
-        return self.process.stdout.read()
-
-    def end(self, how: signal.Signals) -> int:
-        self.process.send_signal(how)
-        try:
-            return self.process.wait(PATIENT)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGABRT)  # it then says where each of its threads stands
-            raise AssertionError(f"{how.name} did not end it:\n{self.rest()}") from None
-
-
-@contextmanager
-def serving(data: Path, *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[Server]:
-    server = Server(data, *arguments, command=command)
-    try:
-        yield server
-    finally:
-        if server.process.poll() is None:
-            server.end(signal.SIGTERM)
-        assert server.process.stdout
-        server.process.stdout.close()
-
-
 def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "app.cli", *arguments],
@@ -101,6 +47,7 @@ def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=PATIENT,
     )
 
 
@@ -114,7 +61,7 @@ def get(url: str, **how: Any) -> httpx.Response:
     return httpx.get(url, timeout=PATIENT, follow_redirects=True, **how)
 
 
-def answers(server: Server) -> bool:
+def answers(server: EaselServer) -> bool:
     try:
         return get(f"{server.base}/health").text == '{"status":"ok"}'
     except httpx.TransportError:
@@ -122,18 +69,18 @@ def answers(server: Server) -> bool:
 
 
 def test_the_demo_is_served_with_a_login_and_a_link_and_survives_a_restart(data):
-    with serving(data, "--demo") as first:
+    with easel_serving(data, "--demo") as first:
         assert answers(first)
         assert "How often is this verb used?" in get(first.link).text
         assert get(first.login).status_code == 200
         assert first.end(signal.SIGTERM) == 0
-    with serving(data, "--demo") as second:
+    with easel_serving(data, "--demo") as second:
         assert second.link.rpartition("/")[2] == first.link.rpartition("/")[2]
         assert easel(data, "campaign", "list").stdout.count("lexical-frequency") == 1
 
 
 def test_a_command_finds_the_database_of_the_running_server(data):
-    with serving(data) as server:
+    with easel_serving(data) as server:
         assert easel(data, "verify", "lexical-frequency").returncode == 0
         link = easel(data, "login", "--url", server.base).stdout.strip()
         assert get(link).status_code == 200
@@ -142,7 +89,7 @@ def test_a_command_finds_the_database_of_the_running_server(data):
 
 @pytest.mark.parametrize(("how", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "1"), (signal.SIGINT, "2")])
 def test_a_signal_ends_everything_cleanly(data, how, workers):
-    with serving(data, "--workers", workers) as server:
+    with easel_serving(data, "--workers", workers) as server:
         assert answers(server)
         database = postmaster_pid(data)
         assert server.end(how) == 0
@@ -152,19 +99,19 @@ def test_a_signal_ends_everything_cleanly(data, how, workers):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_when_the_main_process_is_killed_workers_and_postgresql_end_too(data):
-    with serving(data, "--workers", "2") as server:
+    with easel_serving(data, "--workers", "2") as server:
         assert answers(server)
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
         others = [*workers_of(server.process.pid), postmaster_pid(data)]
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
         wait_until(lambda: not any(runs(pid) for pid in others))
-    with serving(data) as again:
+    with easel_serving(data) as again:
         assert answers(again)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_worker_that_is_killed_is_replaced(data):
-    with serving(data, "--workers", "2") as server:
+    with easel_serving(data, "--workers", "2") as server:
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
         victim = workers_of(server.process.pid)[0]
         os.kill(victim, signal.SIGKILL)
@@ -182,7 +129,7 @@ def established(pid: int) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_visitors_who_come_at_once_are_spread_over_the_workers(data):
-    with serving(data, "--workers", "2") as server, ExitStack() as stack:
+    with easel_serving(data, "--workers", "2") as server, ExitStack() as stack:
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
         wait_until(lambda: answers(server))
         visitors = [
@@ -224,7 +171,7 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers):
-    with serving(data, "--workers", workers) as server:
+    with easel_serving(data, "--workers", workers) as server:
         assert answers(server)
         victim = postmaster_pid(data)
         os.kill(victim, signal.SIGKILL)
@@ -238,7 +185,7 @@ def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line(data, workers):
-    with serving(data, "--workers", workers) as server:
+    with easel_serving(data, "--workers", workers) as server:
         assert answers(server)
         (data / "postgresql/PG_VERSION").unlink()
         os.kill(postmaster_pid(data), signal.SIGKILL)
@@ -249,7 +196,7 @@ def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line
 
 
 def test_commands_print_the_address_that_a_running_server_uses(data):
-    with serving(data) as server:
+    with easel_serving(data) as server:
         said = easel(data, "login")
         assert said.stdout.startswith(f"{server.base}/login?token=")
         assert said.stderr == ""
@@ -263,7 +210,7 @@ def test_commands_print_the_address_that_a_running_server_uses(data):
 
 
 def test_the_address_of_a_server_that_was_killed_is_not_used(data):
-    with serving(data) as server:
+    with easel_serving(data) as server:
         wait_until(lambda: (data / "address").exists() and (data / "address").read_text())
         server.end(signal.SIGKILL)
     assert (data / "address").read_text() == server.base
@@ -272,7 +219,7 @@ def test_the_address_of_a_server_that_was_killed_is_not_used(data):
 
 
 def test_worker_ids_are_not_logged(data):
-    with serving(data, "--demo") as server:
+    with easel_serving(data, "--demo") as server:
         key = server.link.rpartition("/")[2]
         ids = {"PROLIFIC_PID": "SECRETWORKER", "STUDY_ID": "s", "SESSION_ID": "t"}
         assert get(f"{server.base}/prolific/{key}", params=ids).status_code == 200
@@ -293,7 +240,7 @@ def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
 
 
 def test_a_second_server_on_the_same_data_is_refused_in_one_line(data):
-    with serving(data) as server:
+    with easel_serving(data) as server:
         result = easel(data, "serve", "--port", "0")
         assert result.returncode == 1
         assert re.fullmatch(r"easel: Another Easel is using .*\n", result.stderr)
@@ -301,14 +248,9 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(data):
 
 
 def test_it_serves_from_a_database_that_is_named(database_url, tmp_path):
-    environment = ENVIRONMENT | {"DATABASE_URL": database_url, "EASEL_DATA_DIR": str(tmp_path / "none")}
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--demo"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        base = process.stdout.readline().split()[4].rstrip(".")
-        assert get(f"{base}/health").status_code == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENT) == 0
+    with easel_serving(tmp_path / "none", "--demo", DATABASE_URL=database_url) as server:
+        assert answers(server)
+        assert server.end(signal.SIGINT) == 0
     assert not (tmp_path / "none").exists()
 
 
@@ -355,18 +297,18 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_terminal_that_goes_away_ends_the_server_in_order_unless_it_is_to_ignore_that(data, workers):
-    with serving(data, "--workers", workers) as server:
+    with easel_serving(data, "--workers", workers) as server:
         assert answers(server)
         assert server.end(signal.SIGHUP) == 0
         assert server.rest().endswith("Stopped.\n")
-    with serving(data, "--workers", workers, command=("nohup", *COMMAND)) as server:
+    with easel_serving(data, "--workers", workers, command=("nohup", *COMMAND)) as server:
         server.process.send_signal(signal.SIGHUP)
         assert answers(server)
         assert server.end(signal.SIGTERM) == 0
 
 
 def test_two_interrupts_end_the_server_in_order(data):
-    with serving(data) as server:
+    with easel_serving(data) as server:
         assert answers(server)
         server.process.send_signal(signal.SIGINT)
         server.process.send_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ from starlette.types import Message
 from app import web
 from app.database.session import create_engine
 from app.main import create_app
+from app.serving import routes
 from app.settings import Settings
 from tests.conftest import browser_of
 from tests.serving.campaigns import running
@@ -81,6 +82,42 @@ async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(eng
         async with engine.connect() as connection:
             await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+
+
+async def cancelled(connection):
+    """A statement that somebody else cancels with `pg_cancel_backend`."""
+    await connection.execute("SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(10)")
+
+
+async def out_of_time(connection):
+    await connection.execute("SET LOCAL statement_timeout = 1; SELECT pg_sleep(10)")
+
+
+async def locked_out(connection):
+    await connection.execute("SET LOCAL lock_timeout = 1; SELECT FROM campaigns FOR UPDATE")
+
+
+@pytest.mark.parametrize("trouble", [cancelled, out_of_time, locked_out])
+async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, client, monkeypatch, trouble):
+    campaign = await running(app.state.database)
+
+    async def troubled(connection, *_, **__):
+        async with connection.transaction():
+            await trouble(connection)
+
+    monkeypatch.setattr(routes, "campaign_by_link", troubled)
+    async with app.state.database.begin() as holding:
+        await holding.execute(text("SELECT FROM campaigns FOR UPDATE"))
+        reply = await client.get(f"/link/{campaign.link_key}", headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
+    assert reply.headers["retry-after"]
+    monkeypatch.undo()
+    assert (await client.get(f"/link/{campaign.link_key}")).status_code == 200
+
+
+async def test_annotators_wait_for_a_lock_for_seconds_and_are_then_asked_to_try_again(app):
+    async with app.state.turns.turn() as connection:
+        assert await connection.fetchval("SHOW lock_timeout") == "5s"
 
 
 FORM = "multipart/form-data; boundary=x"

@@ -9,11 +9,12 @@ worker id: annotators appear under their pseudonyms. Assignments are named as th
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
-import numpy as np
-from sqlalchemy import Row, select, text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.findings import Options
@@ -29,14 +30,15 @@ from app.analysis.formats import (
     json_lines,
     spreadsheet_lines,
 )
-from app.database.bulk import snapshot
+from app.database.bulk import ahead, snapshot
 from app.database.campaign import campaign_by_slug
-from app.database.tables import campaigns, items, posteriors
+from app.database.session import driver_of
+from app.database.tables import campaigns
 from app.designs import slider
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
 
-ROWS_AT_ONCE = 1_000
+ROWS_AT_ONCE = 5_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
@@ -53,6 +55,7 @@ EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
 Format = Literal["csv", "jsonl", "json"]
+ItemRow = Sequence[Any]  # id, shown text, uploaded row as JSON, a, b, score, variance, judgments
 
 
 @dataclass(frozen=True)
@@ -133,20 +136,17 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        async for rows in item_rows(connection, campaign.id):
-            a, b = np.array([row.a for row in rows]), np.array([row.b for row in rows])
-            low, high = await asyncio.to_thread(law.interval, a, b)
-            yield [
-                (
-                    *(row.external_id, row.shown),
-                    *(row.fields.get(name) for name in uploaded),
-                    *(row.a, row.b, row.score, row.variance, *ends, row.judgments),
-                )
-                for row, *ends in zip(rows, low.tolist(), high.tolist(), strict=True)
-            ]
+    def cells(rows: Sequence[ItemRow]) -> list[Cells]:
+        low, high = law.interval([a for _, _, _, a, *_ in rows], [b for _, _, _, _, b, *_ in rows])
+        return [
+            (*(external_id, shown), *map(values(fields), uploaded), *(a, b, score, variance, *ends, judgments))
+            for (external_id, shown, fields, a, b, score, variance, judgments), *ends in zip(
+                rows, low.tolist(), high.tolist(), strict=True
+            )
+        ]
 
-    return Table((*own[:2], *renamed, *own[2:]), chunks())
+    chunks = in_blocks(connection, campaign.id, cells)
+    return Table((*own[:2], *renamed, *own[2:]), chunks)
 
 
 def apart(name: str, taken: set[str]) -> str:
@@ -162,14 +162,19 @@ async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
     replaced = {"id", *EASL_COLUMNS, *(EASL_OTHER_NAMES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
     kept = [name for name in columns if name not in replaced]
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        async for rows in item_rows(connection, campaign.id):
-            yield [
-                (row.external_id, *(row.fields.get(name) for name in kept), row.a, row.b, row.score, row.variance)
-                for row in rows
-            ]
+    def cells(rows: Sequence[ItemRow]) -> list[Cells]:
+        return [
+            (external_id, *map(values(fields), kept), a, b, score, variance)
+            for external_id, _, fields, a, b, score, variance, _ in rows
+        ]
 
-    return Table(("id", *kept, *EASL_COLUMNS), chunks())
+    return Table(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign.id, cells))
+
+
+def values(fields: str) -> Callable[[str], Any]:
+    """The values of an uploaded row by column, None where it has none."""
+    of: Callable[[str], Any] = json.loads(fields).get
+    return of
 
 
 async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
@@ -177,17 +182,21 @@ async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> lis
     return list(await connection.scalars(UPLOADED_COLUMNS, {"campaign": campaign_id}))
 
 
-async def item_rows(connection: AsyncConnection, campaign_id: int) -> AsyncIterator[Sequence[Row[Any]]]:
-    statement = (
-        select(items.c.external_id, items.c.shown, items.c.fields)
-        .add_columns(*(posteriors.c[name] for name in ("a", "b", "score", "variance", "judgments")))
-        .join_from(items, posteriors)
-        .where(items.c.campaign_id == campaign_id)
-        .order_by(items.c.number)
-    )
-    result = await connection.stream(statement)
-    async for rows in result.partitions(ROWS_AT_ONCE):
-        yield rows
+async def in_blocks(
+    connection: AsyncConnection, campaign_id: int, cells: Callable[[Sequence[ItemRow]], list[Cells]]
+) -> AsyncIterator[list[Cells]]:
+    """What `cells` makes, in a thread, of so many items at a time; while one block is written, the next is made."""
+    driver = await driver_of(connection)
+    starts = count(0, ROWS_AT_ONCE)
+
+    async def block() -> list[Cells] | None:
+        start = next(starts)
+        rows = await driver.fetch(ITEMS, campaign_id, start, start + ROWS_AT_ONCE - 1)
+        return await asyncio.to_thread(cells, rows) if rows else None
+
+    async with aclosing(ahead(block)) as blocks:
+        async for rows in blocks:
+            yield rows
 
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
@@ -254,6 +263,13 @@ EXPORTS: dict[str, TableOf] = {
     "easl": easl_table,
 }
 NAMES = (*EXPORTS, *FITTED, "settings")
+
+# Numbers run from 0 without gaps, so a block is a range of the primary keys.
+ITEMS = """
+    SELECT i.external_id, i.shown, i.fields::text, p.a, p.b, p.score, p.variance, p.judgments
+    FROM items i JOIN posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number
+    WHERE i.campaign_id = $1 AND i.number BETWEEN $2 AND $3 ORDER BY i.number
+"""
 
 UPLOADED_COLUMNS = text("""
     SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)

@@ -8,11 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database import learned
+from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict
@@ -22,18 +22,15 @@ from app.inference.online import ONLINE, Replay
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
 
-Column = npt.NDArray[Any]
+POSTERIORS = """
+    SELECT coalesce(i.prior_a, $2), coalesce(i.prior_b, $3), coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
+           coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
+    FROM items i LEFT JOIN posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
+"""
 
-POSTERIORS = text("""
-    SELECT coalesce(array_agg(coalesce(i.prior_a, :prior_a) ORDER BY number), '{}') AS prior_a,
-           coalesce(array_agg(coalesce(i.prior_b, :prior_b) ORDER BY number), '{}') AS prior_b,
-           coalesce(array_agg(i.external_id ORDER BY number), '{}') AS ids,
-           coalesce(array_agg(p.a ORDER BY number), '{}') AS a,
-           coalesce(array_agg(p.b ORDER BY number), '{}') AS b,
-           coalesce(array_agg(p.score ORDER BY number), '{}') AS score,
-           coalesce(array_agg(p.variance ORDER BY number), '{}') AS variance,
-           coalesce(array_agg(coalesce(p.judgments, -1) ORDER BY number), '{}') AS judgments
-    FROM items i LEFT JOIN posteriors p USING (campaign_id, number) WHERE campaign_id = :campaign
+IDS = text("""
+    SELECT number, external_id FROM items
+    WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[])) ORDER BY number
 """)
 
 RESPONSES = text("SELECT seq, annotator_id, items, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq")
@@ -71,22 +68,32 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    priors = {"prior_a": campaign.prior_a, "prior_b": campaign.prior_b}
-    stored = (await connection.execute(POSTERIORS, {"campaign": campaign.id} | priors)).one()
-    replay, judgments, count = await replayed(connection, campaign, stored)
+    kinds = dict.fromkeys(("prior_a", "prior_b", "a", "b", "score", "variance"), "f8") | {"judgments": "i4"}
+    arguments = (campaign.id, campaign.prior_a, campaign.prior_b)
+    stored = await numbers(connection, POSTERIORS, arguments, **kinds)
+    replay, judgments, responses = await applied(connection, campaign, stored.pop("prior_a"), stored.pop("prior_b"))
     law, a, b = replay.law, replay.a, replay.b
     again = {"a": a, "b": b, "score": law.score(a, b), "variance": law.variance(a, b), "judgments": judgments}
-    found = await asyncio.to_thread(differences, stored, again)
+    count, found = await asyncio.to_thread(differences, stored, again)
+    ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
+    mismatches = [Mismatch(number, ids[number], column, kept, replayed) for number, column, kept, replayed in found]
     if replay.learned is not None:
-        found += await learned_otherwise(connection, campaign.id, replay.learned, stored.ids)
-    return Verification(count, len(stored.ids), len(found), found[:MISMATCHES_SHOWN])
+        otherwise = await learned_otherwise(connection, campaign.id, replay.learned)
+        count, mismatches = count + len(otherwise), mismatches + otherwise
+    return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN])
 
 
-async def replayed(connection: AsyncConnection, campaign: Row[Any], stored: Row[Any]) -> tuple[Replay, Column, int]:
-    """All responses applied, the judgments of each item, and how many responses these are."""
-    a, b = np.array(stored.prior_a, float), np.array(stored.prior_b, float)
+async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> dict[int, str]:
+    rows = await connection.execute(IDS, {"campaign": campaign_id, "numbers": items})
+    return {row.number: row.external_id for row in rows}
+
+
+async def applied(
+    connection: AsyncConnection, campaign: Row[Any], a: Numbers, b: Numbers
+) -> tuple[Replay, Numbers, int]:
+    """All responses applied to the priors, the judgments of each item, and how many responses these are."""
     replay = Replay(ONLINE[campaign.update_law], a, b, slider.parameters(campaign))
-    judgments, count = np.zeros(len(a), int), 0
+    judgments, count = np.zeros(len(a), np.int32), 0
     result = await connection.stream(RESPONSES, {"campaign": campaign.id})
     async for chunk in result.partitions(RESPONSES_AT_ONCE):
         hits = [(row.items, [score / slider.POINTS for score in row.scores]) for row in chunk]
@@ -102,39 +109,43 @@ async def replayed(connection: AsyncConnection, campaign: Row[Any], stored: Row[
     return replay, judgments, count
 
 
-def differences(stored: Row[Any], again: Mapping[str, Column]) -> list[Mismatch]:
-    """Every stored number against the replayed one, by their bits; by item."""
-    found: list[Mismatch] = []
+def differences(
+    stored: Mapping[str, Numbers], again: Mapping[str, Numbers]
+) -> tuple[int, list[tuple[int, str, float, float]]]:
+    """Every stored number against the replayed one, by their bits: how many differ, and the first of them by item, as
+    (number, column, stored, replayed).
+    """
+    count, found = 0, []
     for column, values in again.items():
-        kept = np.array(getattr(stored, column), values.dtype)
-        found += [
-            Mismatch(int(k), stored.ids[k], column, kept[k].item(), values[k].item())
-            for k in np.flatnonzero(bits(kept) != bits(values))
-        ]
-    return sorted(found, key=lambda mismatch: mismatch.number)
+        different = np.flatnonzero(bits(stored[column]) != bits(values))
+        count += len(different)
+        found += [(int(k), column, stored[column][k].item(), values[k].item()) for k in different[:MISMATCHES_SHOWN]]
+    return count, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
 
 
-async def learned_otherwise(
-    connection: AsyncConnection, campaign_id: int, again: Learned, ids: Sequence[str]
-) -> list[Mismatch]:
+async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again: Learned) -> list[Mismatch]:
     """Where stored knowledge of annotators is not what the responses teach, each at the first number that differs."""
     driver = await driver_of(connection)
-    expected: dict[learned.Kind, tuple[dict[int, list[float]], Callable[[int], str]]] = {
-        "campaign": ({0: again.totals}, lambda _: "the campaign"),
-        "item": ({number: state for number, state in enumerate(again.items) if state}, lambda number: ids[number]),
-        "annotator": (again.annotators, lambda number: f"annotator {number}"),
+    expected: dict[learned.Kind, dict[int, list[float]]] = {
+        "campaign": {0: again.totals},
+        "item": {number: state for number, state in enumerate(again.items) if state},
+        "annotator": again.annotators,
     }
-    found = []
-    for kind, (states, name) in expected.items():
+    found: list[tuple[learned.Kind, int, tuple[float, float]]] = []
+    for kind, states in expected.items():
         kept = await learned.states(driver, campaign_id, kind)
         for number in sorted(kept.keys() | states.keys()):
             pairs = zip_longest(kept.get(number, []), states.get(number, []), fillvalue=math.nan)
-            different = [pair for pair in pairs if pair[0] != pair[1]]
-            if different:
-                found.append(Mismatch(number, name(number), "learned", *different[0]))
-    return found
+            found += [(kind, number, pair) for pair in pairs if pair[0] != pair[1]][:1]
+    ids = await ids_of(connection, campaign_id, [number for kind, number, _ in found if kind == "item"])
+    names: dict[learned.Kind, Callable[[int], str]] = {
+        "campaign": lambda _: "the campaign",
+        "item": ids.__getitem__,
+        "annotator": "annotator {}".format,
+    }
+    return [Mismatch(number, names[kind](number), "learned", *pair) for kind, number, pair in found]
 
 
-def bits(values: Column) -> npt.NDArray[np.int64]:
+def bits(values: Numbers) -> Numbers:
     """Numbers by their bits, so that nothing is rounded away and a missing value equals nothing."""
-    return np.ascontiguousarray(values).view(np.int64)
+    return np.ascontiguousarray(values).view(f"i{values.itemsize}")

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth import login, passwords, users
-from app.web import Database, Now, address_of, refusals
+from app.auth.routes import address_of
+from app.web import Database, Now, refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 

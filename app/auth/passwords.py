@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -14,8 +15,12 @@ LONGEST = 1000
 HASHER = PasswordHasher()  # argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB a hash
 # Two at a time: a flood of logins then waits in line here, and neither fills the memory nor the loop's own threads.
 THREADS = ThreadPoolExecutor(2, thread_name_prefix="argon2")
-# Checked when there is no such user, so that the time of an answer does not tell which names exist.
-NOBODY = HASHER.hash("nobody has this password")
+
+
+@cache
+def nobody() -> str:
+    """Checked when there is no such user, so that the time of an answer does not tell which names exist."""
+    return HASHER.hash("nobody has this password")
 
 
 def checked(password: str) -> str:
@@ -37,7 +42,7 @@ async def hashed(password: str) -> str:
 async def matches(password_hash: str | None, password: str) -> bool:
     """Whether this is the password; without a hash the work is the same and the answer is no."""
     found = await asyncio.get_running_loop().run_in_executor(
-        THREADS, _verify, password_hash or NOBODY, password[:LONGEST]
+        THREADS, _verify, password_hash or nobody(), password[:LONGEST]
     )
     return found and password_hash is not None
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, BinaryIO
+from itertools import count, islice
+from typing import Any, BinaryIO, NamedTuple
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +16,7 @@ from app.campaigns.listing import item_count
 from app.campaigns.template import Shown, check_known, guess, shown_by
 from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
 from app.database import tables
-from app.database.bulk import copy
+from app.database.bulk import ahead, copy_lines, line
 from app.errors import Invalid, TooLarge
 from app.inference.online import ONLINE
 
@@ -23,12 +24,13 @@ LONGEST_ID = 200
 LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 PREVIEW_ROWS = 5
+ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior_a", "prior_b")
+AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     external_id: str
     shown: str
     fields: dict[str, Any]
@@ -188,35 +190,39 @@ async def import_items(
 async def copy_all(
     connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[Item], progress: Progress
 ) -> int:
-    """Store items numbered from `start`; how many. Reading is a good part of the work, so it leaves the event loop."""
-    number = start
-    while chunk := await asyncio.to_thread(list, islice(items, ROWS_AT_ONCE)):
-        if number + len(chunk) > MOST_ROWS:
-            raise TooLarge(f"A campaign has at most {MOST_ROWS:,} items. Nothing was imported.", code="too_many_items")
-        await copy_items(connection, campaign_id, number, chunk)
-        number += len(chunk)
-        progress(number - start)
-    if number == start:
+    """Store items numbered from `start`; how many. The next rows are read while PostgreSQL takes these."""
+    numbers, stored = count(start), 0
+
+    async def chunk() -> list[str] | None:
+        return await asyncio.to_thread(lines_of, campaign_id, islice(items, ROWS_AT_ONCE), numbers) or None
+
+    async with aclosing(ahead(chunk)) as chunks:
+        async for lines in chunks:
+            stored += len(lines)
+            if start + stored > MOST_ROWS:
+                raise TooLarge(
+                    f"A campaign has at most {MOST_ROWS:,} items. Nothing was imported.", code="too_many_items"
+                )
+            await copy_lines(connection, tables.items, lines, *ITEM_COLUMNS)
+            progress(stored)
+    if not stored:
         raise no_items()
-    return number - start
+    return stored
+
+
+def lines_of(campaign_id: int, items: Iterable[Item], numbers: Iterable[int]) -> list[str]:
+    """Items as COPY takes them in; `numbers` goes on after them."""
+    return [
+        line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), *(prior or (None, None))))
+        for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False)
+    ]
 
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
     """The ids of the campaign's items, and the next free number."""
-    ids = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
-    count = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
-    return set(await connection.scalars(ids)), count
-
-
-async def copy_items(connection: AsyncConnection, campaign_id: int, start: int, items: list[Item]) -> None:
-    rows = (
-        (campaign_id, number, item.external_id, item.shown, as_json(item.fields), *(item.prior or (None, None)))
-        for number, item in enumerate(items, start=start)
-    )
-    await copy(
-        connection, tables.items, rows, "campaign_id", "number", "external_id", "shown", "fields", "prior_a", "prior_b"
-    )
-
-
-def as_json(fields: Mapping[str, Any]) -> str:
-    return json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    total = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
+    ids: set[str] = set()
+    statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
+    async for some in (await connection.stream_scalars(statement)).partitions(ROWS_AT_ONCE):
+        ids.update(some)
+    return ids, total

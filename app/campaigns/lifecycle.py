@@ -4,16 +4,18 @@ import asyncio
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import item_count
 from app.campaigns.settings import CampaignSettings
 from app.database import learned
+from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
@@ -22,6 +24,11 @@ from app.inference.online import ONLINE
 find = campaign_by_slug
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
+
+POSTERIORS_AT_ONCE = 50_000
+PRIORS = """
+    SELECT number, coalesce(prior_a, $2), coalesce(prior_b, $3) FROM items WHERE campaign_id = $1 ORDER BY number
+"""
 
 Action = Literal["launch", "pause", "resume", "finish"]
 # action -> (states it starts from, state it leads to, column that keeps the time)
@@ -180,42 +187,37 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
 
 async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
-    prior_a = func.coalesce(items.c.prior_a, campaign.prior_a)
-    prior_b = func.coalesce(items.c.prior_b, campaign.prior_b)
-    statement = select(items.c.number, prior_a, prior_b).where(items.c.campaign_id == campaign.id)
-    rows = (await connection.execute(statement.order_by(items.c.number))).all()
-    if not rows:
+    if not await connection.scalar(select(item_count(campaign.id))):
         raise Conflict(
             f"“{campaign.name}” has no items yet. Upload them, then launch.",
             code="no_items",
             campaign=campaign.slug,
         )
-    # A thread, because 100,000 items take a while and answers to other campaigns keep coming in.
-    values = await asyncio.to_thread(start_values, rows, campaign.update_law)
-    await connection.execute(
-        text(
-            "INSERT INTO posteriors (campaign_id, number, a, b, score, variance) "
-            "SELECT :campaign, * FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), "
-            "CAST(:scores AS float8[]), CAST(:variances AS float8[]))"
-        ),
-        {"campaign": campaign.id} | values,
-    )
+    arguments = (campaign.id, campaign.prior_a, campaign.prior_b)
+    priors = await numbers(connection, PRIORS, arguments, number="i4", a="f8", b="f8")
+    # A thread, because a million items take a while and answers to other campaigns keep coming in.
+    values = await asyncio.to_thread(start_values, priors, campaign.update_law)
+    for start in range(0, len(values["number"]), POSTERIORS_AT_ONCE):
+        some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
+        await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
     if ONLINE[campaign.update_law].update is None:
         await connection.execute(learned.BEGIN, {"campaign": campaign.id})
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 
 
-def start_values(rows: Sequence[Row[int, float, float]], update_law: str) -> dict[str, list[Any]]:
-    """The columns of `posteriors` from (number, a, b) of each item. Raises `Conflict` (`impossible_prior`)."""
+def start_values(priors: Mapping[str, Numbers], update_law: str) -> dict[str, Numbers]:
+    """The columns of `posteriors` from number, a and b of each item. Raises `Conflict` (`impossible_prior`)."""
     law = ONLINE[update_law]
-    impossible = [number for number, a, b in rows if not law.valid_prior(a, b)]
+    number, a, b = priors["number"], priors["a"], priors["b"]
+    pairs, first, which = np.unique(a + 1j * b, return_index=True, return_inverse=True)
+    possible = np.array([law.valid_prior(pair.real, pair.imag) for pair in pairs.tolist()])
+    impossible = number[~possible[which]].tolist()
     if impossible:
         raise Conflict(
             f"The prior of item number {impossible[0] + 1} is not possible with the update law {update_law}.",
             code="impossible_prior",
             items=impossible[:20],
         )
-    numbers, a, b = (list(column) for column in zip(*rows, strict=True))
-    scores, variances = law.score(a, b).tolist(), law.variance(a, b).tolist()
-    return {"numbers": numbers, "a": a, "b": b, "scores": scores, "variances": variances}
+    score, variance = (of(a[first], b[first])[which] for of in (law.score, law.variance))
+    return {"number": number, "a": a, "b": b, "score": score, "variance": variance}

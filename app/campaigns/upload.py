@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from app.errors import Invalid, TooLarge
 
@@ -24,8 +24,7 @@ ZIP = b"PK\x03\x04"  # how an .xlsx begins, and no text
 TAB_EXTENSIONS = (".tsv", ".tab")
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One row: the line it starts at, and its values by column; JSONL may bring other values than text."""
 
     line: int

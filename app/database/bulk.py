@@ -1,11 +1,24 @@
-"""Much at once: rows in by COPY, rows out from one snapshot."""
+"""Much at once: rows in and columns of numbers out by COPY, rows out from one snapshot, one piece ahead of its use."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from io import BytesIO
+from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Column, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.database.session import Driver, driver_of
+
+T = TypeVar("T")
+Numbers = npt.NDArray[Any]
+
+# PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
+# in bytes, and an end; everything big-endian.
+COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 async def copy(connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str) -> None:
@@ -13,10 +26,84 @@ async def copy(connection: AsyncConnection, table: Table, rows: Iterable[Sequenc
 
     JSON goes in as text. Identity columns take the values given, so get them from `reserve`.
     """
-    # SQLAlchemy sends BEGIN with its first statement, and COPY goes past it.
+    driver = await copying(connection)
+    await driver.copy_records_to_table(table.name, records=rows, columns=columns)
+
+
+async def copy_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
+    """As `copy`, from what `line` made of each row, perhaps in another thread: here nothing is left to do."""
+    driver = await copying(connection)
+    await driver.copy_to_table(table.name, source=BytesIO("".join(lines).encode()), columns=columns)
+
+
+def line(cells: Iterable[str | float | None]) -> str:
+    """A row in COPY's text format."""
+    return "\t".join([r"\N" if cell is None else cell_text(cell) for cell in cells]) + "\n"
+
+
+def cell_text(cell: str | float) -> str:
+    if not isinstance(cell, str):
+        return repr(cell)
+    # Several times faster than `str.translate`.
+    return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
+
+
+async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mapping[str, Numbers]) -> None:
+    """As `copy`, from arrays of one length, int32 or float64 as PostgreSQL has them."""
+    driver = await copying(connection)
+    layout = row_layout({name: values.dtype for name, values in columns.items()})
+    rows = np.zeros(len(next(iter(columns.values()))), layout)
+    rows["values"] = len(columns)
+    for name, values in columns.items():
+        rows[f"{name} bytes"], rows[name] = values.itemsize, values
+    source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
+    await driver.copy_to_table(table.name, source=source, columns=list(columns), format="binary")
+
+
+async def numbers(
+    connection: AsyncConnection, query: str, arguments: Sequence[Any], **columns: str
+) -> dict[str, Numbers]:
+    """The columns of a query as arrays, by the names and types given: `i4` or `f8`, as PostgreSQL has them, no NULLs.
+
+    Nothing is made of each number, so a million take no longer than PostgreSQL needs, and their own size.
+    """
+    driver, received = await copying(connection), bytearray()
+
+    async def receive(data: bytes) -> None:
+        received.extend(data)
+
+    await driver.copy_from_query(query, *arguments, output=receive, format="binary")
+    layout = row_layout({name: np.dtype(kind) for name, kind in columns.items()})
+    count = (len(received) - len(COPY_HEAD) - len(COPY_END)) // layout.itemsize
+    rows = np.frombuffer(received, layout, count, len(COPY_HEAD))
+    return {name: rows[name].astype(kind) for name, kind in columns.items()}
+
+
+def row_layout(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
+    """A row of numbers in binary COPY."""
+    fields: list[tuple[str, Any]] = [("values", ">i2")]
+    for name, kind in columns.items():
+        fields += [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
+    return np.dtype(fields)
+
+
+async def copying(connection: AsyncConnection) -> Driver:
+    """The driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY goes past it."""
     await connection.execute(text("SELECT 1"))
-    raw: Any = (await connection.get_raw_connection()).driver_connection
-    await raw.copy_records_to_table(table.name, records=rows, columns=columns)
+    return await driver_of(connection)
+
+
+async def ahead(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
+    """What `produce` gives until it gives None, each made while the one before is used; close it (`aclosing`)."""
+    coming = asyncio.ensure_future(produce())
+    try:
+        while (piece := await coming) is not None:
+            coming = asyncio.ensure_future(produce())
+            yield piece
+    finally:
+        if coming.cancel():
+            with suppress(asyncio.CancelledError):
+                await coming
 
 
 async def reserve(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:

@@ -17,9 +17,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+# How long an annotator's request waits for a lock. Then their browser tries again, and others have the connection.
+LOCK_SECONDS = 5
 
-def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
-    """An engine on PostgreSQL through asyncpg.
+
+def create_engine(url: str, *, pool_size: int, lock_seconds: int | None = None) -> AsyncEngine:
+    """An engine on PostgreSQL through asyncpg, whose statements wait for a lock no longer than `lock_seconds`.
 
     Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would
     cost more than running it. A plan is made once per connection, perhaps when its tables were still empty, so it must
@@ -38,6 +41,7 @@ def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
                 "enable_hashjoin": "off",
                 "enable_mergejoin": "off",
             }
+            | ({} if lock_seconds is None else {"lock_timeout": f"{lock_seconds}s"})
         },
     )
 

@@ -141,6 +141,5 @@ async def submit(
     }
     scores = outside.scores_by_number(hit, response.scores)
     answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
-    async with connection.transaction():
-        receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
+    receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

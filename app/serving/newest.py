@@ -2,13 +2,15 @@
 
 The copy decides what to ask and what a dashboard draws, nothing else: it may be stale, never wrong. Other processes'
 answers are found by PostgreSQL's transaction ids: every response keeps the id of the transaction that wrote it, and
-all transactions below a snapshot's xmin are finished, so reading from the last xmin on misses nothing.
+all transactions below a snapshot's xmin are finished, so reading from the last xmin on misses nothing. But a server
+that crashed gives out ids again, of transactions that left no trace: never those up to an answer that was committed.
 """
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,18 @@ SETTLE_RESTORED = text("""
     UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
 """)
 
-LOAD = text("""
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+# Up to where everything has been read, and since when the server runs.
+WATERMARK = """
+    least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+          coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3))
+    AS watermark, pg_postmaster_start_time() AS server_started"""
+
+LOAD = text(f"""
+    SELECT {WATERMARK},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0),
            array_agg(score ORDER BY number), array_agg(variance ORDER BY number), array_agg(judgments ORDER BY number)
     FROM posteriors WHERE campaign_id = :campaign
-""")
+""")  # noqa: S608  (made of constants)
 
 
 def changes(*, campaign: str, since: str) -> str:
@@ -44,7 +52,7 @@ def changes(*, campaign: str, since: str) -> str:
     ), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS watermark, array_agg(number) AS new_numbers,
+    SELECT {WATERMARK}, array_agg(number) AS new_numbers,
            array_agg(score) AS new_scores, array_agg(variance) AS new_variances, array_agg(judgments) AS new_judgments
     FROM posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
 
@@ -59,11 +67,15 @@ async def settle_restored(connection: AsyncConnection) -> None:
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, and up to which transaction they were read."""
+    """One campaign's posteriors in this process, and up to which transaction of which run of the server they were read.
+
+    Answers may be lost when a server stops, if its operator has not let it wait for its disk.
+    """
 
     index: SelectionIndex
     rng: np.random.Generator
     watermark: int
+    server_started: datetime
 
     def take(self, news: Record) -> None:
         """What `changes` found. Judgments only grow, so rows with fewer are older.
@@ -111,13 +123,24 @@ class Newest:
             async with self.loading:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.keep(campaign.id, copy)
-        copy.take(*await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)}))
+        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)})
+        if self.outlived(campaign.id, copy, news):
+            return await self.posteriors(connection, campaign)
+        copy.take(news)
         return copy
+
+    def outlived(self, campaign_id: int, copy: Copy, news: Record) -> bool:
+        """Whether the server was started again after a copy was read; then it is dropped."""
+        if copy.server_started == news.server_started:
+            return False
+        if self.copies.get(campaign_id) is copy:
+            del self.copies[campaign_id]
+        return True
 
     def hear(self, here: Record) -> None:
         """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
         copy = self.copies.get(here.id)
-        if copy is not None and here.since is not None:
+        if copy is not None and here.since is not None and not self.outlived(here.id, copy, here):
             copy.take(here)
 
     def watermarks(self) -> dict[str, list[Any]]:
@@ -136,7 +159,9 @@ class Newest:
 
 async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
-    ((watermark, newest, scores, variances, judgments),) = await fetch(connection, LOAD, {"campaign": campaign.id})
+    ((watermark, server_started, newest, scores, variances, judgments),) = await fetch(
+        connection, LOAD, {"campaign": campaign.id}
+    )
     index = await asyncio.to_thread(
         SelectionIndex,
         np.array(scores, float),
@@ -145,4 +170,4 @@ async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
         wanted=campaign.judgments_per_item,
         gamma=campaign.gamma,
     )
-    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark)
+    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark, server_started)

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain
 
 import numpy as np
@@ -14,6 +13,7 @@ from sqlalchemy import text
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.newest import Copy, Newest
 from app.serving.selection import Draw, first_iteration, later_iteration
+from app.serving.standing import OPEN, TAKEN
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Proposal:
 # A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
 # answers are dropped from it, and a place without others is over. First come places that this process is not about to
 # lease to others, then those without an item that this annotator has scored; those with such items only come last.
-FREE_PLACE = text("""
+FREE_PLACE = text(f"""
     SELECT p.ordinal, p.leader,
            ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
                  JOIN posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
@@ -38,17 +38,16 @@ FREE_PLACE = text("""
     FROM planned_hits p
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
-        AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id)))
+        AND {TAKEN})
     AND EXISTS (SELECT 1 FROM posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
                 AND q.judgments < :wanted)
     ORDER BY p.leader = ANY(CAST(:under_way AS int[])), p.items && CAST(:seen AS int[]),
              p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
-""")
+""")  # noqa: S608  (made of constants)
 
-OPEN_PLACES = text("""
-    SELECT count(*) FROM hits
-    WHERE campaign_id = :campaign AND iteration = :iteration AND closed_at IS NULL AND expires_at > :now
-""")
+OPEN_PLACES = text(f"""
+    SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
+""")  # noqa: S608  (made of constants)
 
 LOCK_CAMPAIGN = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
 
@@ -62,11 +61,16 @@ STORE_PLAN = text("""
 NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
 
 
-async def propose(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Proposal | None:
+def known_to(here: Record) -> set[int]:
+    """The items that this annotator has scored, or holds in another visit."""
+    return {*here.seen, *here.held_elsewhere}
+
+
+async def propose(connection: Driver, here: Record, newest: Newest) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = newest.copies.get(here.id) or await newest.posteriors(connection, here)
     if here.selection == "iterations":
-        return await place_in_plan(connection, here, copy, newest, now=now)
+        return await place_in_plan(connection, here, copy, newest)
     return stream(here, copy, newest)
 
 
@@ -78,20 +82,18 @@ def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     held.update(chain.from_iterable(items for _, items in under_way))
     leading = {*here.leading, *(leader for leader, _ in under_way)}
     draw = copy.index.draw(
-        here.items_per_hit, seen=set(here.seen), held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+        here.items_per_hit, seen=known_to(here), held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )
     if draw is None:
         return None
     return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
 
 
-async def place_in_plan(
-    connection: Driver, here: Record, copy: Copy, newest: Newest, *, now: datetime
-) -> Proposal | None:
+async def place_in_plan(connection: Driver, here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
     iteration = here.iteration
     if iteration >= 0:
-        proposal, finished = await free_place(connection, here, iteration, newest, now=now)
+        proposal, finished = await free_place(connection, here, iteration, newest)
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
@@ -101,27 +103,26 @@ async def place_in_plan(
             copy = await newest.posteriors(connection, here)  # once more: it is the last answers that this plan is for
             if not await plan(connection, here, copy, current):
                 return None
-    proposal, _ = await free_place(connection, here, current, newest, now=now)
+    proposal, _ = await free_place(connection, here, current, newest)
     return proposal
 
 
-async def free_place(
-    connection: Driver, here: Record, iteration: int, newest: Newest, *, now: datetime
-) -> tuple[Proposal | None, bool]:
+async def free_place(connection: Driver, here: Record, iteration: int, newest: Newest) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether the iteration is answered in full."""
     parameters = {
         "campaign": here.id,
         "iteration": iteration,
         "wanted": here.judgments_per_item,
-        "seen": here.seen,
+        "seen": list(known_to(here)),
         "under_way": [leader for leader, _ in newest.under_way(here.id)],
-        "now": now,
     }
     place = await fetch_one(connection, FREE_PLACE, parameters)
     if place is None:
         ((open_places,),) = await fetch(connection, OPEN_PLACES, parameters)
         return None, open_places == 0
-    items = place.place_items if here.repeat_items else [item for item in place.place_items if item not in here.seen]
+    items = (
+        place.place_items if here.repeat_items else [item for item in place.place_items if item not in known_to(here)]
+    )
     if not items:
         return None, False
     leader = place.leader if place.leader in items else items[0]

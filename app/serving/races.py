@@ -2,19 +2,27 @@
 
 The races, and who decides them:
 - two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
-- two HITs that would put an item over the wanted judgments, or share a leader by accident: the posterior rows are
-  locked in number order, then open leases are counted in a second statement, whose snapshot is newer than the locks;
+- two HITs that would put an item over the wanted judgments, show one person an item twice, or share a leader by
+  accident: the posterior rows are locked in number order, then open leases are counted in a second statement, whose
+  snapshot is newer than the locks;
+- two visits of one person that would give them more HITs than one person may have: their row is locked first;
 - an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
+
+Whether a lease is open is for the database's clock to say, after the locks: the machines that serve need not agree on
+the time, and a wait counts.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from weakref import WeakSet
 
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.proposals import Proposal
+from app.serving.standing import CLOCK, OPEN, TAKEN
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
@@ -28,35 +36,44 @@ LOCK = """
 
 LOCK_POSTERIORS = text(LOCK)
 
+LOCK_ANNOTATOR = "SELECT id FROM annotators WHERE id = :annotator FOR NO KEY UPDATE"
+
 # Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold.
-STILL_WANTED = """
+STILL_WANTED = f"""
     NOT EXISTS (
         SELECT 1 FROM posteriors p WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
-        AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL
-                           AND h.expires_at > :now AND p.number = ANY(h.items) AND h.id <> :hit) >= :wanted
-    )"""
+        AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
+                           AND p.number = ANY(h.items) AND h.id <> :hit) >= :wanted
+    )"""  # noqa: S608  (made of constants of this module)
+
+# This annotator has no other HIT with one of the items, where nobody is to see an item twice, and fewer other HITs than
+# one person may have.
+STILL_ALLOWED = f"""
+    (:repeat_items OR NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit
+        AND h.items && CAST(:items AS int[]) AND {TAKEN}))
+    AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
+        SELECT count(*) FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit AND {TAKEN}))"""  # noqa: S608
 
 # No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
-PLAN_IS_FREE = """
+PLAN_IS_FREE = f"""
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
-        AND (h.closed_at IS NULL AND h.expires_at > :now OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))
-    )"""
+        AND {TAKEN})"""  # noqa: S608  (made of constants of this module)
 
 LEASE = f"""
     INSERT INTO hits
-        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at,
-         untouched_by)
+        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
     SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
            CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now,
-           CAST(:expires_at AS timestamptz), CAST(:visitor AS bytea)
-    WHERE {STILL_WANTED} AND {PLAN_IS_FREE}
+           {CLOCK} + make_interval(mins => :lease_minutes)
+    WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
       AND (:shared_leader OR NOT EXISTS (
-          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.expires_at > :now
+          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
           AND h.leader = CAST(:leader AS int)))
     ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
-    RETURNING id"""  # noqa: S608  (made of constants of this module)
+    RETURNING id, expires_at"""  # noqa: S608  (made of constants of this module)
 
 LEASE_TAKES = {
     "campaign": "bigint",
@@ -67,68 +84,64 @@ LEASE_TAKES = {
     "iteration": "int",
     "ordinal": "int",
     "shared_leader": "boolean",
+    "repeat_items": "boolean",
+    "hits_per_annotator": "int",
     "wanted": "int",
     "hit": "bigint",
     "now": "timestamptz",
-    "expires_at": "timestamptz",
-    "visitor": "bytea",
+    "lease_minutes": "int",
 }
 
 
 def in_function(sql: str) -> str:
-    """With the parameters of a function in the place of a statement's."""
-    return re.sub(r":(\w+)", r"its_\1", sql)
+    """With the parameters of a function in the place of a statement's, and its own reading of the clock."""
+    return re.sub(r":(\w+)", r"its_\1", sql.replace(CLOCK, "time_after_locks"))
 
 
 # Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
 # connection makes this function for itself when it first needs it, so it is always the one that this code means.
 MAKE_FUNCTION = f"""
-    CREATE OR REPLACE FUNCTION pg_temp.lease({", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())})
-    RETURNS bigint LANGUAGE plpgsql AS $$
-    DECLARE leased bigint;
+    CREATE OR REPLACE FUNCTION pg_temp.lease(
+        {", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())},
+        OUT leased bigint, OUT until timestamptz
+    ) LANGUAGE plpgsql AS $$
+    DECLARE time_after_locks timestamptz;
     BEGIN
+        IF its_hits_per_annotator IS NOT NULL THEN
+            PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
+        END IF;
         PERFORM FROM ({in_function(LOCK)}) AS locked;
-        {in_function(LEASE)} INTO leased;
-        RETURN leased;
+        time_after_locks := clock_timestamp();
+        {in_function(LEASE)} INTO leased, until;
     END $$
 """
 
 MADE: WeakSet[Driver] = WeakSet()  # connections that have the function
 
 LOCK_AND_LEASE = text(f"""
-    SELECT leased.id, ids, texts
-    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id),
+    SELECT leased.id, leased.expires_at, ids, texts
+    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id, expires_at),
          ({SHOWN}) AS shown
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
 
+LOCKED_ANNOTATOR = text(LOCK_ANNOTATOR)
+
 RENEW = text(f"""
-    UPDATE hits SET expires_at = CAST(:expires_at AS timestamptz)
-    WHERE id = :hit AND closed_at IS NULL AND {STILL_WANTED} AND {PLAN_IS_FREE}
-    RETURNING id
+    UPDATE hits SET expires_at = {CLOCK} + make_interval(mins => :lease_minutes)
+    WHERE id = :hit AND closed_at IS NULL AND {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
+    RETURNING expires_at
 """)  # noqa: S608  (made of constants of this module)
 
 
-async def lease(
-    connection: Driver,
-    here: Record,
-    proposal: Proposal,
-    *,
-    now: datetime,
-    expires_at: datetime,
-    visitor: bytes | None,
-) -> Record | None:
-    """A new HIT of the proposed items: `id`, `ids`, `texts`; None when another request took some of them first.
-
-    `visitor`: from where a person asks whose first touch is waited for.
+async def lease(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Record | None:
+    """A new HIT of the proposed items: `id`, `ids`, `texts`, `expires_at`; None when another request took some first.
 
     `connection` is in no transaction: a rollback would take back the function, and nobody would know.
     """
     parameters = {
-        "campaign": here.id,
-        "annotator": here.annotator_id,
         "assignment": here.assignment_id,
         "leader": proposal.leader,
         "items": proposal.items,
@@ -136,33 +149,46 @@ async def lease(
         "ordinal": proposal.ordinal,
         "shared_leader": proposal.shared_leader,
         "hit": 0,
-        "wanted": here.judgments_per_item,
         "now": now,
-        "expires_at": expires_at,
-        "visitor": visitor,
     }
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
         MADE.add(connection)
-    return await fetch_one(connection, LOCK_AND_LEASE, parameters)
+    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here))
 
 
-async def renew(connection: Driver, here: Record, *, now: datetime, expires_at: datetime) -> bool:
-    """Whether an expired lease could be taken up again, because nobody needed its items meanwhile.
+async def renew(connection: Driver, here: Record) -> datetime | None:
+    """The new `expires_at` of an expired lease, None if somebody has needed its items meanwhile.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
     """
     parameters = {
-        "campaign": here.id,
         "hit": here.hit_id,
         "items": here.hit_items,
         "iteration": here.hit_iteration,
         "ordinal": here.hit_ordinal,
-        "wanted": here.judgments_per_item,
-        "now": now,
-        "expires_at": expires_at,
-    }
+    } | limits(here)
     async with connection.transaction():
         await fetch(connection, LOCK_HIT, parameters)
-        await fetch(connection, LOCK_POSTERIORS, parameters)
-        return await fetch_one(connection, RENEW, parameters) is not None
+        await lock_annotator_and_posteriors(connection, parameters)
+        row = await fetch_one(connection, RENEW, parameters)
+    return None if row is None else row.expires_at
+
+
+def limits(here: Record) -> dict[str, Any]:
+    """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters."""
+    return {
+        "campaign": here.id,
+        "annotator": here.annotator_id,
+        "repeat_items": here.repeat_items,
+        "hits_per_annotator": here.hits_per_annotator,
+        "wanted": here.judgments_per_item,
+        "lease_minutes": here.lease_minutes,
+    }
+
+
+async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
+    """The annotator only where their HITs are counted."""
+    if parameters["hits_per_annotator"] is not None:
+        await fetch(connection, LOCKED_ANNOTATOR, parameters)
+    await fetch(connection, LOCK_POSTERIORS, parameters)

@@ -1,19 +1,25 @@
-"""Where an assignment stands: its annotator, their campaign, the HIT it holds, and what others hold and answered."""
+"""Where an assignment stands: its annotator, their campaign, the HIT it holds, and what others hold and answered.
+
+A HIT is open as long as the database's clock says so: the machines that serve need not agree on the time.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.crowd.doors import Visitor
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
 from app.serving.newest import Newest, changes
 
-# Only who gets a new HIT need know what others hold: a HIT that is held is shown alike however many are open.
-NO_HIT = "h.id IS NULL OR h.expires_at <= :now"
+# Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
+CLOCK = "statement_timestamp()"
+
+OPEN = f"h.closed_at IS NULL AND h.expires_at > {CLOCK}"
+
+# The HIT is open or answered.
+TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # noqa: S608  (made of constants)
 
 
 def standing_where(condition: str) -> TextClause:
@@ -23,30 +29,25 @@ def standing_where(condition: str) -> TextClause:
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
                    WHERE o.assignment_id = s.id) AS answered_here,
-           (SELECT count(*) FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
-            AND h.closed_at IS NULL AND h.expires_at > :now) AS open_elsewhere,
+           elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
                    AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
-           CASE WHEN {NO_HIT} THEN
-               ARRAY(SELECT item FROM hits o, unnest(o.items) AS item
-                     WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) END AS held,
-           CASE WHEN {NO_HIT} THEN
-               ARRAY(SELECT leader FROM hits o
-                     WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.expires_at > :now) END AS leading,
-           h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at, h.iteration AS hit_iteration,
-           h.ordinal AS hit_ordinal, h.untouched_by IS NOT NULL AS hit_untouched,
-           untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since, news.*
+           ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN}) AS held,
+           ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN}) AS leading,
+           mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
+           mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
+           copy.since, news.*
     FROM assignments s
     JOIN annotators a ON a.id = s.annotator_id
     JOIN campaigns c ON c.id = a.campaign_id
-    LEFT JOIN hits h ON h.assignment_id = s.id AND h.closed_at IS NULL
+    LEFT JOIN hits mine ON mine.assignment_id = s.id AND mine.closed_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(item), '{{}}') AS held_elsewhere
+        FROM hits h, unnest(h.items) AS item WHERE h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
+    ) AS elsewhere ON true
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
          ON copy.campaign_id = c.id
-    LEFT JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE o.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
-        FROM hits o WHERE o.campaign_id = c.id AND o.closed_at IS NULL AND o.untouched_by IS NOT NULL
-        AND o.expires_at > :now) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND ({NO_HIT})
     LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
@@ -57,27 +58,22 @@ STANDING_BY_ID = standing_where("s.id = :assignment")
 
 @dataclass(frozen=True)
 class AssignmentKey:
-    """Which assignment: the statement that tells where it stands, and what that needs to find it.
-
-    `visitor`: from where they come, when nobody vouches for them.
-    """
+    """Which assignment: the statement that tells where it stands, and what that needs to find it."""
 
     standing: TextClause
     key: Mapping[str, Any]
-    visitor: Visitor | None = None
 
 
-def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
-    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
+def by_id(assignment_id: int) -> AssignmentKey:
+    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id})
 
 
-async def standing(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Record:
+async def standing(connection: Driver, newest: Newest, who: AssignmentKey) -> Record:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
 
     Raises `NotFound` (`assignment_not_found`).
     """
-    visitor = who.visitor.address if who.visitor else None
-    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "visitor": visitor, "now": now})
+    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks()})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     newest.hear(row)

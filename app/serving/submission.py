@@ -1,13 +1,14 @@
 """An answer and the posteriors it changes: stored together or not at all.
 
 Locks are taken in one order everywhere: what the campaign has learned (a row that only `easl-aware` has), the HIT's
-row, then the posterior rows by item number. So two answers that share items, two posts of one HIT, and a lease that is
-renewed meanwhile wait for each other instead of deadlocking.
+row, its annotator's (where their HITs are counted), then the posterior rows by item number. So two answers that share
+items, two posts of one HIT, and a lease that is renewed meanwhile wait for each other instead of deadlocking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import text
 
@@ -17,7 +18,8 @@ from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
 from app.serving.learning import learn
-from app.serving.races import LOCK_POSTERIORS, STILL_WANTED
+from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
+from app.serving.standing import CLOCK
 
 LOCK_LEARNED = """
     SELECT 1 FROM learned l WHERE l.kind = 'campaign' AND l.campaign_id = (SELECT campaign_id FROM hits WHERE id = :hit)
@@ -32,12 +34,11 @@ def closing(condition: str) -> str:
     """
     return f"""
     WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
-        UPDATE hits SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
-        FROM (SELECT count(*) FROM crowd) AS locked
-        WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items
+        UPDATE hits SET closed_at = :now, assignment_id = :assignment FROM (SELECT count(*) FROM crowd) AS locked
+        WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items, expires_at
     )
-    SELECT p.number, p.a, p.b, closed.items AS hit_items, closed.annotator_id, c.id AS campaign_id, c.update_law,
-           c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
+    SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,
+           c.id AS campaign_id, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
     JOIN posteriors p ON p.campaign_id = (SELECT campaign_id FROM closed)
                      AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
@@ -48,35 +49,30 @@ def closing(condition: str) -> str:
 # The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
 THEIRS = "annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)"
 
-LONGEST_WAIT_SECONDS = 10  # for a lock; only an import holds one for seconds
-
-# First post wins: only one can find the lease open. In its last seconds it may end while the answer waits for a lock,
-# and another HIT take its items: such an answer is dealt with as if it came late.
-CLOSE = text(
-    closing(
-        f"{THEIRS} AND closed_at IS NULL "
-        f"AND expires_at > CAST(:now AS timestamptz) + interval '{LONGEST_WAIT_SECONDS} seconds'"
-    )
-)
-CLOSE_LATE = text(closing(STILL_WANTED))
+# First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
+CLOSE = text(closing(f"{THEIRS} AND closed_at IS NULL AND expires_at > clock_timestamp()"))
+CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
 
 LOCKED_LEARNED = text(LOCK_LEARNED)
 
 FIND_AND_LOCK_HIT = text(f"""
-    SELECT h.campaign_id, h.items AS hit_items, c.judgments_per_item, c.status,
-           h.closed_at IS NULL AND h.expires_at > :now AS in_time
+    SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, h.items, c.judgments_per_item AS wanted,
+           c.repeat_items, c.hits_per_annotator, c.status
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.id = :hit AND h.{THEIRS} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
 
 ANSWERED = text("SELECT seq FROM responses WHERE hit_id = :hit")
 
-STORE = text("""
+# All locks are held when this is sent; a lease that ended in the wait for them is no lease any more.
+STORE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, scores, first_touch_ms, changes,
                                input_kinds, viewport, received_at)
-        VALUES (:campaign, :hit, CAST(:annotator AS bigint), :source, CAST(:items AS int[]), :scores, :first_touch_ms,
-                :changes, :input_kinds, :viewport, :now)
+        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
+               CAST(:scores AS float8[]), CAST(:first_touch_ms AS int[]), CAST(:changes AS int[]),
+               CAST(:input_kinds AS text[]), CAST(:viewport AS text), CAST(:now AS timestamptz)
+        WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         RETURNING seq
     ), changed AS (
         UPDATE posteriors p
@@ -87,7 +83,7 @@ STORE = text("""
         RETURNING p.judgments
     )
     SELECT (SELECT seq FROM response), bool_and(judgments >= :wanted) FROM changed
-""")
+""")  # noqa: S608  (made of constants)
 
 
 @dataclass(frozen=True)
@@ -99,64 +95,85 @@ class Receipt:
     repeated: bool = False
 
 
+class LeaseEnded(Exception):
+    """The lease of the HIT that is answered is over; perhaps the answer can be taken all the same."""
+
+
 async def submit(
     connection: Driver, assignment_id: int, hit_id: int, answer: slider.Answer, *, now: datetime
 ) -> Receipt:
-    """Close the lease, store the answer, update the n posteriors. The caller commits before it replies.
+    """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
     (`hit_not_found`), `Gone` (`lease_expired`: others have answered meanwhile), `Invalid` (see `designs.slider`).
+    `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
     """
     key = {"hit": hit_id, "assignment": assignment_id, "now": now}
-    rows: Sequence[Record] = await fetch(connection, CLOSE, key)
+    try:
+        async with connection.transaction():
+            return await submit_in_time(connection, key, answer)
+    except LeaseEnded:
+        async with connection.transaction():
+            return await submit_late(connection, key, answer)
+
+
+async def submit_in_time(connection: Driver, key: dict[str, Any], answer: slider.Answer) -> Receipt:
+    """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
+    rows = await fetch(connection, CLOSE, key)
     if not rows:
-        await fetch(connection, LOCKED_LEARNED, key)
-        hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
-        if hit is None:
-            raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        if answered := await fetch_one(connection, ANSWERED, key):
-            return Receipt(hit_id, answered.seq, repeated=True)
-        rows = await close_late(connection, assignment_id, hit_id, hit, now=now)
-    return await store(connection, hit_id, rows, answer, now=now)
+        raise LeaseEnded
+    if any(row.judgments >= row.judgments_per_item for row in rows):
+        raise overtaken()
+    return await store(connection, key, rows, answer, held_until=rows[0].expires_at)
 
 
-async def close_late(
-    connection: Driver, assignment_id: int, hit_id: int, hit: Record, *, now: datetime
-) -> Sequence[Record]:
-    """Close a HIT whose lease ran out, or is about to, if all its items are still wanted.
+async def submit_late(connection: Driver, key: dict[str, Any], answer: slider.Answer) -> Receipt:
+    """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
 
-    Raises `Gone` (`lease_expired`) if not.
+    The locks are those of a renewal, so that the two wait for each other.
     """
+    await fetch(connection, LOCKED_LEARNED, key)
+    hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
+    if hit is None:
+        raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+    if answered := await fetch_one(connection, ANSWERED, key):
+        return Receipt(key["hit"], answered.seq, repeated=True)
     rows: Sequence[Record] = []
-    if hit.in_time or hit.status in ("running", "paused"):
-        items = {"campaign": hit.campaign_id, "items": hit.hit_items}
-        await fetch(connection, LOCK_POSTERIORS, items)
-        parameters = items | {"hit": hit_id, "assignment": assignment_id, "wanted": hit.judgments_per_item, "now": now}
+    if hit.status in ("running", "paused"):
+        parameters = key | dict(hit)
+        await lock_annotator_and_posteriors(connection, parameters)
         rows = await fetch(connection, CLOSE_LATE, parameters)
     if not rows:
-        raise Gone(
-            "Your time for these items had run out, and others have answered them meanwhile, so your answer was not "
-            "stored. Your earlier answers are safe.",
-            code="lease_expired",
-        )
-    return rows
+        raise overtaken()
+    return await store(connection, key, rows, answer)
+
+
+def overtaken() -> Gone:
+    return Gone(
+        "Your time for these items had run out, and others have answered them meanwhile, so your answer was not "
+        "stored. Your earlier answers are safe.",
+        code="lease_expired",
+    )
 
 
 async def store(
     connection: Driver,
-    hit_id: int,
+    key: Mapping[str, Any],
     rows: Sequence[Record],
     answer: slider.Answer,
     *,
-    now: datetime,
+    held_until: datetime | None = None,
 ) -> Receipt:
-    """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT."""
+    """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT.
+
+    Raises `LeaseEnded` when it is after `held_until`.
+    """
     hit = rows[0]
     scores = slider.ordered_scores(answer, hit.hit_items)
     touches = [answer.touches.get(item, slider.Touch()) for item in hit.hit_items]
     parameters = {
         "campaign": hit.campaign_id,
-        "hit": hit_id,
+        "hit": key["hit"],
         "annotator": hit.annotator_id,
         "source": answer.source,
         "items": hit.hit_items,
@@ -165,13 +182,16 @@ async def store(
         "changes": [touch.changes for touch in touches],
         "input_kinds": [touch.input_kind for touch in touches],
         "viewport": answer.viewport,
-        "now": now,
+        "now": key["now"],
+        "held_until": held_until,
         "wanted": hit.judgments_per_item,
     } | await posteriors_after(connection, rows, scores)
     ((seq, all_reached),) = await fetch(connection, STORE, parameters)
+    if seq is None:
+        raise LeaseEnded
     if all_reached:
         await fetch(connection, FINISH, parameters)
-    return Receipt(hit_id, seq)
+    return Receipt(key["hit"], seq)
 
 
 async def posteriors_after(

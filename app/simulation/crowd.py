@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
-from app.database.session import driver_of, statements, transaction
+from app.database.session import driver_of, statements
 from app.designs.slider import POINTS, Answer, Touch
 from app.errors import Conflict, Invalid
 from app.serving import leases, submission
@@ -136,7 +136,7 @@ async def simulate(
             item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
             for k, item in enumerate(work.hit.items)
         }
-        async with transaction(database) as connection:
+        async with statements(database) as connection:
             answer = Answer(scores, touches, source=PLATFORM)
             await submission.submit(connection, someone.assignment_id, work.hit.id, answer, now=clock())
         if answered is not None:

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import struct
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
@@ -15,7 +14,7 @@ from app.database.bulk import snapshot
 from app.errors import Conflict
 from app.inference.online import ONLINE
 from tests.campaigns.drafts import draft, import_results
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value
+from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value
 
 
 async def verified(engine, slug: str) -> Verification:
@@ -131,8 +130,8 @@ async def test_late_answers_are_learned_from_in_the_order_of_their_numbers(engin
     campaign = await running(engine, update_law="easl-aware", judgments_per_item=50)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
     hits = [await hit_of(engine, person) for person in people]
-    late = NOW + timedelta(days=1)
-    await asyncio.gather(*(submit(engine, who, hit, now=late) for who, hit in zip(people, hits, strict=True)))
+    await expire(engine)
+    await asyncio.gather(*(submit(engine, who, hit) for who, hit in zip(people, hits, strict=True)))
     assert await verified(engine, campaign.slug) == Verification(8, 12, 0, [])
 
 

@@ -1,5 +1,6 @@
 """Builders with keyword defaults for campaigns, annotators and answers."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database import tables
-from app.database.session import statements, transaction
+from app.database.session import statements
 from app.designs.slider import Answer
 from app.serving import leases, standing, submission
 from app.serving.newest import Newest
@@ -61,9 +62,19 @@ async def submit(
     engine: AsyncEngine, assignment: int, hit: leases.Hit, *, now: datetime = NOW, scores: list[float] | None = None
 ) -> submission.Receipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
-    async with transaction(engine) as connection:
+    async with statements(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
         return await submission.submit(connection, assignment, hit.id, answer, now=now)
+
+
+async def expire(engine: AsyncEngine, hit: leases.Hit | None = None, *, seconds_ago: float = 1) -> None:
+    """Let the leases of a HIT, or of all, have ended so long ago, by the clock that counts: the database's."""
+    ended = text("""
+        UPDATE hits SET expires_at = clock_timestamp() - make_interval(secs => :seconds_ago)
+        WHERE closed_at IS NULL AND id = coalesce(:hit, id)
+    """)
+    async with engine.begin() as connection:
+        await connection.execute(ended, {"hit": hit and hit.id, "seconds_ago": seconds_ago})
 
 
 async def values(engine: AsyncEngine, statement: str, **parameters: Any) -> list[Any]:
@@ -74,3 +85,18 @@ async def values(engine: AsyncEngine, statement: str, **parameters: Any) -> list
 async def value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
     (row,) = await values(engine, statement, **parameters)
     return row[0]
+
+
+def waiting(requests: int) -> str:
+    """SQL that is true when so many requests wait for a lock."""
+    return (
+        f"SELECT count(*) >= {requests} FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+
+async def until(engine: AsyncEngine, statement: str) -> None:
+    """Wait for what others do to the database, as its clock or its locks tell."""
+    async with asyncio.timeout(30):
+        while not await value(engine, statement):  # noqa: ASYNC110  (another connection changes it)
+            await asyncio.sleep(0.01)

@@ -6,8 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -15,30 +14,12 @@ from sqlalchemy import text
 
 from app.database import embedded
 from app.database.session import create_engine
+from tests.database.test_embedded import postmaster_pid
+from tests.servers import ENVIRONMENT, PATIENT_SECONDS, easel_serving
 
 EASEL = [sys.executable, "-m", "app.cli"]
 CLIENTS = 6
 SOME_ANSWERS = 60
-
-
-@contextmanager
-def server(environment, *options):
-    """A demo server on a free port; yields the process and the annotators' address."""
-    process = subprocess.Popen(
-        [*EASEL, "serve", "--demo", "--port", "0", *options], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        said = ""
-        while "Annotators" not in said:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line, f"the server ended: {said}"
-            said += line
-        yield process, re.findall(r"http://\S+/link/\S+", said)[0]
-    finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        process.communicate(timeout=60)
 
 
 async def work(link, acknowledged):
@@ -73,30 +54,34 @@ async def rest(acknowledged, people):
     return [acknowledged.get_nowait() for _ in range(acknowledged.qsize())]
 
 
-def postmaster_of(data_dir):
-    (pid_file,) = data_dir.rglob("postmaster.pid")
-    return int(pid_file.read_text().split()[0])
-
-
-async def kill_under_load(process, link, postmaster):
+async def kill_under_load(server):
     acknowledged: asyncio.Queue[int] = asyncio.Queue()
-    people = [asyncio.create_task(work(link, acknowledged)) for _ in range(CLIENTS)]
+    people = [asyncio.create_task(work(server.link, acknowledged)) for _ in range(CLIENTS)]
     hits = await some(acknowledged)
-    os.kill(postmaster, signal.SIGKILL)
-    process.kill()
+    os.kill(postmaster_pid(server.data), signal.SIGKILL)
+    server.end(signal.SIGKILL)
     return hits + await rest(acknowledged, people)
 
 
-async def kill_postgresql_under_load(process, link, data_dir):
+async def kill_postgresql_under_load(server):
     """Kill PostgreSQL alone, twice, while people work, and let them go on after it."""
     acknowledged: asyncio.Queue[int] = asyncio.Queue()
-    people = [asyncio.create_task(work(link, acknowledged)) for _ in range(CLIENTS)]
+    people = [asyncio.create_task(work(server.link, acknowledged)) for _ in range(CLIENTS)]
     hits = await some(acknowledged)
     for _ in range(2):
-        os.kill(postmaster_of(data_dir), signal.SIGKILL)
+        os.kill(postmaster_pid(server.data), signal.SIGKILL)
         hits += await some(acknowledged)
-    process.terminate()
+    server.process.terminate()
     return hits + await rest(acknowledged, people)
+
+
+async def finish_the_demo(data):
+    url = embedded.running_url(data)
+    assert url is not None
+    engine = create_engine(url, pool_size=1)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE campaigns SET status = 'finished', finished_at = now()"))
+    await engine.dispose()
 
 
 async def stored_hits(data_dir):
@@ -109,35 +94,43 @@ async def stored_hits(data_dir):
     return hits
 
 
-async def check_what_is_stored(environment, acknowledged):
+async def check_what_is_stored(data, acknowledged):
     """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
-    with server(environment):
-        hits = await stored_hits(Path(environment["EASEL_DATA_DIR"]))
+    with easel_serving(data) as server:
+        hits = await stored_hits(data)
         verified = await asyncio.create_subprocess_exec(
-            *EASEL, "verify", "lexical-frequency", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            *EASEL,
+            "verify",
+            "lexical-frequency",
+            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(server.data)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
-        said, _ = await verified.communicate()
+        said, _ = await asyncio.wait_for(verified.communicate(), PATIENT_SECONDS)
     assert len(hits) == len(set(hits))
     assert set(acknowledged) <= set(hits)
     assert verified.returncode == 0, said
 
 
-@pytest.fixture
-def environment(tmp_path):
-    inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    return inherited | {"EASEL_DATA_DIR": str(tmp_path / "data")}
-
-
-async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(environment, tmp_path):
-    with server(environment) as (process, link):
-        acknowledged = await kill_under_load(process, link, postmaster_of(tmp_path / "data"))
-    await check_what_is_stored(environment, acknowledged)
+async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(tmp_path):
+    with easel_serving(tmp_path / "data", "--demo") as server:
+        acknowledged = await kill_under_load(server)
+    await check_what_is_stored(tmp_path / "data", acknowledged)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_when_postgresql_alone_is_killed_people_go_on_and_nothing_acknowledged_is_lost(
-    environment, tmp_path, workers
-):
-    with server(environment, "--workers", workers) as (process, link):
-        acknowledged = await kill_postgresql_under_load(process, link, tmp_path / "data")
-    await check_what_is_stored(environment, acknowledged)
+async def test_when_postgresql_alone_is_killed_people_go_on_and_nothing_acknowledged_is_lost(tmp_path, workers):
+    with easel_serving(tmp_path / "data", "--demo", "--workers", workers) as server:
+        acknowledged = await kill_postgresql_under_load(server)
+    await check_what_is_stored(tmp_path / "data", acknowledged)
+
+
+async def test_the_server_can_be_killed_after_the_last_answer_too(tmp_path):
+    """No campaign runs then: a server that starts names no link for annotators, and nobody waits for one."""
+    with easel_serving(tmp_path / "data", "--demo") as server:
+        await finish_the_demo(tmp_path / "data")
+        acknowledged = await stored_hits(tmp_path / "data")
+        server.end(signal.SIGKILL)
+    with easel_serving(tmp_path / "data") as again:
+        assert again.link == ""
+    await check_what_is_stored(tmp_path / "data", acknowledged)

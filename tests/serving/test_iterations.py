@@ -1,14 +1,11 @@
 import asyncio
-from datetime import timedelta
 
 import numpy as np
 from sqlalchemy import text
 
 from app.serving import proposals
 from app.serving.newest import Newest
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
-
-LATER = NOW + timedelta(minutes=31)
+from tests.serving.campaigns import annotator, expire, hit_of, next_hit, running, submit, value, values
 
 
 async def answer_iteration(engine, campaign, newest, name, hits):
@@ -59,9 +56,10 @@ async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     held = await hit_of(engine, slow, newest=newest)
     await submit(engine, quick, await hit_of(engine, quick, newest=newest))
-    taken = await hit_of(engine, quick, now=LATER, newest=newest)
+    await expire(engine)
+    taken = await hit_of(engine, quick, newest=newest)
     assert sorted(taken.items) == sorted(held.items)
-    assert (await next_hit(engine, slow, now=LATER, newest=newest)).reason == "wait"
+    assert (await next_hit(engine, slow, newest=newest)).reason == "wait"
 
 
 async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine):

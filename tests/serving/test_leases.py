@@ -1,23 +1,32 @@
 import asyncio
-from datetime import timedelta
 
 import pytest
 
 from app.database.session import statements, transaction
-from app.errors import NotFound
+from app.errors import Gone, NotFound
 from app.serving import leases
 from app.serving.newest import Newest
 from app.serving.standing import by_id
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
-
-LATER = NOW + timedelta(minutes=31)
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    expire,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
 
 
 async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
     async with transaction(engine) as connection:
-        assert await leases.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 71}}, now=NOW)
+        assert await leases.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 71}})
     again = await hit_of(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
     assert again.draft == {str(hit.items[0]): {"score": 71}}
@@ -41,15 +50,16 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     hit = await hit_of(engine, await annotator(engine, campaign, "owner"))
     stranger = await annotator(engine, campaign, "stranger")
     async with transaction(engine) as connection:
-        assert not await leases.save_draft(connection, stranger, hit.id, {}, now=NOW)
+        assert not await leases.save_draft(connection, stranger, hit.id, {})
 
 
 async def test_an_expired_lease_is_taken_up_again_while_nobody_needs_its_items(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
-    again = await hit_of(engine, me, now=LATER)
+    await expire(engine)
+    again = await hit_of(engine, me)
     assert again.id == hit.id
-    assert again.expires_at == LATER + timedelta(minutes=30)
+    assert again.expires_at > hit.expires_at
 
 
 async def test_an_expired_lease_returns_to_the_pool(engine):
@@ -57,19 +67,21 @@ async def test_an_expired_lease_returns_to_the_pool(engine):
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
     assert (await next_hit(engine, quick)).reason == "wait"
-    taken = await hit_of(engine, quick, now=LATER)
+    await expire(engine)
+    taken = await hit_of(engine, quick)
     assert sorted(taken.items) == sorted(hit.items)
-    assert (await next_hit(engine, slow, now=LATER)).reason == "wait"
+    assert (await next_hit(engine, slow)).reason == "wait"
 
 
 async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     campaign = await running(engine, items=10, judgments_per_item=1)
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
-    other = await hit_of(engine, quick, now=LATER)
+    await expire(engine)
+    other = await hit_of(engine, quick)
     assert set(hit.items) & set(other.items)
     async with statements(engine) as connection:
-        assert await leases.hold_or_lease(connection, Newest(), by_id(slow), now=LATER) is None
+        assert await leases.hold_or_lease(connection, Newest(), by_id(slow), now=NOW) is None
     assert await values(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
 
@@ -77,23 +89,17 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
     campaign = await running(engine, items=5, judgments_per_item=1)
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
+    await expire(engine)
     async with transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
-        renewing = asyncio.create_task(next_hit(engine, slow, now=LATER))
-        await blocked(engine, 1)
-        leasing = asyncio.create_task(next_hit(engine, quick, now=LATER))
-        await blocked(engine, 2)
+        renewing = asyncio.create_task(next_hit(engine, slow))
+        await until(engine, waiting(1))
+        leasing = asyncio.create_task(next_hit(engine, quick))
+        await until(engine, waiting(2))
     first, second = await asyncio.gather(renewing, leasing)
     assert first.hit is not None
     assert first.hit.id == hit.id
     assert second.reason == "wait"
-
-
-async def blocked(engine, requests):
-    """Until so many requests wait for a lock."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    while await value(engine, waiting) < requests:  # noqa: ASYNC110  (another connection changes it)
-        await asyncio.sleep(0.01)
 
 
 async def test_two_open_hits_do_not_share_a_leader(engine):
@@ -189,3 +195,98 @@ async def test_another_process_sees_answers_at_once(engine):
     async with transaction(engine) as connection:
         copy = await there.posteriors(connection, campaign)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
+
+
+async def test_a_person_with_many_visits_at_once_gets_no_item_twice(engine):
+    """Of an item that they hold in one visit nothing is asked in another."""
+    campaign = await running(engine, items=10, repeat_items=False, judgments_per_item=8)
+    visits = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}", hitId="H") for k in range(8)]
+    newest = Newest()
+    works = await asyncio.gather(*(next_hit(engine, visit, newest=newest) for visit in visits))
+    held = [work.hit.items for work in works if work.hit is not None]
+    assert sorted(item for items in held for item in items) == list(range(10))
+    assert {work.reason for work in works} == {None, "wait"}
+    for visit, work in zip(visits, works, strict=True):
+        if work.hit is not None:
+            await submit(engine, visit, work.hit)
+    assert {(await next_hit(engine, visit)).reason for visit in visits} == {"assignment_done", "seen_all"}
+
+
+async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_one_gets_them(engine):
+    campaign = await running(engine, items=5, repeat_items=False)
+    visits = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
+    async with transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        asking = [asyncio.create_task(next_hit(engine, visit, newest=Newest())) for visit in visits]
+        await until(engine, waiting(2))
+    works = await asyncio.gather(*asking)
+    assert sorted(str(work.reason) for work in works) == ["None", "wait"]
+
+
+async def test_where_items_are_shown_again_a_second_visit_begins_with_those_that_the_first_does_not_hold(engine):
+    campaign = await running(engine, items=10, repeat_items=True)
+    first, second, third = [
+        await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("1st", "2nd", "3rd")
+    ]
+    held = [*(await hit_of(engine, first)).items, *(await hit_of(engine, second)).items]
+    assert sorted(held) == list(range(10))
+    assert (await next_hit(engine, third)).hit is not None
+
+
+@pytest.mark.parametrize("shown", ["open", "answered"])
+async def test_a_late_answer_of_what_its_annotator_got_again_meanwhile_is_refused(engine, shown):
+    campaign = await running(engine, items=5, repeat_items=False)
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
+    late = await hit_of(engine, first)
+    await expire(engine)
+    again = await hit_of(engine, second)
+    if shown == "answered":
+        await submit(engine, second, again)
+    with pytest.raises(Gone):
+        await submit(engine, first, late)
+    assert await value(engine, "SELECT max(judgments) FROM posteriors") == (shown == "answered")
+
+
+async def test_a_lease_is_not_renewed_when_its_annotator_has_the_items_in_another_visit(engine):
+    campaign = await running(engine, items=5, repeat_items=False)
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
+    await hit_of(engine, first)
+    await expire(engine)
+    await hit_of(engine, second)
+    assert (await next_hit(engine, first)).reason == "wait"
+
+
+async def test_thirty_sessions_at_once_get_no_more_hits_than_one_annotator_may_have(engine):
+    campaign = await running(engine, items=200, hits_per_annotator=4)
+    sessions = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}") for k in range(30)]
+    works = await asyncio.gather(*(next_hit(engine, session, newest=Newest()) for session in sessions))
+    assert sum(work.hit is not None for work in works) == 4
+    assert {work.reason for work in works} == {None, "limit"}
+
+
+@pytest.mark.parametrize("answered_first", [True, False])
+async def test_a_late_answer_does_not_go_over_the_hits_of_an_annotator(engine, answered_first):
+    campaign = await running(engine, items=50, hits_per_annotator=1)
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
+    late = await hit_of(engine, first)
+    await expire(engine)
+    hit = await hit_of(engine, second)
+    if answered_first:
+        await submit(engine, second, hit)
+    with pytest.raises(Gone):
+        await submit(engine, first, late)
+    assert (await next_hit(engine, first)).reason == "limit"
+    assert await value(engine, "SELECT count(*) FROM responses") == answered_first
+
+
+async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each_other(engine):
+    campaign = await running(engine, items=50, hits_per_annotator=1)
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
+    await hit_of(engine, first)
+    await expire(engine)
+    async with transaction(engine) as holding:
+        await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
+        asking = [asyncio.create_task(next_hit(engine, visit, newest=Newest())) for visit in (first, second)]
+        await until(engine, waiting(2))
+    works = await asyncio.gather(*asking)
+    assert sorted(str(work.reason) for work in works) == ["None", "limit"]

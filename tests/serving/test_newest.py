@@ -1,6 +1,8 @@
 import asyncio
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
@@ -148,8 +150,8 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 async def asked(engine, newest, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with statements(engine) as connection:
-        here = await standing(connection, newest, by_id(someone), now=NOW)
-        await propose(connection, here, newest, now=NOW)
+        here = await standing(connection, newest, by_id(someone))
+        await propose(connection, here, newest)
     return newest.copies[here.id]
 
 
@@ -161,7 +163,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
     async with statements(engine) as connection:
-        newest.hear(await standing(connection, Newest(), by_id(me), now=NOW))
+        newest.hear(await standing(connection, Newest(), by_id(me)))
     copy = await asked(engine, newest, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
@@ -176,3 +178,37 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     await asked(engine, newest, you)
     copy = await asked(engine, newest, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
+
+
+async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
+    """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
+    campaign = await running(engine, judgments_per_item=50)
+    newest, me = Newest(), await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.connect() as connection:
+        lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
+        await connection.rollback()
+    await asked(engine, newest, me)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        again = text(
+            "UPDATE responses SET transaction_id = CAST(CAST(:lost AS text) AS xid8) "
+            "WHERE seq = (SELECT max(seq) FROM responses)"
+        )
+        await connection.execute(again, {"lost": lost})
+    assert sum((await asked(engine, newest, me)).index.judgments) == 10
+
+
+@pytest.mark.parametrize("look", ["asked", "judged"])
+async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
+    campaign = await running(engine, judgments_per_item=50)
+    newest, me = Newest(), await annotator(engine, campaign)
+    copy = await asked(engine, newest, me)
+    copy.server_started -= timedelta(seconds=1)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
+    if look == "asked":
+        assert (await asked(engine, newest, me)) is not copy
+    assert sum(await judged(engine, campaign, newest)) == 5
+    assert newest.copies[campaign.id] is not copy

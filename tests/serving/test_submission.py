@@ -2,6 +2,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from app.campaigns.lifecycle import transition
 from app.database.session import transaction
@@ -9,9 +10,19 @@ from app.designs.slider import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from app.inference.online import ONLINE
 from app.serving import submission
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
-
-LATER = NOW + timedelta(minutes=31)
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    expire,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
 
 
 async def posteriors(engine):
@@ -100,19 +111,21 @@ async def test_nobody_answers_the_hit_of_someone_else(engine):
 async def test_a_late_answer_is_taken_while_its_items_are_wanted(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    assert (await submit(engine, me, hit, now=LATER)).repeated is False
-    assert (await submit(engine, me, hit, now=LATER)).repeated is True
+    await expire(engine)
+    assert (await submit(engine, me, hit)).repeated is False
+    assert (await submit(engine, me, hit)).repeated is True
 
 
 async def test_a_late_answer_is_refused_when_others_hold_its_items(engine):
     campaign = await running(engine, items=5, judgments_per_item=1)
     late = await hit_of(engine, me := await annotator(engine, campaign, "slow"))
-    quick = await hit_of(engine, other := await annotator(engine, campaign, "quick"), now=LATER)
+    await expire(engine)
+    quick = await hit_of(engine, other := await annotator(engine, campaign, "quick"))
     assert sorted(quick.items) == sorted(late.items)
     with pytest.raises(Gone) as refusal:
-        await submit(engine, me, late, now=LATER)
+        await submit(engine, me, late)
     assert refusal.value.code == "lease_expired"
-    await submit(engine, other, quick, now=LATER)
+    await submit(engine, other, quick)
     assert await value(engine, "SELECT max(judgments) FROM posteriors") == 1
 
 
@@ -121,8 +134,9 @@ async def test_a_late_answer_to_a_finished_campaign_is_refused(engine):
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
         await transition(connection, campaign.slug, "finish", now=NOW)
+    await expire(engine)
     with pytest.raises(Gone):
-        await submit(engine, me, hit, now=LATER)
+        await submit(engine, me, hit)
 
 
 async def test_a_held_hit_is_still_taken_after_the_campaign_is_paused(engine):
@@ -173,30 +187,81 @@ async def test_the_tie_margin_is_in_points(engine):
     assert a1 == b1 == a2 == b2 == pytest.approx(1.1832432566842859, abs=1e-15)
 
 
-async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wanted_number(engine):
-    campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1, lease_minutes=30)
+LEASE_IS_OVER = "SELECT min(expires_at) < clock_timestamp() FROM hits"
+
+
+@pytest.mark.parametrize(("held", "law"), [("hits", "easl"), ("learned", "easl-aware")])
+async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wanted_number(engine, held, law):
+    """Somebody holds a row for longer than the lease had left, and another annotator gets the items meanwhile."""
+    campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1, update_law=law)
     slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
-    end = NOW + timedelta(minutes=30)
     hit = await hit_of(engine, slow)
-    other = await hit_of(engine, quick, now=end + timedelta(milliseconds=1))
+    await expire(engine, seconds_ago=-0.5)
+    async with transaction(engine) as holding:
+        await holding.execute(f"SELECT FROM {held} FOR NO KEY UPDATE")
+        answering = asyncio.create_task(submit(engine, slow, hit))
+        await until(engine, waiting(1))
+        await until(engine, LEASE_IS_OVER)
+        other = await hit_of(engine, quick)
     with pytest.raises(Gone, match="Your time for these items had run out"):
-        await submit(engine, slow, hit, now=end - timedelta(milliseconds=1))  # as of before it waited for a lock
-    await submit(engine, quick, other, now=end + timedelta(seconds=1))
+        await answering
+    await submit(engine, quick, other)
     assert await values(engine, "SELECT judgments FROM posteriors") == [(1,), (1,)]
 
 
-@pytest.mark.parametrize("seconds_left", [1, 9, 11])
-async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_hand(engine, seconds_left):
-    campaign = await running(engine, lease_minutes=30)
+async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_if_nobody_has_them(engine):
+    campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1)
+    slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
+    hit = await hit_of(engine, slow)
+    await expire(engine, seconds_ago=-0.5)
+    async with transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors WHERE number = 0 FOR NO KEY UPDATE")
+        answering = asyncio.create_task(submit(engine, slow, hit))
+        await until(engine, waiting(1))
+        await until(engine, LEASE_IS_OVER)
+        leasing = asyncio.create_task(next_hit(engine, quick))
+        await until(engine, waiting(2))
+    work = await leasing
+    if work.hit is None:
+        assert not (await answering).repeated
+    else:
+        with pytest.raises(Gone):
+            await answering
+        await submit(engine, quick, work.hit)
+    assert await values(engine, "SELECT judgments FROM posteriors") == [(1,), (1,)]
+
+
+async def test_an_answer_in_time_does_not_go_over_what_an_import_has_filled(engine):
+    """Nor when a clock that went back makes an old lease look open."""
+    campaign = await running(engine, items=7, judgments_per_item=1)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
-        await transition(connection, campaign.slug, "finish", now=NOW)
-    receipt = await submit(engine, me, hit, now=NOW + timedelta(minutes=30) - timedelta(seconds=seconds_left))
-    assert not receipt.repeated
+        await connection.execute(text("UPDATE posteriors SET judgments = 1 WHERE number = :n"), {"n": hit.items[2]})
+    with pytest.raises(Gone):
+        await submit(engine, me, hit)
+    instead = await hit_of(engine, me)
+    assert hit.items[2] not in instead.items
+    await submit(engine, me, instead)
+    assert await value(engine, "SELECT max(judgments) FROM posteriors") == 1
 
 
-async def test_an_answer_in_the_last_seconds_of_its_lease_is_taken(engine):
-    campaign = await running(engine, lease_minutes=30)
+@pytest.mark.parametrize("clock", [timedelta(days=-400), timedelta(days=400)])
+async def test_the_clock_of_the_serving_machine_decides_over_no_lease(engine, clock):
+    campaign = await running(engine, items=5, judgments_per_item=1)
+    me, other = [await annotator(engine, campaign, name) for name in ("me", "other")]
+    hit = await hit_of(engine, me)
+    assert (await next_hit(engine, other, now=NOW + clock)).reason == "wait"
+    assert (await hit_of(engine, me, now=NOW + clock)).id == hit.id
+    await expire(engine)
+    await hit_of(engine, other, now=NOW + clock)
+    with pytest.raises(Gone):
+        await submit(engine, me, hit, now=NOW + clock)
+
+
+async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_hand(engine):
+    campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    receipt = await submit(engine, me, hit, now=NOW + timedelta(minutes=30) - timedelta(seconds=1))
-    assert not receipt.repeated
+    await expire(engine, seconds_ago=-5)
+    async with engine.begin() as connection:
+        await transition(connection, campaign.slug, "finish", now=NOW)
+    assert not (await submit(engine, me, hit)).repeated

@@ -1,0 +1,78 @@
+"""Rows and columns of numbers by COPY come back as they went in."""
+
+import asyncio
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.database.bulk import ahead, copy_numbers, numbers
+from app.database.tables import posteriors
+from tests.campaigns.drafts import import_items, launched
+from tests.serving.campaigns import values
+
+
+async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
+    texts = [r"back\slash", r"\N", r"\.", r"\t", "tab\there", "two\nlines", "a\r\nb", '"quoted", and more']
+    content = "id,text\n" + "".join(f'{k},"{text.replace(chr(34), chr(34) * 2)}"\n' for k, text in enumerate(texts))
+    await launched(engine, content)
+    stored = await values(engine, "SELECT shown, fields ->> 'text', prior_a FROM items ORDER BY number")
+    assert stored == [(text, text, None) for text in texts]
+
+
+async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
+    await launched(engine, f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n")
+    assert await values(engine, "SELECT a, b FROM posteriors ORDER BY number") == [
+        (0.1 + 0.2, 1e-6),
+        (1.0, 1.0),
+        (123456.789, 2.0000000000000004),
+    ]
+
+
+async def test_numbers_come_back_with_their_bits_and_no_row_is_no_number(engine):
+    rng = np.random.default_rng(1)
+    columns = {"campaign_id": np.full(500, 7), "number": np.arange(500, dtype=np.int32)}
+    columns |= {name: rng.random(500) for name in ("a", "b", "score", "variance")}
+    query = "SELECT number, a, judgments FROM posteriors WHERE campaign_id = $1 ORDER BY number"
+    async with engine.begin() as connection:
+        await copy_numbers(connection, posteriors, columns)
+        found = await numbers(connection, query, (7,), number="i4", a="f8", judgments="i4")
+        nothing = await numbers(connection, query, (8,), number="i4", a="f8", judgments="i4")
+    assert (found["number"] == columns["number"]).all()
+    assert found["a"].tobytes() == columns["a"].tobytes()
+    assert not found["judgments"].any()
+    assert [len(column) for column in nothing.values()] == [0, 0, 0]
+
+
+async def test_the_next_piece_is_made_while_one_is_used_and_none_is_left_behind():
+    made: list[int] = []
+
+    async def produce() -> int | None:
+        made.append(len(made))
+        await asyncio.sleep(0)
+        return made[-1] if len(made) < 4 else None
+
+    async with aclosing(ahead(produce)) as pieces:
+        assert await anext(pieces) == 0
+        await asyncio.sleep(0)
+        assert made == [0, 1]
+        assert [piece async for piece in pieces] == [1, 2]
+
+
+async def test_what_goes_wrong_in_making_a_piece_comes_out():
+    async def produce() -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await anext(ahead(produce))
+
+
+async def test_a_refused_file_leaves_nothing_although_the_next_rows_were_being_read(engine):
+    campaign = await launched(engine)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE campaigns SET status = 'draft'"))
+    content = "id,text\n" + "".join(f"n{k},a\n" for k in range(6_000)) + "n0,a\n"
+    with pytest.raises(Exception, match="Line 6002"):
+        await import_items(engine, campaign, content)
+    assert await values(engine, "SELECT count(*) FROM items") == [(6,)]
