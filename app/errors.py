@@ -63,8 +63,14 @@ class TooLarge(Refusal):
 
 
 class TooManyAttempts(Refusal):
+    """For now; `details.retry_after_seconds` says how long."""
+
     status = 429
     code = "too_many_attempts"
+
+
+class TooManyVisits(TooManyAttempts):
+    code = "too_many_visits"
 
 
 class StartupProblem(Exception):

@@ -20,6 +20,7 @@ from app.auth.secret import cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
+from app.crowd.doors import Doors
 from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
@@ -53,6 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         key = await secret_key(app.state.database, settings)
+        app.state.doors = Doors(key, settings)
         app.state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
         app.state.cookie_name = cookie_name(key)
         with app.state.live.ended_by_signals():

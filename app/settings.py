@@ -111,6 +111,26 @@ class Settings(BaseSettings):
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
     )
+    visits_per_address: int = Field(
+        60,
+        ge=1,
+        description="New annotators of a campaign from one network address: so many at once, then so many an hour.",
+    )
+    visits_per_campaign: int = Field(
+        2000, ge=1, description="New annotators of a campaign from everywhere: so many at once, then so many an hour."
+    )
+    untouched_per_address: int = Field(
+        60, ge=1, description="HITs of a campaign that one network address may hold without having touched them."
+    )
+    untouched_per_campaign: int = Field(
+        500, ge=1, description="HITs of a campaign that all annotators together may hold without having touched them."
+    )
+    untouched_minutes: int = Field(
+        10,
+        ge=1,
+        le=1440,
+        description="Minutes until a HIT that nobody has touched goes back; touched, the lease holds.",
+    )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
     mturk_submit_origins: Origins = Field(
         (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from ipaddress import IPv4Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,6 +128,23 @@ def base_url(request: Request) -> str:
     """Where people reach this server: the operator's setting, else what this request used."""
     settings: Settings = request.app.state.settings
     return settings.public_url or str(request.base_url).rstrip("/")
+
+
+PREFIX_OF_ONE_PLACE = 64  # of an IPv6 address: the rest is everyone's own to choose
+
+
+def address_of(request: Request) -> str:
+    """From where a request comes, as far as limits care: an IPv4 address, or the network of an IPv6 one.
+
+    Empty when nobody can tell.
+    """
+    try:
+        found = ip_address(request.client.host.partition("%")[0] if request.client else "")
+    except ValueError:
+        return ""
+    if isinstance(found, IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or IPv6Network((found, PREFIX_OF_ONE_PLACE), strict=False))
 
 
 def wants_json(request: Request) -> bool:

@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth import login, passwords, users
-from app.auth.routes import address_of
-from app.web import Database, Now, refusals
+from app.web import Database, Now, address_of, refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 

@@ -10,7 +10,7 @@ from app.auth import login, passwords, users
 from app.auth.guards import HOME, Researcher, refuse_other_sites, researcher, safe_next, session_shown
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
-from app.web import AppSettings, Database, Now, RowId, Transaction, base_url, page, retry_after
+from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
 
 ACCOUNT = "/admin/account"
 
@@ -54,10 +54,6 @@ async def log_in(
     response = RedirectResponse(safe_next(next), status_code=303)
     set_cookie(request, response, session, settings)
     return response
-
-
-def address_of(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def set_cookie(request: Request, response: Response, session: str, settings: Settings) -> None:

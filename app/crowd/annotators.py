@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 
+from app.crowd.doors import Visitor
 from app.crowd.platforms import Arrival
 from app.database.session import Driver, fetch, fetch_one
 from app.errors import Gone, Invalid
@@ -32,8 +33,19 @@ FIND = text("""
 """)
 
 
-async def arrive(connection: Driver, campaign_id: int, platform: str, arrival: Arrival, *, now: datetime) -> int:
-    """The id of this arrival's assignment; two tabs that arrive at once get the same one (ON CONFLICT decides)."""
+async def arrive(
+    connection: Driver,
+    campaign_id: int,
+    platform: str,
+    arrival: Arrival,
+    *,
+    now: datetime,
+    visitor: Visitor | None = None,
+) -> int:
+    """The id of this arrival's assignment; two tabs that arrive at once get the same one (ON CONFLICT decides).
+
+    `visitor`: from where they come, when nobody vouches for them. Raises `TooManyVisits` if it is their first arrival.
+    """
     parameters = {
         "campaign": campaign_id,
         "platform": platform,
@@ -45,24 +57,29 @@ async def arrive(connection: Driver, campaign_id: int, platform: str, arrival: A
     }
     found = await fetch_one(connection, FIND, parameters)
     if found is None:
+        if visitor is not None:
+            await visitor.come_in(connection, campaign_id, now=now)
         (found,) = await fetch(connection, ARRIVE, parameters)
     return int(found.id)
 
 
 class WorkerTokens:
-    """Signed, expiring tokens that say whose page this is. They travel in the page: frames need no cookie."""
+    """Signed, expiring tokens that say whose page this is. They travel in the page: frames need no cookie.
+
+    The signature covers the address that a token was made for, so it opens no other campaign's or platform's page.
+    """
 
     def __init__(self, secret_key: str, *, hours: int) -> None:
-        self._serializer = URLSafeTimedSerializer(secret_key, salt="worker")
+        self._secret_key = secret_key
         self._max_age = timedelta(hours=hours)
 
-    def issue(self, assignment_id: int) -> str:
-        return self._serializer.dumps(assignment_id)
+    def issue(self, platform: str, link_key: str, campaign_id: int, assignment_id: int) -> str:
+        return self._at(platform, link_key).dumps([campaign_id, assignment_id])
 
-    def read(self, token: str) -> int:
+    def read(self, token: str, platform: str, link_key: str) -> int:
         """The assignment's id. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
-            assignment_id, issued_at = self._serializer.loads(token, return_timestamp=True)
+            (_campaign_id, assignment_id), issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
             # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
             expired = datetime.now(UTC) - issued_at > self._max_age
             number = int(assignment_id)
@@ -77,3 +94,6 @@ class WorkerTokens:
                 code="token_expired",
             )
         return number
+
+    def _at(self, platform: str, link_key: str) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self._secret_key, salt=f"worker /{platform}/{link_key}")

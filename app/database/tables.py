@@ -223,6 +223,17 @@ assignments = Table(
     UniqueConstraint("annotator_id", "external_id"),
 )
 
+# How many new visits may come by a campaign's public link, from one network address (a keyed hash) and, without one, in
+# all. Kept for an hour; see `crowd.doors`.
+visit_allowances = Table(
+    "visit_allowances",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("address", LargeBinary, nullable=False),
+    Column("full_at", Time, nullable=False, index=True),
+    PrimaryKeyConstraint("campaign_id", "address"),
+)
+
 planned_hits = Table(
     "planned_hits",
     metadata,
@@ -259,6 +270,8 @@ hits = Table(
     Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
     # Of an answered HIT, the items marked N/A: its response has the others. Where all were, there is no response.
     Column("not_applicable", ARRAY(Integer)),
+    # From where someone got it who came by a public link and has not touched it; see `crowd.doors`
+    Column("untouched_by", LargeBinary),
     # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
     Index("hits_one_open_idx", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
     Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
@@ -271,6 +284,13 @@ hits = Table(
     ),
     Index("hits_annotator_id_idx", "annotator_id"),
     Index("hits_not_applicable_idx", "campaign_id", postgresql_where=text("not_applicable IS NOT NULL")),
+    Index(
+        "hits_untouched_idx",
+        "campaign_id",
+        "expires_at",
+        "untouched_by",
+        postgresql_where=text("closed_at IS NULL AND untouched_by IS NOT NULL"),
+    ),
 )
 
 responses = Table(

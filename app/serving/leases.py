@@ -12,6 +12,7 @@ from typing import Any, Literal
 from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
+from app.crowd.doors import Visitor
 from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
@@ -22,7 +23,7 @@ from app.serving.standing import CLOCK, OPEN, AssignmentKey, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
-Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait", "stopped"]
+Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait", "crowded", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Work:
     """Where an assignment stands: a HIT to answer, or the reason why there is none.
 
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
-    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left), `stopped`
-    (the annotator said that they are done).
+    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left),
+    `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done).
     """
 
     assignment: Record
@@ -66,7 +67,8 @@ OVERTAKEN = """
 HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")  # noqa: S608  (made of constants)
 
 GIVE_UP = text(f"""
-    UPDATE hits SET closed_at = :now WHERE id = :hit AND closed_at IS NULL AND (expires_at <= {CLOCK} OR {OVERTAKEN})
+    UPDATE hits SET closed_at = :now, untouched_by = NULL
+    WHERE id = :hit AND closed_at IS NULL AND (expires_at <= {CLOCK} OR {OVERTAKEN})
 """)  # noqa: S608  (made of constants)
 
 TAKE_OVER = text("""
@@ -88,12 +90,18 @@ ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1
 """)  # noqa: S608  (made of constants)
 
-SAVE_DRAFT = text("""
-    UPDATE hits SET draft = CAST(:draft AS jsonb)
-    WHERE id = :hit AND annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)
-      AND closed_at IS NULL
-    RETURNING id
-""")
+# The first touch makes a short lease a whole one.
+# The first touch makes a short lease a whole one.
+SAVE_DRAFT = text(f"""
+    UPDATE hits h SET draft = CAST(:draft AS jsonb), untouched_by = NULL,
+        expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {CLOCK} THEN h.expires_at
+                          ELSE {CLOCK} + make_interval(mins => c.lease_minutes) END
+    FROM campaigns c, hits before
+    WHERE h.id = :hit AND h.annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)
+      AND h.closed_at IS NULL AND c.id = h.campaign_id AND before.id = h.id
+    RETURNING c.*, h.annotator_id, h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration,
+              h.ordinal AS hit_ordinal, before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
+""")  # noqa: S608  (made of constants)
 
 
 async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work:
@@ -116,14 +124,14 @@ async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, 
         await take_over(connection, here)
         here = await standing(connection, newest, who)
     if here.hit_id is not None:
-        return await held(connection, here, now=now)
-    if reason := closed_because(here):
+        return await held(connection, here, who.visitor, now=now)
+    if reason := closed_because(here) or crowded(here, who.visitor):
         return await without_hit(connection, here, reason, now=now)
     proposal = await propose(connection, here, newest)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):
-        return await leased(connection, here, proposal, now=now)
+        return await leased(connection, here, proposal, who.visitor, now=now)
 
 
 async def take_over(connection: Driver, here: Record) -> None:
@@ -150,7 +158,19 @@ def closed_because(here: Record) -> Reason | None:
     return by_status.get(here.status)
 
 
-async def held(connection: Driver, here: Record, *, now: datetime) -> Work | None:
+def crowded(here: Record, visitor: Visitor | None) -> Reason | None:
+    """Whether too many HITs lie with people who have touched nothing. Requests at one instant can each add one more."""
+    if visitor is None or (here.hit_id is not None and not here.hit_untouched):
+        return None
+    limits = visitor.limits
+    too_many = (
+        here.untouched_here >= limits.untouched_per_address
+        or here.untouched_everywhere >= limits.untouched_per_campaign
+    )
+    return "crowded" if too_many else None
+
+
+async def held(connection: Driver, here: Record, visitor: Visitor | None, *, now: datetime) -> Work | None:
     """The HIT that this assignment has already, with what was entered so far, for as long as its items can be had.
 
     None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
@@ -164,9 +184,9 @@ async def held(connection: Driver, here: Record, *, now: datetime) -> Work | Non
     }
     expires_at = here.expires_at
     if not here.hit_is_open:
-        if reason := closed_because(here):
+        if reason := closed_because(here) or crowded(here, visitor):
             return await without_hit(connection, here, reason, now=now)
-        expires_at = await renew(connection, here)
+        expires_at = await renew(connection, here, visitor if here.hit_untouched else None)
     (shown,) = await fetch(connection, HELD, parameters)
     if expires_at is None or shown.overtaken:
         await fetch(connection, GIVE_UP, parameters)
@@ -174,9 +194,11 @@ async def held(connection: Driver, here: Record, *, now: datetime) -> Work | Non
     return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
-async def leased(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Work | None:
+async def leased(
+    connection: Driver, here: Record, proposal: Proposal, visitor: Visitor | None, *, now: datetime
+) -> Work | None:
     """A new HIT of the proposed items, or None when another request took some of them first."""
-    row = await lease(connection, here, proposal, now=now)
+    row = await lease(connection, here, proposal, visitor, now=now)
     if row is None:
         return None
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
@@ -209,6 +231,13 @@ async def waits_for_nobody(connection: Driver, here: Record) -> bool:
 
 
 async def save_draft(connection: Driver, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
-    """Keep what was entered so far; False when the HIT is not this annotator's or is closed."""
+    """Keep what was entered so far; False when the HIT is not this annotator's or is closed.
+
+    Somebody is at work, so the lease is a whole one from the first draft on, also when it has just run out and nobody
+    needs its items. `connection` is in no transaction.
+    """
     parameters = {"hit": hit_id, "assignment": assignment_id, "draft": json.dumps(draft)}
-    return await fetch_one(connection, SAVE_DRAFT, parameters) is not None
+    hit = await fetch_one(connection, SAVE_DRAFT, parameters)
+    if hit is not None and hit.touched_late:
+        await renew(connection, hit, None)
+    return hit is not None

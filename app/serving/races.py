@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 from sqlalchemy import text
 
+from app.crowd.doors import Visitor
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.proposals import Proposal
 from app.serving.standing import CLOCK, OPEN, TAKEN
@@ -64,10 +65,11 @@ PLAN_IS_FREE = f"""
 
 LEASE = f"""
     INSERT INTO hits
-        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at)
+        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at,
+         untouched_by)
     SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
            CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now,
-           {CLOCK} + make_interval(mins => :lease_minutes)
+           {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea)
     WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
       AND (:shared_leader OR NOT EXISTS (
           SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
@@ -90,6 +92,7 @@ LEASE_TAKES = {
     "hit": "bigint",
     "now": "timestamptz",
     "lease_minutes": "int",
+    "visitor": "bytea",
 }
 
 
@@ -136,7 +139,9 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
-async def lease(connection: Driver, here: Record, proposal: Proposal, *, now: datetime) -> Record | None:
+async def lease(
+    connection: Driver, here: Record, proposal: Proposal, visitor: Visitor | None, *, now: datetime
+) -> Record | None:
     """A new HIT of the proposed items: `id`, `ids`, `texts`, `expires_at`; None when another request took some first.
 
     `connection` is in no transaction: a rollback would take back the function, and nobody would know.
@@ -150,14 +155,15 @@ async def lease(connection: Driver, here: Record, proposal: Proposal, *, now: da
         "shared_leader": proposal.shared_leader,
         "hit": 0,
         "now": now,
+        "visitor": visitor and visitor.address,
     }
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
         MADE.add(connection)
-    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here))
+    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here, visitor))
 
 
-async def renew(connection: Driver, here: Record) -> datetime | None:
+async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> datetime | None:
     """The new `expires_at` of an expired lease, None if somebody has needed its items meanwhile.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
@@ -167,7 +173,7 @@ async def renew(connection: Driver, here: Record) -> datetime | None:
         "items": here.hit_items,
         "iteration": here.hit_iteration,
         "ordinal": here.hit_ordinal,
-    } | limits(here)
+    } | limits(here, visitor)
     async with connection.transaction():
         await fetch(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
@@ -175,15 +181,19 @@ async def renew(connection: Driver, here: Record) -> datetime | None:
     return None if row is None else row.expires_at
 
 
-def limits(here: Record) -> dict[str, Any]:
-    """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters."""
+def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
+    """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters.
+
+    `visitor`: when it is somebody whose first touch is waited for. Their lease is short.
+    """
+    minutes = here.lease_minutes
     return {
         "campaign": here.id,
         "annotator": here.annotator_id,
         "repeat_items": here.repeat_items,
         "hits_per_annotator": here.hits_per_annotator,
         "wanted": here.judgments_per_item,
-        "lease_minutes": here.lease_minutes,
+        "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
     }
 
 

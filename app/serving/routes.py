@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import WorkerTokens, arrive
+from app.crowd.doors import Doors, Visitor
 from app.crowd.platforms import PLATFORMS, Arrival
 from app.database.session import Driver
 from app.designs import slider
@@ -23,7 +24,7 @@ from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import by_id
-from app.web import LARGEST_ID, Now, Turn, fetched, page, sanitised
+from app.web import LARGEST_ID, Now, Turn, address_of, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,6 +38,7 @@ class NameOfPlatform(StringConvertor):
 register_url_convertor("platform", NameOfPlatform())
 ADDRESS = "/{platform_name:platform}/{link_key}"
 
+CROWDED_SECONDS = 30  # after which someone asks again
 LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches need far less
 
 
@@ -74,12 +76,17 @@ def tokens(request: Request) -> WorkerTokens:
     return worker_tokens
 
 
+def visitor(request: Request) -> Visitor:
+    doors: Doors = request.app.state.doors
+    return doors.visitor(address_of(request))
+
+
 @router.get(ADDRESS)
 async def show(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment_id = tokens(request).read(token)
+        assignment_id = tokens(request).read(token, platform.name, link_key)
         return await show_work(request, connection, assignment_id, Shown(), now=now)
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.destinations)
     campaign = await campaign_by_link(connection, link_key)
@@ -87,7 +94,7 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
         texts = await sample(connection, campaign)
         context = {"campaign": campaign, "platform": platform, "texts": texts}
         return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
-    assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now)
+    assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
     return await show_work(request, connection, assignment_id, Shown(), now=now)
 
 
@@ -98,7 +105,7 @@ async def post(request: Request, platform_name: str, link_key: str, connection: 
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if platform.name == "link" and "token" not in form:
         return await start(request, link_key, connection, now=now)
-    assignment_id = tokens(request).read(form.get("token", ""))
+    assignment_id = tokens(request).read(form.get("token", ""), platform.name, link_key)
     if "finish" in form:
         work = await leases.stop(connection, request.app.state.newest, by_id(assignment_id), now=now)
         return work_page(request, work, Shown())
@@ -117,8 +124,9 @@ async def start(request: Request, link_key: str, connection: Driver, *, now: dat
     """Make a visitor by link an annotator, whose personal address then survives a reload and a bookmark."""
     campaign = await campaign_by_link(connection, link_key)
     someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    assignment_id = await arrive(connection, campaign.id, "link", someone, now=now)
-    return RedirectResponse(f"/link/{link_key}?t={tokens(request).issue(assignment_id)}", status_code=303)
+    assignment_id = await arrive(connection, campaign.id, "link", someone, now=now, visitor=visitor(request))
+    token = tokens(request).issue("link", link_key, campaign.id, assignment_id)
+    return RedirectResponse(f"/link/{link_key}?t={token}", status_code=303)
 
 
 async def answer(
@@ -130,9 +138,11 @@ async def answer(
 
 
 @router.put(ADDRESS, status_code=204)
-async def keep_draft(request: Request, connection: Turn, draft: Annotated[Draft, Body()]) -> None:
+async def keep_draft(
+    request: Request, platform_name: str, link_key: str, connection: Turn, draft: Annotated[Draft, Body()]
+) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment_id = tokens(request).read(draft.token)
+    assignment_id = tokens(request).read(draft.token, platform_name, link_key)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
     await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
@@ -141,7 +151,8 @@ async def keep_draft(request: Request, connection: Turn, draft: Annotated[Draft,
 async def show_work(
     request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
-    work = await leases.next_hit(connection, request.app.state.newest, by_id(assignment_id), now=now)
+    who = by_id(assignment_id, visitor(request))
+    work = await leases.next_hit(connection, request.app.state.newest, who, now=now)
     return work_page(request, work, shown)
 
 
@@ -153,9 +164,13 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "work": work,
         "campaign": here,
         "platform": platform,
-        "token": tokens(request).issue(here.assignment_id),
+        "token": tokens(request).issue(platform.name, here.link_key, here.id, here.assignment_id),
         "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
         "instructions": sanitised(here.instructions),
         "shown": shown,
     }
-    return page(request, "_work.html" if fetched(request) else "work.html", context)
+    if fetched(request):
+        return page(request, "_work.html", context)
+    busy = work.reason == "crowded" and shown.receipt is None
+    headers = {"Retry-After": str(CROWDED_SECONDS)} if busy else None
+    return page(request, "work.html", context, status=429 if busy else 200, headers=headers)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
+from app.crowd.doors import Visitor
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
 from app.serving.newest import Newest, changes
@@ -23,7 +24,10 @@ TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # n
 
 
 def standing_where(condition: str) -> TextClause:
-    """The statement that tells where the assignment stands of which `condition` holds."""
+    """The statement that tells where the assignment stands of which `condition` holds.
+
+    What others hold is only for who gets a new HIT: one that is held is shown alike however many are open.
+    """
     return text(f"""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
@@ -33,11 +37,16 @@ def standing_where(condition: str) -> TextClause:
            EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
                    AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
-           ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN}) AS held,
-           ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN}) AS leading,
+           CASE WHEN mine.id IS NULL THEN
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
+           END AS held,
+           CASE WHEN mine.id IS NULL THEN
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN})
+           END AS leading,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
            mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
-           copy.since, news.*
+           mine.untouched_by IS NOT NULL AS hit_untouched, untouched.here AS untouched_here,
+           untouched.everywhere AS untouched_everywhere, copy.since, news.*
     FROM assignments s
     JOIN annotators a ON a.id = s.annotator_id
     JOIN campaigns c ON c.id = a.campaign_id
@@ -48,6 +57,10 @@ def standing_where(condition: str) -> TextClause:
     ) AS elsewhere ON true
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
          ON copy.campaign_id = c.id
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
+        FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}
+    ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {CLOCK})
     LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
@@ -58,14 +71,18 @@ STANDING_BY_ID = standing_where("s.id = :assignment")
 
 @dataclass(frozen=True)
 class AssignmentKey:
-    """Which assignment: the statement that tells where it stands, and what that needs to find it."""
+    """Which assignment: the statement that tells where it stands, and what that needs to find it.
+
+    `visitor`: from where they come, when nobody vouches for them.
+    """
 
     standing: TextClause
     key: Mapping[str, Any]
+    visitor: Visitor | None = None
 
 
-def by_id(assignment_id: int) -> AssignmentKey:
-    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id})
+def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
+    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
 
 
 async def standing(connection: Driver, newest: Newest, who: AssignmentKey) -> Record:
@@ -73,7 +90,8 @@ async def standing(connection: Driver, newest: Newest, who: AssignmentKey) -> Re
 
     Raises `NotFound` (`assignment_not_found`).
     """
-    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks()})
+    visitor = who.visitor.address if who.visitor else None
+    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "visitor": visitor})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     newest.hear(row)

@@ -34,7 +34,8 @@ def closing(condition: str) -> str:
     """
     return f"""
     WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
-        UPDATE hits SET closed_at = :now, assignment_id = :assignment FROM (SELECT count(*) FROM crowd) AS locked
+        UPDATE hits SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
+        FROM (SELECT count(*) FROM crowd) AS locked
         WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items, expires_at
     )
     SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,

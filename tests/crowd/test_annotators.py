@@ -6,16 +6,28 @@ from app.crowd.annotators import WorkerTokens
 from app.errors import Gone, Invalid
 from tests.serving.campaigns import annotator, running, values
 
+TOKENS = WorkerTokens("k" * 32, hours=1)
+
+
+def issued(tokens=TOKENS, platform="link", link_key="key"):
+    return tokens.issue(platform, link_key, 7, 42)
+
 
 def test_a_token_says_whose_page_it_is():
-    tokens = WorkerTokens("k" * 32, hours=1)
-    assert tokens.read(tokens.issue(42)) == 42
+    assert TOKENS.read(issued(), "link", "key") == 42
+
+
+@pytest.mark.parametrize(("platform", "link_key"), [("link", "another"), ("prolific", "key"), ("lin", "k/key")])
+def test_a_token_is_good_for_its_own_campaign_and_platform_alone(platform, link_key):
+    with pytest.raises(Invalid) as refusal:
+        TOKENS.read(issued(), platform, link_key)
+    assert refusal.value.code == "token_invalid"
 
 
 def test_an_expired_token_is_refused_kindly():
     tokens = WorkerTokens("k" * 32, hours=-1)
     with pytest.raises(Gone) as refusal:
-        tokens.read(tokens.issue(42))
+        tokens.read(issued(tokens), "link", "key")
     assert refusal.value.code == "token_expired"
 
 
@@ -32,13 +44,13 @@ def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_
 @pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])
 def test_a_damaged_token_is_refused(token):
     with pytest.raises(Invalid) as refusal:
-        WorkerTokens("k" * 32, hours=1).read(token)
+        TOKENS.read(token, "link", "key")
     assert refusal.value.code == "token_invalid"
 
 
 def test_a_token_signed_with_another_key_is_refused():
     with pytest.raises(Invalid):
-        WorkerTokens("k" * 32, hours=1).read(WorkerTokens("o" * 32, hours=1).issue(42))
+        TOKENS.read(issued(WorkerTokens("o" * 32, hours=1)), "link", "key")
 
 
 async def test_an_annotator_keeps_their_pseudonym_over_visits(engine):

@@ -1,0 +1,92 @@
+"""How many may come in by a campaign's public link, and how many HITs may lie with people who have touched nothing.
+
+Whoever has the link can come back as often as they like under a new name, so new visits are counted, per network
+address and per campaign. Each count is one row that holds a time: when the whole allowance is there again. A visit
+moves it on by an hour's share; it may be an hour ahead at most (the generic cell rate algorithm of ATM networks). So
+the count is exact over any number of server processes, and costs the same however many came before.
+"""
+
+import hmac
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from sqlalchemy import text
+
+from app.database.session import Driver, fetch, fetch_one
+from app.errors import TooManyVisits
+from app.settings import Settings
+
+WINDOW = timedelta(hours=1)
+
+# The campaign's own row has no address, and is only asked when the address may come in. Rows that count nothing any
+# more are swept out on the way; whoever finds one locked goes on.
+COME_IN = text("""
+    WITH passed AS (
+        DELETE FROM visit_allowances WHERE (campaign_id, address) IN (
+            SELECT campaign_id, address FROM visit_allowances WHERE full_at < :now AND address <> :address
+            AND address <> '' LIMIT 100 FOR UPDATE SKIP LOCKED)
+    ), here AS (
+        INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
+        VALUES (:campaign, :address, CAST(:now AS timestamptz) + CAST(:share AS interval))
+        ON CONFLICT (campaign_id, address) DO UPDATE
+        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + CAST(:share AS interval)
+        WHERE v.full_at + CAST(:share AS interval) <= CAST(:full AS timestamptz)
+        RETURNING 1
+    )
+    INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
+    SELECT :campaign, '', CAST(:now AS timestamptz) + CAST(:share_of_all AS interval) FROM here
+    ON CONFLICT (campaign_id, address) DO UPDATE
+    SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + CAST(:share_of_all AS interval)
+    WHERE v.full_at + CAST(:share_of_all AS interval) <= CAST(:full AS timestamptz)
+    RETURNING 1
+""")
+
+ROOM_AT = text("""
+    SELECT max(full_at + CASE WHEN address = '' THEN CAST(:share_of_all AS interval) ELSE CAST(:share AS interval) END)
+    FROM visit_allowances WHERE campaign_id = :campaign AND address IN (:address, '')
+""")
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """From where someone comes who has nothing to show but the link, as a keyed hash."""
+
+    address: bytes
+    limits: Settings
+
+    async def come_in(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
+        """Count a new visit. Raises `TooManyVisits`, details `retry_after_seconds`."""
+        visit = {
+            "campaign": campaign_id,
+            "address": self.address,
+            "share": WINDOW / self.limits.visits_per_address,
+            "share_of_all": WINDOW / self.limits.visits_per_campaign,
+            "now": now,
+            "full": now + WINDOW,
+        }
+        if await fetch_one(connection, COME_IN, visit) is None:
+            ((room_at,),) = await fetch(connection, ROOM_AT, visit)
+            raise too_many_visits(room_at - WINDOW - now)
+
+
+def too_many_visits(wait: timedelta) -> TooManyVisits:
+    seconds = max(1, math.ceil(wait.total_seconds()))
+    return TooManyVisits(
+        "Many people have started this task at once, so the door is closed for a moment. Please open the link again in "
+        f"{-(-seconds // 60)} min. Whoever has started already can go on.",
+        retry_after_seconds=seconds,
+    )
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Makes visitors of network addresses. Those are kept under the key, and only as long as they count."""
+
+    secret_key: str
+    limits: Settings
+
+    def visitor(self, address: str) -> Visitor:
+        key = hmac.new(self.secret_key.encode(), f"address {address}".encode(), sha256).digest()[:16]
+        return Visitor(key, self.limits)
