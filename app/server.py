@@ -5,6 +5,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import threading
@@ -29,11 +30,13 @@ from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
+from app.protocol import LimitedProtocol
 from app.serving.newest import settle_restored
 from app.settings import Settings, environment_name
 
 LINKS_SHOWN = 5
 LAST_PORT = 65535
+OPEN_FILES = 65_536  # what a process may have, connections included, where the system lets it; usual is 1,024
 ADDRESS_FILE = "address"  # in the data directory
 SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -42,6 +45,7 @@ GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live
 
 def serve(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
+    allow_open_files()
     asked = Asked()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
         bound(settings.host, settings.port, settings.workers) as listeners,
@@ -60,6 +64,14 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
             os.environ[environment_name("secret_key")] = key
         with announced(settings, base):
             run(settings, listeners, asked)
+
+
+def allow_open_files() -> None:
+    """As many connections as the system allows; what is started from here inherits it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Asked:
@@ -281,6 +293,8 @@ def run(settings: Settings, listeners: list[socket.socket], asked: Asked) -> Non
         factory=True,
         workers=settings.workers,
         log_level="warning",
+        http=LimitedProtocol,
+        ws="none",
         access_log=False,  # platforms put worker ids into query strings
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),

@@ -1,0 +1,140 @@
+"""HTTP as uvicorn speaks it, with the limits that a proxy would set: one client alone can neither fill the memory nor
+take everyone's time, and whoever says nothing does not stay.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+MOST_HEADERS = 100
+LARGEST_HEAD = 32_768  # bytes of the request line and the headers
+MOST_WAITING = 16  # requests of one connection that were sent before the reply to the first
+SILENCE_SECONDS = 20  # to send a request; a slow line gets longer:
+SLOWEST_LINE = 500  # bytes a second
+UNREAD_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
+LOOK_SECONDS = 5  # how often a connection is looked at
+GOODBYE_SECONDS = 1  # in which a refusal is read
+
+TOO_LARGE = b"The headers of this request are too large."
+REFUSAL = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(TOO_LARGE), TOO_LARGE)
+)
+
+
+class TooLarge(Exception):
+    """Ends the parsing of a request; the parser passes it on as one of its own errors."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. Its request is counted while it is parsed, and the clock looks in every few seconds."""
+
+    cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn does not say that there is none at first
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.headers_seen = 0
+        self.head_bytes = 0
+        self.bytes_of_no_body = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
+        self.refused = False
+        self.received = 0
+        self.since = self.loop.time()  # when it became the client's turn, at the earliest
+        self.unread = 0
+        self.unread_since = self.since
+        self.look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        super().connection_made(transport)
+        self.look = self.loop.call_later(LOOK_SECONDS, self.look_in)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.look is not None:
+            self.look.cancel()
+        super().connection_lost(exc)
+
+    # Sizes
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        self.received += len(data)
+        self.bytes_of_no_body += len(data)
+        super().data_received(data)
+        # What has no end yet was told to no callback; a client may never end it.
+        if self.bytes_of_no_body > LARGEST_HEAD and not self.transport.is_closing():
+            self.refuse()
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MOST_WAITING:
+            raise TooLarge
+        self.headers_seen = self.head_bytes = self.received = 0
+        self.since = self.loop.time()
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self.count_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers_seen += 1
+        self.count_head(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        self.bytes_of_no_body = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.bytes_of_no_body = 0
+        super().on_message_complete()
+
+    def count_head(self, size: int) -> None:
+        self.head_bytes += size
+        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS:
+            raise TooLarge
+
+    def send_400_response(self, msg: str) -> None:
+        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS:
+            self.refuse()
+        else:
+            super().send_400_response(msg)
+
+    def refuse(self) -> None:
+        """Say so, and read on a little: a connection closed with something unread would lose the reply."""
+        if self.refused:
+            return
+        self.refused = True
+        self.transport.write(REFUSAL)
+        self.transport.write_eof()
+        self.loop.call_later(GOODBYE_SECONDS, self.transport.close)
+
+    # Times
+
+    def look_in(self) -> None:
+        """Close the connection if its client has done nothing for too long."""
+        now = self.loop.time()
+        self.look = self.loop.call_later(LOOK_SECONDS, self.look_in)
+        unread = self.transport.get_write_buffer_size()
+        if unread == 0 or unread != self.unread:
+            self.unread, self.unread_since = unread, now
+        if not self.clients_turn():
+            self.since, self.received = now, 0
+        if now - self.since > SILENCE_SECONDS + self.received / SLOWEST_LINE:
+            self.transport.close()
+        if now - self.unread_since > UNREAD_SECONDS:
+            self.transport.abort()
+
+    def clients_turn(self) -> bool:
+        """Whether a request, or the rest of one, is still to come, and nothing here keeps it from coming."""
+        if self.cycle is None or self.cycle.response_complete:
+            return True
+        return self.cycle.more_body and not (self.flow.read_paused or self.cycle.waiting_for_100_continue)
