@@ -37,8 +37,8 @@ def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_
     there = time.time() + seconds_ahead
     with monkeypatch.context() as ahead:
         ahead.setattr(time, "time", lambda: there)
-        token = tokens.issue(42)
-    assert tokens.read(token) == 42
+        token = issued(tokens)
+    assert tokens.read(token, "link", "key") == 42
 
 
 @pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])
