@@ -55,12 +55,16 @@ def pairwise(estimate: Callable[..., PairwiseScores | ExpectedWins]) -> Callable
 
 def elo_ratings(answers: Answers) -> Scores:
     """Ratings with bootstrap intervals, as long as there are not too many pairs to go through so often."""
-    first, second, outcomes, _ = pairs_of(answers)
+    first, second, outcomes, hits = pairs_of(answers)
     resamples = min(RESAMPLES, PLAYED_PAIRS // max(len(first), 1))
     resamples = resamples if resamples >= LEAST_RESAMPLES else 0
-    found = elo.fit(first, second, outcomes, n_items=answers.n_items, resamples=resamples, rng=answers.rng())
+    found = elo.fit(
+        *(first, second, outcomes), n_items=answers.n_items, together=hits, resamples=resamples, rng=answers.rng()
+    )
     if resamples:
-        return shown(answers, found, low=found.low, high=found.high)
+        of_hits = ("HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent.",)
+        notes = (*named(found.notes, {"item": answers.ids}), *of_hits)
+        return Scores(found.score, answers.judged, found.low, found.high, found.standard_error, notes)
     too_many = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
     return shown(answers, found, notes=(too_many,))
 

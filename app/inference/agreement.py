@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.bootstrap import Statistic, interval_of, value_of
+from app.inference.bootstrap import Interval, Statistic, interval_of, value_of
 from app.inference.inestimable import Inestimable
 from app.inference.judgments import Judgments
 from app.inference.law import Array
@@ -83,18 +83,16 @@ def measured(
         n_annotators=judgments.n_annotators,
         n_pairs=judgments.n_pairs if n_pairs is None else n_pairs,
         sentence=sentence,
-        notes=judgments.notes + notes + interval_notes(interval.usable, draws, judgments.n_items),
+        notes=judgments.notes + notes + interval_notes(interval, draws),
     )
 
 
-def interval_notes(usable: int, draws: int, n_items: int) -> tuple[str, ...]:
-    """What is to be said of an interval from `usable` of `draws` draws."""
-    if n_items < 2 and draws:
-        return ("There is no interval: it is found by drawing items again, and there is only one item.",)
-    if draws and not usable:
-        return ("There is no interval: the value exists for no draw of the items.",)
-    if usable < draws:
-        missing = f"In {draws - usable:,} of {draws:,} draws of the items the value does not exist"
+def interval_notes(interval: Interval, draws: int) -> tuple[str, ...]:
+    """What is to be said of an interval from so many draws."""
+    if interval.refusal:
+        return (interval.refusal,)
+    if interval.usable < draws:
+        missing = f"In {draws - interval.usable:,} of {draws:,} draws of the items the value does not exist"
         return (f"{missing}; the interval rests on the others.",)
     return ()
 

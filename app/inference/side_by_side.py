@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference import metrics
-from app.inference.bootstrap import DRAWS, Statistic, interval_of
+from app.inference.bootstrap import DRAWS, LEAST_ITEMS, Statistic, interval_of
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
 from app.inference.long_form import Integers
@@ -60,9 +60,11 @@ def compare(
         if np.isfinite(values[name]):
             interval = interval_of(statistic, found.n, draws=draws, level=level, rng=rng)
             figures[name] = Figure(values[name], interval.low, interval.high)
-            if interval.usable < draws:
+            if interval.refusal:
+                notes.append(interval.refusal if found.n < LEAST_ITEMS else f"{NAMES[name]}: {interval.refusal}")
+            elif interval.usable < draws:
                 notes.append(f"{draws - interval.usable:,} of {draws:,} draws of the items have no {NAMES[name]}.")
-    return SideBySide(n=found.n, **figures, notes=tuple(notes))
+    return SideBySide(n=found.n, **figures, notes=tuple(dict.fromkeys(notes)))
 
 
 NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "ndcg": "nDCG"}

@@ -215,10 +215,19 @@ def test_the_interval_of_near_complete_split_half_agreement_holds_that_of_many_m
 
 
 @pytest.mark.parametrize("measure", EVERY)
-def test_complete_agreement_is_1_with_an_interval_that_ends_there(measure):
+def test_complete_agreement_is_1_and_no_certainty(measure):
     found = measure(*long_form(np.tile(np.arange(1, 13)[:, None] % 5 + 1, 4)), rng=rng())
-    assert found.value == found.high == pytest.approx(1.0)
-    assert found.low == pytest.approx(1.0)
+    assert found.value == pytest.approx(1.0)
+    assert np.isnan([found.low, found.high]).all()
+    assert "every draw of the items has the same value" in found.notes[-1]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_few_items_have_a_value_without_an_interval(n):
+    found = krippendorff.fit(*long_form(np.tile(np.arange(n)[:, None] + 1, 3)), rng=rng())
+    assert found.value == 1.0
+    assert np.isnan([found.low, found.high]).all()
+    assert found.notes[-1].endswith(f"{n} items are too few.")
 
 
 @pytest.mark.parametrize("measure", EVERY)
@@ -292,7 +301,7 @@ def test_one_item_has_a_value_without_an_interval():
     found = pairwise([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
     assert found.value == pytest.approx(1 / 3)
     assert np.isnan([found.low, found.high]).all()
-    assert "only one item" in found.notes[-1]
+    assert found.notes[-1].endswith("there is only 1 item.")
     with pytest.raises(Inestimable, match="Only one item"):
         intraclass.one_way([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
 
@@ -305,14 +314,15 @@ def test_an_interval_is_optional():
 
 def test_draws_without_a_value_are_left_out_and_counted():
     # Only one item is not all 1, so a third of the draws have one label throughout.
-    found = krippendorff.fit(*long_form([[1, 1], [1, 1], [1, 1], [1, 2]]), rng=rng())
+    found = krippendorff.fit(*long_form([[1, 1]] * 6 + [[1, 2]]), rng=rng())
     assert "draws of the items the value does not exist" in found.notes[-1]
     assert np.isfinite([found.low, found.high]).all()
 
 
 def test_if_no_draw_has_a_value_there_is_no_interval():
-    # A draw of two items has two different labels only if it has both items; this one has one twice.
-    found = cohens_kappa([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], least_shared=2, draws=1, rng=rng(0))
+    # Only one item has the label 1, and this draw does not have it.
+    table = np.repeat(np.arange(7), 2), np.tile([0, 1], 7), np.repeat([0] * 6 + [1], 2)
+    found = cohens_kappa(*table, least_shared=2, draws=1, rng=rng(0))
     assert found.value == 1.0
     assert np.isnan([found.low, found.high]).all()
     assert "no draw" in found.notes[-1]
@@ -322,7 +332,7 @@ def test_of_an_annotators_two_judgments_of_an_item_the_first_counts():
     found = pairwise([0, 0, 0, 1, 1], [0, 0, 1, 0, 1], [1, 0, 1, 1, 1], rng=rng())
     assert found.value == 1.0
     assert found.n_pairs == 2
-    assert found.notes == ("1 judgment was left out: its annotator had judged the same item before.",)
+    assert found.notes[0] == "1 judgment was left out: its annotator had judged the same item before."
     twice = pairwise([0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 1, 1], rng=rng())
     assert "3 judgments were left out" in twice.notes[0]
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference import elo
+from app.inference.comparisons import of_hits
 from app.inference.inestimable import Inestimable
 from tests.inference.preferences import judged
 
@@ -46,6 +47,45 @@ def test_bootstrap_intervals_hold_the_rating_and_are_the_same_for_the_same_rng()
     assert np.isnan(elo.fit(*judgments).low).all()
 
 
+def test_judgments_that_belong_together_are_drawn_together():
+    # Four copies of every judgment tell no more than one of them, if they come together.
+    rng = np.random.default_rng(20)
+    judgments = judged(rng.normal(0, 1, 6), 60, rng)
+    fourfold = [np.repeat(column, 4) for column in judgments]
+    apart, together = (
+        elo.fit(*fourfold, together=blocks, k=4.0, resamples=200, rng=np.random.default_rng(1))
+        for blocks in (None, np.repeat(np.arange(60), 4))
+    )
+    assert together.standard_error == pytest.approx(2 * apart.standard_error, rel=0.35)
+    np.testing.assert_array_equal(apart.score, together.score)
+
+
+def test_an_item_judged_once_takes_its_error_from_the_others():
+    first, second, outcomes = judged(np.array([-1.0, 0.0, 1.0]), 60, np.random.default_rng(3))
+    found = elo.fit([*first, 3], [*second, 0], [*outcomes, 1], resamples=100, rng=np.random.default_rng(1))
+    assert found.standard_error[3] == pytest.approx(found.standard_error[:3].mean(), rel=0.25)
+    assert (found.low[3] + found.high[3]) / 2 == pytest.approx(found.score[3])
+
+
+@pytest.mark.parametrize("per_item", [2, 5])
+def test_intervals_hold_the_rating_that_such_hits_lead_to_as_often_as_they_say(per_item):
+    truth = np.random.default_rng(1).normal(0, 1, 40)
+
+    def campaign(seed):
+        random = np.random.default_rng(seed)
+        shown = np.concatenate([random.permutation(40) for _ in range(per_item)]).reshape(-1, 4)
+        scores = truth[shown] + random.normal(0, 0.8, shown.shape)
+        return of_hits(np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel())
+
+    ratings = np.mean([elo.fit(*campaign(seed)[:3]).score for seed in range(200)], axis=0)
+    held = []
+    for seed in range(1000, 1030):
+        *judgments, hits = campaign(seed)
+        found = elo.fit(*judgments, together=hits, resamples=100, rng=np.random.default_rng(seed))
+        held.append((found.low <= ratings) & (ratings <= found.high))
+    assert 0.93 < np.mean(held) < 0.975  # 1200 intervals: a standard error of .006
+
+
 def test_strong_items_come_out_above_weak_ones():
     rng = np.random.default_rng(18)
     truth = np.linspace(-2, 2, 8)
@@ -65,6 +105,8 @@ def test_an_item_without_judgments_has_no_rating():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="rng"):
         elo.fit([0], [1], [1], resamples=10)
+    with pytest.raises(ValueError, match="lengths"):
+        elo.fit([0], [1], [1], together=[0, 1])
     with pytest.raises(ValueError, match="k and scale"):
         elo.fit([0], [1], [1], k=0)
     with pytest.raises(Inestimable):

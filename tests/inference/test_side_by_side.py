@@ -54,9 +54,24 @@ def test_equal_scores_have_no_correlation_and_no_interval():
 
 
 def test_draws_without_a_figure_are_counted():
-    found = compare([0.1, 0.1, 0.9], [0.2, 0.3, 0.8], draws=100, rng=rng())
+    found = compare([0.1] * 6 + [0.9], [0.2, 0.3, 0.2, 0.1, 0.3, 0.25, 0.8], draws=100, rng=rng())
     assert found.kendall.low <= found.kendall.value
     assert any("draws of the items have no Kendall" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_few_items_that_agree_are_no_certainty(n):
+    found = compare(np.arange(n), np.arange(n), rng=rng())
+    assert [getattr(found, name).value for name in NAMES] == pytest.approx([1.0] * 4)
+    assert np.isnan([[getattr(found, name).low, getattr(found, name).high] for name in NAMES]).all()
+    assert found.notes == (f"There is no interval: it is found by drawing items again, and {n} items are too few.",)
+
+
+def test_where_every_draw_has_the_same_value_the_interval_is_not_a_point():
+    found = compare(np.arange(40), np.arange(40) ** 3, draws=50, rng=rng())
+    assert np.isnan([found.spearman.low, found.spearman.high]).all()
+    assert found.pearson.low < found.pearson.high
+    assert "Spearman: There is no interval: every draw of the items has the same value" in found.notes[0]
 
 
 def test_an_interval_is_optional():
