@@ -19,18 +19,23 @@ ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
 # How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.
 DASHES = dict(zip(EARLY, ((1, 3), (4, 3), (9, 3)), strict=True))
 
+BARS = "score (points; dot: {}, thick: calibrated 95 % interval, thin: the posterior’s)"
+
 Tick = tuple[float, str]
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of a forest plot: name, and where its interval begins, its score lies and its interval ends."""
+    """One row of a forest plot: name, where its posterior's interval begins, its score lies and that interval ends, and
+    where the calibrated interval begins and ends, if there is one.
+    """
 
     name: str
     y: float
     low: float
     at: float
     high: float
+    calibrated: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
 
 
 def density(item: Item, score_name: str) -> Figure:
-    """The posterior's curve and, dashed, those before; the mark in it is the score with its 95 % interval."""
+    """The posterior's curve and, dashed, those before; the mark in it is the score with both 95 % intervals."""
     now = item.now
     x = Scale(min(0.0, item.x[0]), max(POINTS, item.x[-1]), LEFT, RIGHT)
     y, y_ticks = upright(max(max(one.density) for one in (now, *item.earlier)))
@@ -136,9 +141,10 @@ def density(item: Item, score_name: str) -> Figure:
         return [(x(at), y(value)) for at, value in zip(item.x, one.density, strict=True)]
 
     earlier = [Earlier(drawn(one), f"after {one.judgments}", DASHES[one.judgments]) for one in item.earlier]
-    mark = Mark("", BOTTOM - 6, x(now.low), x(now.score), x(now.high))
+    ends = None if item.calibrated is None else (x(item.calibrated[1]), x(item.calibrated[2]))
+    mark = Mark("", BOTTOM - 6, x(now.low), x(now.score), x(now.high), ends)
     title = f"{shortened(item.row.shown)}: posterior after {plural(now.judgments, 'judgment')}"
-    x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
+    x_title = BARS.format(score_name)
     figure = Figure(title, x_title, x.ticks(), "density per point", y_ticks, curve=drawn(now), marks=[mark])
     # The key stands where the curves are low.
     return replace(figure, earlier=earlier, key_x=LEFT + 12 if now.score > POINTS / 2 else RIGHT - 96)
@@ -160,9 +166,12 @@ def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
         Mark(
             shortened(line.item.shown),
             TOP + ROW * (i + 0.5),
-            *(x(value) for value in (line.low, line.score, line.high)),
+            x(line.low),
+            x(line.score),
+            x(line.high),
+            (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated else None,
         )
         for i, line in enumerate(shown.lines)
     ]
-    x_title = f"score (points; dot: {score_name}, bar: 95 % interval)"
+    x_title = BARS.format(score_name)
     return Figure("Scores", x_title, x.ticks(), marks=marks, left=NAMES, bottom=bottom)

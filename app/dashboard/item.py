@@ -13,6 +13,7 @@ from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
 from app.errors import NotFound
 from app.inference.law import Array
+from app.inference.moderated import Moderated
 from app.inference.online import ONLINE, Law
 
 STEPS = 200
@@ -44,7 +45,7 @@ class Curve:
 @dataclass(frozen=True)
 class Item:
     """An item with its posterior (`row`: texts, a, b, judgments), its curve now and those before, over `x` in points,
-    and the answers, newest first.
+    the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
     """
 
     row: Row[Any]
@@ -52,6 +53,7 @@ class Item:
     now: Curve
     earlier: list[Curve]
     answers: Sequence[Row[Any]]
+    calibrated: tuple[float, float, float] | None
 
     @property
     def curves(self) -> dict[str, Any]:
@@ -59,7 +61,9 @@ class Item:
         return {"x": self.x, "now": asdict(self.now), "earlier": [asdict(curve) for curve in self.earlier]}
 
 
-async def item_of(connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course) -> Item:
+async def item_of(
+    connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course, intervals: Moderated
+) -> Item:
     """The item its researcher calls `external_id`. Raises `NotFound` (`item_not_found`)."""
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors)
     row = (
@@ -74,7 +78,13 @@ async def item_of(connection: AsyncConnection, campaign: Row[Any], external_id: 
     x = grid(law.support, row.score, row.variance)
     now = curve(law, row.judgments, row.a, row.b, x)
     earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
-    return Item(row, (x * POINTS).tolist(), now, earlier, answers)
+    return Item(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
+
+
+def calibrated(one: Moderated) -> tuple[float, float, float] | None:
+    """Mean, low and high of one item in points."""
+    mean, low, high = (POINTS * float(value[0]) for value in (one.mean, *one.interval()))
+    return (mean, low, high) if low <= high else None
 
 
 def curve(law: Law, judgments: int, a: float, b: float, x: Array) -> Curve:

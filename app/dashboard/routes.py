@@ -67,8 +67,9 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         if campaign.status == "draft":
             counted = await lifecycle.find_counted(connection, slug)
             return page(request, "admin/_dashboard_draft.html", {"campaign": counted})
-        shown = await table.page_of(connection, campaign, view)
     state = await live_of(request).state(campaign, now=now)
+    async with database.connect() as connection:
+        shown = await table.page_of(connection, campaign, view, state.intervals)
     context = {
         "campaign": campaign,
         "law": ONLINE[campaign.update_law],
@@ -85,7 +86,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
 async def chosen(database: Database, campaign: Any, view: table.View, state: State) -> item.Item:
     """The view's item."""
     async with database.connect() as connection:
-        return await item.item_of(connection, campaign, view.item, state.course)
+        return await item.item_of(connection, campaign, view.item, state.course, state.intervals)
 
 
 @router.get("/events")
@@ -149,9 +150,10 @@ async def item_figure(request: Request, database: Database, campaign: Launched, 
 @router.get("/figures/scores.svg")
 async def scores_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
     """The rows of the view with their intervals."""
+    state = await live_of(request).state(campaign, now=now)
     async with database.connect() as connection:
-        shown = await table.page_of(connection, campaign, view)
-    histogram = (await live_of(request).state(campaign, now=now)).figures["histogram"]
+        shown = await table.page_of(connection, campaign, view, state.intervals)
+    histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
     return svg(campaign, "scores", figures.forest(shown, domain, ONLINE[campaign.update_law].score_name))
 

@@ -30,6 +30,7 @@ from app.serving.selection import Counts
 from app.web import plural
 
 BINS = 20
+LOOKED_AT = 500  # items, to tell how many intervals are right
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
@@ -202,6 +203,7 @@ def summary(facts: Facts) -> dict[str, str]:
         "open": f"{open_hits:,} open now" if open_hits else "",
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": precision_words(typical(facts.precision.intervals)),
+        "held": held_words(held(facts)),
         "made_up": made_up_words(facts),
     }
 
@@ -209,6 +211,27 @@ def summary(facts: Facts) -> dict[str, str]:
 def precision_words(points: float) -> str:
     """Half a width in points; that of the whole scale says nothing."""
     return f"± {points:.1f} points" if points < POINTS / 2 else "unknown yet"
+
+
+def held(facts: Facts) -> float:
+    """How many posterior intervals hold the mean of all annotators, as a share; NaN while that is not known.
+
+    Of some items spread over all: quantiles of a Beta for a million would take seconds.
+    """
+    if facts.behind or facts.course.answers < facts.counts.hits:
+        return np.nan
+    some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
+    low, high = ONLINE[facts.campaign.update_law].interval(facts.course.a[some], facts.course.b[some])
+    return facts.precision.intervals.of(some).held(low, high)
+
+
+def held_words(share: float) -> str:
+    """How far off the posterior intervals are."""
+    if not np.isfinite(share):
+        return ""
+    hundred = round(100 * share)
+    off = "too narrow" if hundred < 93 else "too wide" if hundred > 97 else ""
+    return f"Of the posterior intervals, about {hundred} in 100 hold it{off and f': they are {off}'}."
 
 
 def made_up_words(facts: Facts) -> str:

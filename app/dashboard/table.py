@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
+from app.inference.moderated import Moderated
 from app.inference.online import ONLINE
 
 ROWS = 20
@@ -49,13 +50,23 @@ class View:
 
 @dataclass(frozen=True)
 class Line:
-    """One item's row: score and the ends of its 95 % interval in points."""
+    """One item's row in points: score, the ends of its posterior's 95 % interval, mean of the judgments and the ends of
+    its calibrated 95 % interval, NaN where there is none.
+    """
 
     place: int
     item: Row[Any]
     score: float
     low: float
     high: float
+    mean: float
+    calibrated_low: float
+    calibrated_high: float
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether annotators' disagreement tells an interval."""
+        return self.calibrated_low <= self.calibrated_high
 
     @property
     def outside(self) -> bool:
@@ -74,16 +85,17 @@ class Page:
         return max(1, -(-self.found // ROWS))
 
 
-async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View) -> Page:
-    """The rows of a view; a page beyond the last one is the first."""
+async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View, intervals: Moderated) -> Page:
+    """The rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * ROWS
     rows = (await connection.execute(rows_of(campaign.id, view, offset))).all()
     if not rows and view.page > 1:
-        return await page_of(connection, campaign, replace(view, page=1))
+        return await page_of(connection, campaign, replace(view, page=1), intervals)
     a, b, score = (np.array([getattr(row, name) for row in rows]) for name in ("a", "b", "score"))
-    columns = [values * POINTS for values in (score, *ONLINE[campaign.update_law].interval(a, b))]
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    lines = [Line(place, row, *three) for place, (row, three) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
+    mine = intervals.of([row.number for row in rows])
+    values = score, *ONLINE[campaign.update_law].interval(a, b), mine.mean, *mine.interval()
+    numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
+    lines = [Line(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
     return Page(view, lines, rows[0].found if rows else 0)
 
 

@@ -81,7 +81,8 @@ def _drawn(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers
     drawn = rng.integers(n_blocks, size=n_blocks)
     taken = sizes[drawn]
     offset = np.repeat((np.cumsum(sizes) - sizes)[drawn] - (np.cumsum(taken) - taken), taken)
-    return by_block[offset + np.arange(taken.sum())]
+    judgments: Integers = by_block[offset + np.arange(taken.sum())]
+    return judgments
 
 
 def _appearances(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:

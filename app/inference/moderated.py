@@ -19,6 +19,7 @@ The true mean is that which all annotators would give who could have been asked.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from app.inference.law import Array, checked_level
@@ -42,6 +43,11 @@ class Moderated:
     standard_error: Array
     freedom: Array
     scale: Scale | None
+
+    def of(self, items: npt.ArrayLike) -> "Moderated":
+        """Those of some items, by their numbers, in this order."""
+        chosen = np.asarray(items, np.intp)
+        return Moderated(self.mean[chosen], self.standard_error[chosen], self.freedom[chosen], self.scale)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(4): low and high, (N,) each."""

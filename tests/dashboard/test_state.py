@@ -4,7 +4,7 @@ import numpy as np
 
 from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
-from app.dashboard.state import domain, newest_state, shortened
+from app.dashboard.state import domain, held_words, newest_state, shortened
 from app.inference.online import ONLINE
 from app.serving.newest import Newest
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
@@ -34,6 +34,9 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
         words.append((await state_of(engine, campaign)).figures["words"]["precision"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
+    # Beta(2.5, 2.5) reaches 39 points up and down, which is far more.
+    after = await state_of(engine, campaign)
+    assert after.figures["words"]["held"] == "Of the posterior intervals, about 100 in 100 hold it: they are too wide."
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
@@ -88,6 +91,12 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
     figures = (await state_of(engine, await running(engine, items=201))).figures
     assert figures["heatmap"]["grouped"] is True
     assert figures["heatmap"]["labels"][-1] == "items 200 to 201"
+
+
+def test_how_far_off_the_posterior_intervals_are_is_said():
+    assert held_words(0.62) == "Of the posterior intervals, about 62 in 100 hold it: they are too narrow."
+    assert held_words(0.95) == "Of the posterior intervals, about 95 in 100 hold it."
+    assert held_words(np.nan) == ""
 
 
 def test_names_are_one_short_line():
