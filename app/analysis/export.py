@@ -17,7 +17,8 @@ from typing import Any, Literal
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.findings import Options
+from app.analysis.calibrated import intervals
+from app.analysis.findings import Options, rows_of
 from app.analysis.fits import Fits
 from app.analysis.fitted_exports import FITTED, Fitting
 from app.analysis.formats import (
@@ -52,10 +53,11 @@ ASSIGNMENT_COLUMNS = (
     *("annotator", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
+CALIBRATED = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
 Format = Literal["csv", "jsonl", "json"]
-ItemRow = Sequence[Any]  # id, shown text, uploaded row as JSON, a, b, score, variance, judgments
+ItemRow = Sequence[Any]  # id, shown text, uploaded row as JSON, a, b, score, variance, judgments, number
 
 
 @dataclass(frozen=True)
@@ -130,18 +132,32 @@ async def written(table: Table, format_: Format, *, spreadsheet: bool) -> AsyncG
 
 
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
-    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1."""
+    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
+    the mean of the scores with its standard error and calibrated interval.
+    """
     law = ONLINE[campaign.update_law]
-    own = ("id", "shown", *law.parameter_names, law.score_name, "variance", "low_95", "high_95", "judgments")
+    own = (
+        "id",
+        "shown",
+        *law.parameter_names,
+        law.score_name,
+        "variance",
+        "low_95",
+        "high_95",
+        "judgments",
+        *CALIBRATED,
+    )
+    known = await intervals(connection, campaign.id)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
     def cells(rows: Sequence[ItemRow]) -> list[Cells]:
         low, high = law.interval([a for _, _, _, a, *_ in rows], [b for _, _, _, _, b, *_ in rows])
+        mine = known.of([number for *_, number in rows])
         return [
-            (*(external_id, shown), *map(values(fields), uploaded), *(a, b, score, variance, *ends, judgments))
-            for (external_id, shown, fields, a, b, score, variance, judgments), *ends in zip(
-                rows, low.tolist(), high.tolist(), strict=True
+            (external_id, shown, *map(values(fields), uploaded), a, b, score, variance, *ends, judgments, *told)
+            for (external_id, shown, fields, a, b, score, variance, judgments, _), ends, told in zip(
+                rows, rows_of(low, high), rows_of(mine.mean, mine.standard_error, *mine.interval()), strict=True
             )
         ]
 
@@ -165,7 +181,7 @@ async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
     def cells(rows: Sequence[ItemRow]) -> list[Cells]:
         return [
             (external_id, *map(values(fields), kept), a, b, score, variance)
-            for external_id, _, fields, a, b, score, variance, _ in rows
+            for external_id, _, fields, a, b, score, variance, *_ in rows
         ]
 
     return Table(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign.id, cells))
@@ -266,7 +282,7 @@ NAMES = (*EXPORTS, *FITTED, "settings")
 
 # Numbers run from 0 without gaps, so a block is a range of the primary keys.
 ITEMS = """
-    SELECT i.external_id, i.shown, i.fields::text, p.a, p.b, p.score, p.variance, p.judgments
+    SELECT i.external_id, i.shown, i.fields::text, p.a, p.b, p.score, p.variance, p.judgments, p.number
     FROM items i JOIN posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number
     WHERE i.campaign_id = $1 AND i.number BETWEEN $2 AND $3 ORDER BY i.number
 """

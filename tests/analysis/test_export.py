@@ -5,16 +5,20 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.analysis import calibrated
 from app.analysis import export as exports
-from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
+from app.analysis.export import ASSIGNMENT_COLUMNS, CALIBRATED, RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
+from app.inference.moderated import moderated
+from app.inference.tally import Tally
 from app.serving import submission
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
@@ -44,6 +48,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
     assert header == [
         *("id", "shown", "text", "zipf", "uploaded_mode"),
         *("alpha", "beta", "mode", "variance", "low_95", "high_95", "judgments"),
+        *("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95"),
     ]
     assert [row[:5] for row in rows] == [
         ["007", "abide", "abide", "3.5", "x"],
@@ -55,9 +60,30 @@ async def test_items_carry_their_columns_and_posterior(engine):
     assert variance == pytest.approx(1.7 * 1.3 / (9 * 4))
     # Beta(1.7, 1.3) by numerical integration of its density
     assert [low, high] == pytest.approx([0.0930304, 0.9636549], abs=1e-6)
-    assert rows[0][11:] == ["1"]
+    assert rows[0][11:] == ["1", "0.7", "", "", ""]  # nobody else has judged it
     # untouched: flat from 0 to 1
-    assert list(map(float, rows[1][5:])) == pytest.approx([1, 1, 0.5, 1 / 12, 0.025, 0.975, 0])
+    assert list(map(float, rows[1][5:12])) == pytest.approx([1, 1, 0.5, 1 / 12, 0.025, 0.975, 0])
+    assert rows[1][12:] == [""] * 4
+
+
+async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annotators_disagreement_tells(
+    engine, monkeypatch
+):
+    monkeypatch.setattr(calibrated, "HITS_AT_ONCE", 2)
+    campaign = await launched(engine, ITEMS, update_law="trueskill")
+    results = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
+    scores = [(20, 50), (60, 40), (70, 90)]
+    rows = [f"A{k},W{k},007,@home,{one},{two}\n" for k, (one, two) in enumerate(scores)]
+    await import_results(engine, campaign, results + "".join(rows))
+    header, *lines = cells(await written(engine, campaign.slug, "items"))
+    found = [dict(zip(header, line, strict=True)) for line in lines]
+    items, annotators = np.tile([0, 2], 3), np.repeat([0, 1, 2], 2)
+    known = moderated(Tally.nothing(3).after(items, annotators, np.ravel(scores) / 100))
+    for number in (0, 2):
+        low, high = known.of([number]).interval()
+        expected = [known.mean[number], known.standard_error[number], low[0], high[0]]
+        assert [float(found[number][name]) for name in CALIBRATED] == pytest.approx(expected)
+    assert [found[1][name] for name in CALIBRATED] == [""] * 4
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):
@@ -65,7 +91,7 @@ async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):
     table = cells(await written(engine, campaign.slug, "items"))
     lines = [json.loads(line) for line in (await written(engine, campaign.slug, "items", "jsonl")).splitlines()]
     assert [list(line) for line in lines] == [table[0]] * 3
-    assert [[str(value) for value in line.values()] for line in lines] == table[1:]
+    assert [["" if value is None else str(value) for value in line.values()] for line in lines] == table[1:]
     assert lines[0]["judgments"] == 1
 
 
