@@ -9,6 +9,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.course import Course
+from app.dashboard.table import SAME_ITEM
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
 from app.errors import NotFound
@@ -65,7 +66,7 @@ async def item_of(
     connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course, intervals: Moderated
 ) -> Item:
     """The item its researcher calls `external_id`. Raises `NotFound` (`item_not_found`)."""
-    statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors)
+    statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors, SAME_ITEM)
     row = (
         await connection.execute(
             statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)

@@ -203,7 +203,7 @@ def summary(facts: Facts) -> dict[str, str]:
         "open": f"{open_hits:,} open now" if open_hits else "",
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": precision_words(typical(facts.precision.intervals)),
-        "held": held_words(held(facts)),
+        "held": held_words(*held(facts)),
         "made_up": made_up_words(facts),
     }
 
@@ -213,25 +213,25 @@ def precision_words(points: float) -> str:
     return f"± {points:.1f} points" if points < POINTS / 2 else "unknown yet"
 
 
-def held(facts: Facts) -> float:
-    """How many posterior intervals hold the mean of all annotators, as a share; NaN while that is not known.
+def held(facts: Facts) -> tuple[float, float]:
+    """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
+    calibrated one the median of them is; NaN while that is not known.
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
     if facts.behind or facts.course.answers < facts.counts.hits:
-        return np.nan
+        return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
     low, high = ONLINE[facts.campaign.update_law].interval(facts.course.a[some], facts.course.b[some])
-    return facts.precision.intervals.of(some).held(low, high)
+    return facts.precision.intervals.of(some).beside(low, high)
 
 
-def held_words(share: float) -> str:
+def held_words(share: float, times: float) -> str:
     """How far off the posterior intervals are."""
     if not np.isfinite(share):
         return ""
-    hundred = round(100 * share)
-    off = "too narrow" if hundred < 93 else "too wide" if hundred > 97 else ""
-    return f"Of the posterior intervals, about {hundred} in 100 hold it{off and f': they are {off}'}."
+    wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
+    return f"Of the posterior intervals, which are {wide}, about {100 * share:.0f} in 100 hold it."
 
 
 def made_up_words(facts: Facts) -> str:

@@ -55,17 +55,20 @@ class Moderated:
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
-    def held(self, low: Array, high: Array) -> float:
-        """How many of other intervals, low to high, (N,) each, hold the true mean, as a share that is expected of those
-        that have both; NaN if there is none.
+    def beside(self, low: Array, high: Array) -> tuple[float, float]:
+        """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
+        mean, and how many times as wide the median one is; NaN if no item has both.
 
         Given its judgments, an item's true mean lies around m as a t distribution says, so each interval holds it with
         the probability between its ends: however it was made, also from the same judgments.
         """
         below, above = (stdtr(self.freedom, (end - self.mean) / self.standard_error) for end in (low, high))
-        inside = above - below
-        known = np.isfinite(inside)
-        return float(inside[known].mean()) if known.any() else np.nan
+        known = np.isfinite(above - below)
+        if not known.any():
+            return np.nan, np.nan
+        own_low, own_high = self.interval()
+        times = (high - low)[known] / (own_high - own_low)[known]
+        return float((above - below)[known].mean()), float(np.median(times))
 
 
 def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:

@@ -34,9 +34,10 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
         words.append((await state_of(engine, campaign)).figures["words"]["precision"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
-    # Beta(2.5, 2.5) reaches 39 points up and down, which is far more.
+    # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
-    assert after.figures["words"]["held"] == "Of the posterior intervals, about 100 in 100 hold it: they are too wide."
+    told = "Of the posterior intervals, which are 2.9 times as wide, about 100 in 100 hold it."
+    assert after.figures["words"]["held"] == told
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
@@ -94,9 +95,9 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 
 
 def test_how_far_off_the_posterior_intervals_are_is_said():
-    assert held_words(0.62) == "Of the posterior intervals, about 62 in 100 hold it: they are too narrow."
-    assert held_words(0.95) == "Of the posterior intervals, about 95 in 100 hold it."
-    assert held_words(np.nan) == ""
+    assert held_words(0.62, 0.43) == "Of the posterior intervals, which are 0.4 times as wide, about 62 in 100 hold it."
+    assert held_words(0.95, 1.04) == "Of the posterior intervals, which are about as wide, about 95 in 100 hold it."
+    assert held_words(np.nan, np.nan) == ""
 
 
 def test_names_are_one_short_line():

@@ -1,7 +1,5 @@
 """Moderated intervals: by hand, against a plain transcription, by their properties, and by how often they are right."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -196,15 +194,17 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         found = moderated(Tally.nothing(300).after(*asked(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
-            told.append(found.held(low, high))
+            told.append(found.beside(low, high)[0])
             seen.append(((low <= truth) & (truth <= high)).mean())
     assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
 
 
-def test_the_share_held_is_that_of_the_t_distribution():
-    found = of([[0.4, 0.6], [0.3, 0.5]], n_items=3)
+def test_other_intervals_are_compared_by_the_t_distribution_and_by_their_width():
+    found = of([[0.4, 0.6], [0.3, 0.5]], n_items=3, scale=None)
     half = stats.t.cdf(1, found.freedom[0]) - 0.5
-    alone = replace(found, standard_error=np.where([True, True, False], found.standard_error, np.nan))
-    assert alone.held(found.mean, found.mean + found.standard_error) == pytest.approx(half)
-    assert np.isnan(of([[0.5]]).held(np.zeros(1), np.ones(1)))
-    assert found.held(*found.interval(0.8)) == pytest.approx(0.8)
+    low, high = found.interval(0.8)
+    assert found.beside(found.mean, found.mean + found.standard_error)[0] == pytest.approx(half)
+    assert found.beside(low, high)[0] == pytest.approx(0.8)
+    wide = np.array(found.interval()) * 3
+    assert found.beside(*wide)[1] == pytest.approx(3.0)
+    assert np.isnan(of([[0.5]]).beside(np.zeros(1), np.ones(1))).all()
