@@ -127,7 +127,7 @@ async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, 
         return await held(connection, here, who.visitor, now=now)
     if reason := closed_because(here) or crowded(here, who.visitor):
         return await without_hit(connection, here, reason, now=now)
-    proposal = await propose(connection, here, newest)
+    proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):

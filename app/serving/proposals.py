@@ -3,8 +3,11 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +48,25 @@ FREE_PLACE = text(f"""
              p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
-OPEN_PLACES = text(f"""
-    SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
+# The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers
+# took. Whoever holds one of these can still answer it.
+WAITED_FOR = text(f"""
+    WITH answered AS (
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.closed_at - a.issued_at) AS took
+        FROM hits a JOIN responses r ON r.hit_id = a.id
+        WHERE a.campaign_id = :campaign AND a.iteration = :iteration
+    )
+    SELECT count(*) FROM hits h, answered WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
+    AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
+""")  # noqa: S608  (made of constants)
+
+HELD = text(f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}")  # noqa: S608
+
+FREE_ITEMS = text(f"""
+    SELECT unnest(p.items) AS item FROM planned_hits p
+    WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
+        AND {TAKEN})
 """)  # noqa: S608  (made of constants)
 
 LOCK_CAMPAIGN = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
@@ -66,11 +86,11 @@ def known_to(here: Record) -> set[int]:
     return {*here.seen, *here.held_elsewhere}
 
 
-async def propose(connection: Driver, here: Record, newest: Newest) -> Proposal | None:
+async def propose(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = newest.copies.get(here.id) or await newest.posteriors(connection, here)
     if here.selection == "iterations":
-        return await place_in_plan(connection, here, copy, newest)
+        return await place_in_plan(connection, here, copy, newest, now=now)
     return stream(here, copy, newest)
 
 
@@ -89,11 +109,13 @@ def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
 
 
-async def place_in_plan(connection: Driver, here: Record, copy: Copy, newest: Newest) -> Proposal | None:
-    """A free place of the current iteration; plans the next iteration when the current one is answered in full."""
+async def place_in_plan(
+    connection: Driver, here: Record, copy: Copy, newest: Newest, *, now: datetime
+) -> Proposal | None:
+    """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
     iteration = here.iteration
     if iteration >= 0:
-        proposal, finished = await free_place(connection, here, iteration, newest)
+        proposal, finished = await free_place(connection, here, copy, iteration, newest, now=now)
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
@@ -103,39 +125,64 @@ async def place_in_plan(connection: Driver, here: Record, copy: Copy, newest: Ne
             copy = await newest.posteriors(connection, here)  # once more: it is the last answers that this plan is for
             if not await plan(connection, here, copy, current):
                 return None
-    proposal, _ = await free_place(connection, here, current, newest)
+    proposal, _ = await free_place(connection, here, copy, current, newest, now=now)
     return proposal
 
 
-async def free_place(connection: Driver, here: Record, iteration: int, newest: Newest) -> tuple[Proposal | None, bool]:
-    """The free place that suits this annotator best, and whether the iteration is answered in full."""
+async def free_place(
+    connection: Driver, here: Record, copy: Copy, iteration: int, newest: Newest, *, now: datetime
+) -> tuple[Proposal | None, bool]:
+    """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
     parameters = {
         "campaign": here.id,
         "iteration": iteration,
         "wanted": here.judgments_per_item,
         "seen": list(known_to(here)),
         "under_way": [leader for leader, _ in newest.under_way(here.id)],
+        "now": now,
     }
     place = await fetch_one(connection, FREE_PLACE, parameters)
     if place is None:
-        ((open_places,),) = await fetch(connection, OPEN_PLACES, parameters)
-        return None, open_places == 0
+        ((waited_for,),) = await fetch(connection, WAITED_FOR, parameters)
+        return None, waited_for == 0
     items = (
         place.place_items if here.repeat_items else [item for item in place.place_items if item not in known_to(here)]
     )
     if not items:
         return None, False
+    if len(items) == 1:
+        items = await filled(connection, here, copy, items, parameters)
     leader = place.leader if place.leader in items else items[0]
     return Proposal(leader, items, iteration, place.ordinal, shared_leader=True), False
 
 
-async def plan(connection: Driver, here: Record, copy: Copy, iteration: int) -> bool:
-    """Draw and store all HITs of an iteration; False when nothing is wanted any more. The campaign's row is locked."""
-    index = copy.index
-    # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
-    plans = await asyncio.to_thread(
-        planned, here, index.score.copy(), index.variance.copy(), index.judgments.copy(), iteration
+async def filled(
+    connection: Driver, here: Record, copy: Copy, items: list[int], parameters: Mapping[str, Any]
+) -> list[int]:
+    """What is left of a place, with companions that neither an open HIT nor another free place counts on."""
+    counted = [*await fetch(connection, HELD, parameters), *await fetch(connection, FREE_ITEMS, parameters)]
+    draw = copy.index.draw(
+        here.items_per_hit,
+        seen=known_to(here),
+        held=Counter(row.item for row in counted),
+        leading=set(),
+        allow_seen=here.repeat_items,
+        begun=items,
+        rng=copy.rng,
     )
+    return items if draw is None else draw.items
+
+
+async def plan(connection: Driver, here: Record, copy: Copy, iteration: int) -> bool:
+    """Draw and store all HITs of an iteration; False when nothing is wanted beyond what is held.
+
+    The campaign's row is locked.
+    """
+    index = copy.index
+    judgments = index.judgments.copy()
+    np.add.at(judgments, [row.item for row in await fetch(connection, HELD, {"campaign": here.id})], 1)
+    # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
+    plans = await asyncio.to_thread(planned, here, index.score.copy(), index.variance.copy(), judgments, iteration)
     if not plans:
         return False
     document = json.dumps([{"leader": draw.leader, "items": draw.items} for draw in plans])

@@ -6,6 +6,7 @@ out. Nothing here is an approximation; `companions` says how a draw is exact and
 number of items.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,7 @@ class SelectionIndex:
         held: Mapping[int, int],
         leading: set[int],
         allow_seen: bool,
+        begun: Sequence[int] = (),
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
@@ -79,9 +81,10 @@ class SelectionIndex:
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
         held: how many open leases an item has now; with its judgments they never exceed the number wanted.
         leading: items that lead an open HIT; they lead another only if all candidates do.
+        begun: items that are in the HIT in any case, whose first one leads it.
         """
         full = {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
-        chosen: list[int] = []
+        chosen = [*begun]
         for barred in (full.union(seen), full) if allow_seen else (full.union(seen),):
             if not chosen:
                 chosen = self._leader(barred, leading, rng)
@@ -110,7 +113,7 @@ def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.ra
     """Cover every item that still wants judgments once: a random partition into HITs of n.
 
     A short last HIT is filled with random others that want one judgment more than this iteration gives them;
-    without such it stays short. Judgments: (N,).
+    without such, HITs are as equal as they can be. Judgments: (N,).
     """
     room = wanted - np.asarray(judgments, dtype=np.int64)
     order = rng.permutation(np.flatnonzero(room > 0))
@@ -119,6 +122,8 @@ def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.ra
         before = order[: -len(hits[-1])]
         spare = rng.permutation(before[room[before] > 1])
         hits[-1] += spare[: n - len(hits[-1])].tolist()
+        if len(spare) == 0:
+            hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
     return [_in_random_order(hit, rng) for hit in hits]
 
 
@@ -139,11 +144,13 @@ def later_iteration(
     hits: how many, by default N / n rounded down and at least 1, which gives an iteration about one judgment
     per item. Leaders are taken from the items that still want judgments, ties at random. Companions come from
     the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is
-    planned beyond the judgments it wants; where that leaves too few companions, a HIT is shorter.
+    planned beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter,
+    but no item is asked alone if another one is wanted.
     """
     score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     room = wanted - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // n) if hits is None else hits
+    hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
     leaders = _highest(variance, np.flatnonzero(room > 0), hits, rng)
     room[leaders] -= 1
     free = room > 0
@@ -151,7 +158,27 @@ def later_iteration(
         free[leaders] = False
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
     planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
+    _share_with_those_alone(planned)
     return [_in_random_order(hit, rng) for hit in planned]
+
+
+def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
+    """How many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
+
+    At most `hits`, and no more than it takes to ask everything once.
+    """
+    slots = int(np.minimum(room, hits).sum())
+    most = min(hits, math.ceil(slots / n), slots // 2)
+    return max(1, most if leaders_as_companions else min(most, len(room) // 2))
+
+
+def _share_with_those_alone(hits: list[list[int]]) -> None:
+    """Whoever was drawn last for the longest HIT goes to a leader for whom nobody was left."""
+    for hit in hits:
+        if len(hit) == 1:
+            longest = max(hits, key=len)
+            if len(longest) > 2 and longest[-1] not in hit:
+                hit.append(longest.pop())
 
 
 def _highest(variance: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:

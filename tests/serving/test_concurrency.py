@@ -11,7 +11,7 @@ from app.inference.match_quality import match_quality
 from app.serving import proposals
 from app.serving.newest import Newest
 from app.serving.standing import by_id, standing
-from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 
 async def work_until_done(engine, assignment, newest, rng):
@@ -70,7 +70,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     async with transaction(engine) as connection:
         here = await standing(connection, newest, by_id(someone))
         for _ in range(1500):
-            proposal = await proposals.propose(connection, here, newest)
+            proposal = await proposals.propose(connection, here, newest, now=NOW)
             assert proposal is not None
             assert proposal.leader == leader
             (companion,) = set(proposal.items) - {leader}

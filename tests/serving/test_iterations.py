@@ -1,11 +1,12 @@
 import asyncio
+from datetime import timedelta
 
 import numpy as np
 from sqlalchemy import text
 
 from app.serving import proposals
 from app.serving.newest import Newest
-from tests.serving.campaigns import annotator, expire, hit_of, next_hit, running, submit, value, values
+from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
 
 
 async def answer_iteration(engine, campaign, newest, name, hits):
@@ -155,3 +156,49 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
     monkeypatch.setattr(proposals, "planned", planned)
     await hit_of(engine, cleo, newest=here)
     assert planned_on == [[1, 1, 1, 1]]
+
+
+async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer_than_the_others_took(engine):
+    campaign = await running(engine, items=15, selection="iterations", judgments_per_item=2)
+    newest = Newest()
+    gone, ann, bob = [await annotator(engine, campaign, name) for name in ("gone", "ann", "bob")]
+    held = await hit_of(engine, gone, newest=newest)
+    for person in (ann, bob):
+        hit = await hit_of(engine, person, newest=newest)
+        await submit(engine, person, hit, now=NOW + timedelta(seconds=30))
+    for seconds, reason in ((45, "wait"), (89, "wait"), (91, None)):
+        work = await next_hit(engine, ann, now=NOW + timedelta(seconds=seconds), newest=newest)
+        assert work.reason == reason
+    assert await value(engine, "SELECT iteration FROM campaigns") == 1
+    await submit(engine, gone, held)
+    while (work := await next_hit(engine, ann, newest=newest)).hit is not None:
+        await submit(engine, ann, work.hit)
+    assert await values(engine, "SELECT DISTINCT judgments FROM posteriors") == [(2,)]
+
+
+async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_number(engine):
+    campaign = await running(engine, items=10, selection="iterations", judgments_per_item=1)
+    newest = Newest()
+    gone, ann = [await annotator(engine, campaign, name) for name in ("gone", "ann")]
+    held = await hit_of(engine, gone, newest=newest)
+    await submit(engine, ann, await hit_of(engine, ann, newest=newest), now=NOW + timedelta(seconds=5))
+    late = NOW + timedelta(minutes=10)
+    assert (await next_hit(engine, ann, now=late, newest=newest)).reason == "wait"
+    await expire(engine)
+    assert sorted((await hit_of(engine, ann, now=late, newest=newest)).items) == sorted(held.items)
+
+
+async def test_what_is_left_of_a_place_gets_companions(engine):
+    """Late answers took all items of a place but one to the wanted number."""
+    campaign = await running(engine, items=20, selection="iterations", judgments_per_item=3, items_per_hit=4)
+    await hit_of(engine, await annotator(engine, campaign, "first"))
+    ((left, *full),) = await values(
+        engine, "SELECT items[1], items[2], items[3], items[4] FROM planned_hits WHERE ordinal = 2"
+    )
+    async with engine.begin() as connection:
+        answered = text("UPDATE posteriors SET judgments = 3 WHERE number = ANY(:full)")
+        await connection.execute(answered, {"full": full})
+    hit = await hit_of(engine, await annotator(engine, campaign, "second"))
+    assert left in hit.items
+    assert len(hit.items) == 4
+    assert not set(hit.items) & set(full)

@@ -151,7 +151,7 @@ async def asked(engine, newest, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with statements(engine) as connection:
         here = await standing(connection, newest, by_id(someone))
-        await propose(connection, here, newest)
+        await propose(connection, here, newest, now=NOW)
     return newest.copies[here.id]
 
 

@@ -456,9 +456,11 @@ def test_fillers_of_the_last_hit_are_uniform():
     assert_drawn_from(dict.fromkeys(range(5), 1 / 5), twice)
 
 
-def test_a_last_hit_that_cannot_be_filled_stays_short():
-    hits = first_iteration([0] * 7, wanted=1, n=5, rng=np.random.default_rng(0))
-    assert [len(hit.items) for hit in hits] == [5, 2]
+@pytest.mark.parametrize(("items", "sizes"), [(7, [4, 3]), (11, [4, 4, 3]), (6, [3, 3]), (3, [3])])
+def test_where_a_last_hit_cannot_be_filled_all_are_as_equal_as_can_be(items, sizes):
+    hits = first_iteration([0] * items, wanted=1, n=5, rng=np.random.default_rng(0))
+    assert [len(hit.items) for hit in hits] == sizes
+    assert sorted(item for hit in hits for item in hit.items) == list(range(items))
 
 
 def test_the_first_iteration_leaves_out_items_that_have_enough():
@@ -555,17 +557,35 @@ def test_no_iteration_plans_an_item_twice_in_a_hit_or_beyond_what_it_wants(rows,
     leaders = [hit.leader for hit in planned]
     count = max(1, len(rows) // n) if hits is None else hits
     by_variance = sorted((variance[item] for item in range(len(rows)) if room[item]), reverse=True)
-    assert [variance[leader] for leader in leaders] == by_variance[:count]
-    assert len(set(leaders)) == len(leaders)
+    assert [variance[leader] for leader in leaders] == by_variance[: len(leaders)]
+    assert len(set(leaders)) == len(leaders) <= count
     left = {i for i in range(len(rows)) if room[i] > shown[i] and (together or i not in leaders)}
     for hit in planned:
         assert len(hit.items) == len(set(hit.items)) <= n
         assert hit.leader in hit.items
-        assert len(hit.items) == n or left <= set(hit.items)  # short only if nobody was left to ask
+        # Short only if nobody was left to ask, or to share with a leader who would be alone.
+        assert len(hit.items) == n or left <= set(hit.items) or 2 in map(len, (other.items for other in planned))
+        assert len(hit.items) > 1 or sum(room) - room[hit.leader] == 0 or n == 2 or together
 
 
-def test_more_hits_than_items_gives_hits_of_the_leader_alone():
-    assert [hit.items for hit in later(SCORE[:3], VARIANCE[:3], hits=9)] == [[0], [1], [2]]
+def test_no_more_items_lead_than_find_companions():
+    (hit,) = later(SCORE[:3], VARIANCE[:3], hits=9)
+    assert sorted(hit.items) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("open_items", range(2, 24))
+@pytest.mark.parametrize("together", [False, True])
+def test_near_the_end_of_iterations_no_item_is_asked_alone(open_items, together):
+    """With room for one judgment more each, HITs are as few and as equal as they can be."""
+    rng = np.random.default_rng(open_items)
+    judgments = np.where(np.arange(100) < open_items, 4, 5)
+    hits = later(
+        rng.random(100), rng.random(100) + 0.1, judgments, wanted=5, n=5, leaders_as_companions=together, rng=rng
+    )
+    sizes = [len(hit.items) for hit in hits]
+    assert len(sizes) == math.ceil(open_items / 5)
+    assert min(sizes) > 1
+    assert sum(sizes) == open_items or together
 
 
 def test_an_iteration_over_a_finished_campaign_is_empty():
