@@ -76,12 +76,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
-    # Half of the connections are for annotators: more at once would wait for each other's rows.
+    # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
+    # those of other campaigns have while the answers to one wait for a lock.
     half = settings.pool_size // 2
     app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
-    app.state.serving_database = create_engine(settings.database_url, pool_size=half, lock_seconds=LOCK_SECONDS)
+    app.state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
     app.state.reading_database = create_engine(settings.database_url, pool_size=2)
-    app.state.turns = Turns(app.state.serving_database, half)
+    app.state.turns = Turns(app.state.serving_database, half + 1)
     app.state.newest = Newest()
     app.state.fits = Fits()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)

@@ -65,7 +65,8 @@ async def get_now() -> datetime:
 
 async def get_turn(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
-    async with request.app.state.turns.turn() as connection:
+    campaign = request.path_params.get("link_key") or request.path_params.get("slug", "")
+    async with request.app.state.turns.turn(campaign) as connection:
         yield connection
 
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -191,12 +191,15 @@ async def engine_on(url: str) -> AsyncIterator[AsyncEngine]:
     await engine.dispose()
 
 
-async def prepare(url: str, port: int, *, items: int, way: str, clients: int, seconds: float) -> Task:
-    """A fresh campaign with everyone who will arrive."""
-    settings = CampaignSettings(name=f"bench {items}", question="How much?", judgments_per_item=10_000)
+async def prepare(
+    url: str, port: int, *, items: int, way: str, clients: int, seconds: float, settings: Mapping[str, object] = {}
+) -> Task:
+    """A fresh campaign with everyone who will arrive; `settings` that are not those of the others."""
+    usual = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
+    chosen = CampaignSettings.model_validate(usual | settings)
     worker_tokens = WorkerTokens(SECRET, hours=1)
     async with engine_on(url) as engine, engine.begin() as connection:
-        campaign = await lifecycle.create(connection, settings, now=NOW)
+        campaign = await lifecycle.create(connection, chosen, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": i, "external_id": str(i), "shown": f"item {i}", "fields": {}}
             for i in range(items)

@@ -22,7 +22,7 @@ from app.campaigns.mturk_results import read_results
 from app.database.campaign import finish_if_complete
 from app.errors import Conflict
 
-FEWEST_ROWS, MOST_ROWS = 20, 2_000  # in one transaction
+FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import asyncpg
 from sqlalchemy import TextClause
@@ -118,17 +119,23 @@ class Turns:
 
     These connections do not go back to the pool. To get one from it and give it back takes longer than a
     statement, and it lets whoever comes last overtake those who wait.
+
+    One campaign's requests never have the last of several connections: should all of them wait for a lock, those of
+    other campaigns go on.
     """
 
     def __init__(self, engine: AsyncEngine, number: int) -> None:
         self._engine = engine
         self._free = asyncio.Semaphore(number)
+        self._share = max(1, number - 1)
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._idle: list[AsyncConnection] = []
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[Driver]:
-        """A connection on which every statement is a transaction of its own."""
-        async with self._free:
+    async def turn(self, campaign: str = "") -> AsyncIterator[Driver]:
+        """A connection on which every statement is a transaction of its own; `campaign`: what its address names."""
+        share = self._shares.setdefault(campaign, asyncio.Semaphore(self._share))  # there as long as somebody uses it
+        async with share, self._free:
             connection = self._idle.pop() if self._idle else await self._engine.connect()
             try:
                 async with used(connection) as driver:

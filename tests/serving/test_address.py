@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import transition
 from app.database.session import Turns
-from tests.serving.campaigns import running, value, values
+from tests.serving.campaigns import running, until, value, values, waiting
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -395,6 +395,23 @@ async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they
         assert served == []
     await asyncio.gather(*visits)
     assert served == list(range(6))
+
+
+async def test_answers_that_wait_for_a_lock_keep_nobody_of_another_campaign_waiting(app, client, engine):
+    """More of them than there are connections for annotators, none of which another campaign could have otherwise."""
+    locked, other = [await running(engine, name=name) for name in ("Locked", "Other")]
+    page = (await client.get(await started(client, locked))).text
+    answers = [fields_of(page) for _ in range(app.state.settings.pool_size)]
+    async with engine.begin() as connection:
+        await connection.execute(text("SELECT FROM posteriors WHERE campaign_id = :id FOR UPDATE"), {"id": locked.id})
+        address = f"/link/{locked.link_key}"
+        held = [asyncio.create_task(client.post(address, data=answer, headers=FETCH)) for answer in answers]
+        async with asyncio.timeout(30):
+            await until(engine, waiting(4))
+            assert (await client.get(await started(client, other))).status_code == 200
+        assert not any(one.done() for one in held)
+    for reply in await asyncio.gather(*held):
+        assert reply.status_code == 200
 
 
 async def test_a_form_that_comes_in_slowly_keeps_nobody_waiting(app, client, engine):
