@@ -1,4 +1,5 @@
-// Researchers' pages work without this file; it adds copy buttons and times in the reader's zone.
+// Researchers' pages work without this file; it adds copy buttons, times in the reader's zone, a warning before unsaved
+// settings are left, and a picture of the HIT that follows the form.
 
 for (const time of document.querySelectorAll("time[datetime]")) {
   const moment = new Date(time.dateTime);
@@ -16,6 +17,39 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = words; }, 2000);
   });
+}
+
+// The settings form: what was changed and not saved is said beside the button, and asked about before the page is left.
+const settings = document.querySelector("form.settings");
+if (settings) {
+  const fields = [...settings.elements].filter((field) => field.name && field.type !== "hidden");
+  const chosen = (select) => [...select.options].findIndex((option) => option.defaultSelected);
+  const changed = (field) => {
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field instanceof HTMLSelectElement) return field.selectedIndex !== Math.max(0, chosen(field));
+    return field.value !== field.defaultValue;
+  };
+  const unsaved = () => "unsaved" in settings.dataset || fields.some(changed);
+  let leaving = false;
+
+  const tell = () => {
+    const words = unsaved() ? "Not saved yet" : "";
+    const line = settings.querySelector(".unsaved");
+    if (line.textContent !== words) line.textContent = words;
+  };
+
+  const picture = () => {
+    for (const part of settings.querySelectorAll("[data-shows]")) {
+      part.textContent = settings.elements[part.dataset.shows].value.trim() || (part.dataset.empty ?? "");
+    }
+    const rows = Number(settings.elements.items_per_hit.value);
+    if (rows >= 2 && rows <= 10) settings.querySelectorAll(".miniature li").forEach((row, i) => { row.hidden = i >= rows; });
+  };
+
+  settings.addEventListener("input", () => { tell(); picture(); });
+  settings.addEventListener("submit", () => { leaving = true; });
+  addEventListener("pageshow", () => { leaving = false; tell(); picture(); });
+  addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
 }
 
 // The upload forms: items are shown before they are imported; of items and responses it is said how far the import is.

@@ -18,7 +18,7 @@ from app.analysis.sections import TITLES
 from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
 from app.analysis.view import View, between, written
 from app.auth.guards import researcher
-from app.database.campaign import campaign_by_slug
+from app.database.campaign import campaign_of_page
 from app.errors import NotFound
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
@@ -64,7 +64,7 @@ def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list
 
 @router.get("")
 async def export_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    campaign = await campaign_by_slug(connection, slug)
+    campaign = await campaign_of_page(connection, slug)
     offered = list(downloads(campaign, answered=await has_answers(connection, campaign)))
     return page(request, "admin/export.html", {"campaign": campaign, "downloads": offered})
 
@@ -124,7 +124,7 @@ async def analysis_page(request: Request, database: ReadingDatabase, slug: str, 
 async def frame(database: ReadingDatabase, slug: str, view: View, alone: str = "") -> dict[str, Any]:
     """What stands around the parts; `alone` is the one that is shown by itself."""
     async with database.connect() as connection:
-        campaign = await campaign_by_slug(connection, slug)
+        campaign = await campaign_of_page(connection, slug)
         answered = await has_answers(connection, campaign)
     return {"campaign": campaign, "answered": answered, "view": view, "titles": TITLES, "alone": alone}
 

@@ -46,15 +46,17 @@ GROUPS = (
         ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
     ),
     Group(
-        "How answers become scores",
-        ("update_law",),
-        ("prior_a", "prior_b", "gamma", "epsilon", "tie_margin_points"),
-    ),
-    Group("What is asked next", ("selection",), ("hits_per_iteration", "leaders_as_companions", "seed")),
-    Group(
         "How much is asked, and of whom",
         ("judgments_per_item", "repeat_items", "hits_per_annotator", "prolific_completion_code"),
         ("lease_minutes",),
+    ),
+    Group(
+        "How answers become scores, and what is asked next",
+        (),
+        (
+            *("update_law", "prior_a", "prior_b", "gamma", "epsilon", "tie_margin_points"),
+            *("selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+        ),
     ),
 )
 

@@ -12,11 +12,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
-from app.campaigns.listing import item_count
 from app.campaigns.template import Shown, check_known, guess, shown_by
 from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
+from app.database.campaign import item_count
 from app.errors import Invalid, TooLarge
 from app.inference.online import ONLINE
 

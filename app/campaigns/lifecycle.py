@@ -12,16 +12,16 @@ import numpy as np
 from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.listing import item_count
 from app.campaigns.settings import CampaignSettings
 from app.database import learned
 from app.database.bulk import Numbers, copy_numbers, numbers
-from app.database.campaign import campaign_by_slug
+from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
 
 find = campaign_by_slug
+find_for_page = campaign_of_page
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 

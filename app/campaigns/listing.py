@@ -3,22 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, func, select, text
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.campaign import item_count
 from app.database.tables import items
+
+MOST_ITEMS_PER_HIT = 10
 
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text("""
     SELECT count(*) FROM annotators a JOIN responses r ON r.annotator_id = a.id
     WHERE a.campaign_id = :campaign AND a.platform = 'simulation'
 """)
-
-
-def item_count(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
-    """SQL for the number of items. Theirs run from 0 without gaps, so the last one tells, without reading them all."""
-    last = func.max(items.c.number)
-    return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
 
 
 async def items_of(
@@ -30,6 +27,12 @@ async def items_of(
     here = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
+
+
+async def first_texts(connection: AsyncConnection, campaign_id: int) -> list[str]:
+    """What annotators would see of the first items: enough for a picture of the largest HIT."""
+    statement = select(items.c.shown).where(items.c.campaign_id == campaign_id, items.c.number < MOST_ITEMS_PER_HIT)
+    return list(await connection.scalars(statement.order_by(items.c.number)))
 
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from ipaddress import ip_address
 from typing import Annotated, Any
@@ -65,10 +65,16 @@ async def new(request: Request) -> HTMLResponse:
 
 
 def settings_page(
-    request: Request, values: Mapping[str, str], errors: Mapping[str, str] | None = None, *, campaign: Any = None
+    request: Request,
+    values: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
+    *,
+    campaign: Any = None,
+    texts: Sequence[str] = (),
 ) -> HTMLResponse:
-    """The form with what was entered, and beside each field what is wrong with it."""
+    """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture."""
     context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
+    context |= {"values": values, "texts": texts}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
@@ -93,10 +99,10 @@ async def create(request: Request, values: Entered, connection: Transaction, now
 @router.get(CAMPAIGN + "/edit")
 async def edit_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """The form while the campaign is a draft; afterwards the same settings to read."""
-    campaign = await lifecycle.find(connection, slug)
+    campaign = await lifecycle.find_for_page(connection, slug)
     settings = lifecycle.settings_of(campaign)
     values = form.filled(settings) if campaign.status == "draft" else form.in_full(settings)
-    return settings_page(request, values, campaign=campaign)
+    return settings_page(request, values, campaign=campaign, texts=await listing.first_texts(connection, campaign.id))
 
 
 @router.post(CAMPAIGN + "/edit")
@@ -104,27 +110,31 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
     try:
         settings = form.read(values)
     except ValidationError as error:
-        campaign = await lifecycle.find(connection, slug)
-        return settings_page(request, values, form.problems(error), campaign=campaign)
+        campaign = await lifecycle.find_for_page(connection, slug)
+        texts = await listing.first_texts(connection, campaign.id)
+        return settings_page(request, values, form.problems(error), campaign=campaign, texts=texts)
     await lifecycle.edit(connection, slug, lambda _: settings)
     return see_other(address(slug, "/edit", done="saved"))
 
 
 @router.get(CAMPAIGN + "/items")
 async def items_page(
-    request: Request, connection: Transaction, slug: str, start: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
+    request: Request, connection: Transaction, slug: str, page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
 ) -> HTMLResponse:
-    return await show_items(request, connection, slug, start=start)
+    return await show_items(request, connection, slug, number=page)
 
 
 async def show_items(
-    request: Request, connection: Transaction, slug: str, *, start: int = 1, refusal: Refusal | None = None
+    request: Request, connection: Transaction, slug: str, *, number: int = 1, refusal: Refusal | None = None
 ) -> HTMLResponse:
-    """The upload form while the campaign is a draft, and a page of the items it has."""
-    campaign = await lifecycle.find(connection, slug)
-    total, rows = await listing.items_of(connection, campaign.id, offset=start - 1, limit=ITEMS_PER_PAGE)
-    context = {"campaign": campaign, "total": total, "items": rows, "start": start, "refusal": refusal}
-    context |= {"per_page": ITEMS_PER_PAGE, "max_mb": request.app.state.settings.max_upload_mb}
+    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last."""
+    campaign = await lifecycle.find_for_page(connection, slug)
+    pages = max(1, -(-campaign.item_count // ITEMS_PER_PAGE))
+    number = min(number, pages)
+    offset = (number - 1) * ITEMS_PER_PAGE
+    total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=ITEMS_PER_PAGE)
+    context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
+    context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
     context["imported"] = imported_lately(request)
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
@@ -239,7 +249,7 @@ def progress_line(report: int | str | Refusal) -> dict[str, Any]:
 
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    campaign = await lifecycle.find(connection, slug)
+    campaign = await lifecycle.find_for_page(connection, slug)
     base = base_url(request)
     context = {
         "campaign": campaign,
@@ -261,13 +271,17 @@ def is_loopback(base: str) -> bool:
 @router.get(CAMPAIGN + "/{action}/confirm")
 async def confirm(request: Request, connection: Transaction, slug: str, action: str) -> HTMLResponse:
     """Asked before what cannot be taken back."""
-    if action not in ("finish", "delete"):
+    if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
-    return action_page(request, await lifecycle.find(connection, slug), action)
+    campaign = await lifecycle.find_for_page(connection, slug)
+    return action_page(request, campaign, action, texts=await listing.first_texts(connection, campaign.id))
 
 
-def action_page(request: Request, campaign: Any, action: str, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"campaign": campaign, "action": action, "refusal": refusal}
+def action_page(
+    request: Request, campaign: Any, action: str, refusal: Refusal | None = None, *, texts: Sequence[str] = ()
+) -> HTMLResponse:
+    context = {"campaign": campaign, "action": action, "refusal": refusal, "texts": texts}
+    context |= {"values": form.in_full(lifecycle.settings_of(campaign))}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 
@@ -276,7 +290,7 @@ async def delete(request: Request, connection: Transaction, slug: str) -> Respon
     try:
         await lifecycle.remove(connection, slug)
     except Refusal as refusal:
-        return action_page(request, await lifecycle.find(connection, slug), "delete", refusal)
+        return action_page(request, await lifecycle.find_for_page(connection, slug), "delete", refusal)
     return see_other("/admin?done=deleted")
 
 
@@ -293,6 +307,6 @@ async def transition(request: Request, database: Database, slug: str, now: Now) 
     except Refusal as refusal:
         # The refused transaction is rolled back: half a launch must not stay.
         async with database.begin() as connection:
-            return action_page(request, await lifecycle.find(connection, slug), action, refusal)
+            return action_page(request, await lifecycle.find_for_page(connection, slug), action, refusal)
     done, part = AFTERWARDS[action]
     return see_other(address(slug, part, done=done))

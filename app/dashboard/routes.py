@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
 from app.crowd.platforms import links
-from app.dashboard import figures, item, table
+from app.dashboard import draft, figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
@@ -65,8 +65,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     async with database.connect() as connection:
         campaign = await lifecycle.find(connection, slug)
         if campaign.status == "draft":
-            counted = await lifecycle.find_counted(connection, slug)
-            return page(request, "admin/_dashboard_draft.html", {"campaign": counted})
+            return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug))
     state = await live_of(request).state(campaign, now=now)
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select, text
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.tables import campaigns
+from app.database.tables import campaigns, items
 from app.errors import NotFound
 
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
@@ -20,10 +20,25 @@ FINISH = text("""
 
 async def campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
     """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    row: Row[Any] | None = (await connection.execute(select(campaigns).where(campaigns.c.slug == slug))).one_or_none()
+    return await only(connection, select(campaigns), slug)
+
+
+async def campaign_of_page(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The same with `item_count`, which the checklist of a draft's pages shows."""
+    return await only(connection, select(campaigns, item_count(campaigns.c.id).label("item_count")), slug)
+
+
+async def only(connection: AsyncConnection, statement: Select[Any], slug: str) -> Row[Any]:
+    row: Row[Any] | None = (await connection.execute(statement.where(campaigns.c.slug == slug))).one_or_none()
     if row is None:
         raise no_campaign(slug)
     return row
+
+
+def item_count(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+    """SQL for the number of items. Theirs run from 0 without gaps, so the last one tells, without reading them all."""
+    last = func.max(items.c.number)
+    return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
 
 
 def no_campaign(slug: str) -> NotFound:

@@ -15,7 +15,7 @@ from tests.browser.acts import violations
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
-PAGES = ("analysis", "items", "edit", "share", "export", "finish/confirm")
+PAGES = ("analysis", "items", "edit", "share", "export", "launch/confirm", "finish/confirm")
 
 Enter = Callable[..., Any]
 
@@ -45,6 +45,12 @@ async def create(page: Page, name: str) -> None:
     await page.wait_for_url("**/items?done=created")
 
 
+async def launch(page: Page) -> None:
+    await page.get_by_role("link", name="Launch …").click()
+    await page.get_by_role("button", name="Launch campaign").click()
+    await page.wait_for_url("**/share?done=launched")
+
+
 async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: Enter) -> None:
     page = await enter()
     await create(page, "Verbs by mouse")
@@ -58,8 +64,10 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: En
     await expect(page.get_by_text("verb 1: what it means", exact=True)).to_have_count(1)
     await page.get_by_role("link", name="Next").click()
     await page.get_by_text("51 to 100").wait_for()
-    await page.get_by_role("button", name="Launch").click()
-    await page.wait_for_url("**/share?done=launched")
+    await page.get_by_label("Page", exact=True).fill("3")
+    await page.get_by_label("Page", exact=True).press("Enter")
+    await page.get_by_text("101 to 120").wait_for()
+    await launch(page)
     link = await page.get_by_label("Annotator link").input_value()
     await page.goto(link)
     await page.get_by_role("button", name="Start").wait_for()
@@ -166,8 +174,7 @@ async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
     await page.get_by_label("Column that annotators see").fill("gloss")
     await page.get_by_role("button", name="Import items").click()
     await page.wait_for_url("**/items?done=imported")
-    await page.get_by_role("button", name="Launch").click()
-    await page.wait_for_url("**/share?done=launched")
+    await launch(page)
     await page.get_by_role("link", name="Finish …").click()
     await page.get_by_role("button", name="Finish campaign").click()
     await page.wait_for_url("**?done=finished")
@@ -178,13 +185,71 @@ async def test_a_mistake_in_the_settings_is_shown_and_led_to(enter: Enter) -> No
     await page.goto(page.url + "/campaigns/new")
     await page.get_by_label("Name", exact=True).fill("Mistaken")
     await page.get_by_label("Question", exact=True).fill("How often?")
-    await page.get_by_text("More settings: prior").click()
+    await page.get_by_text("More: update law").click()
     await page.get_by_label("Prior, first parameter").fill("-1")
     await page.get_by_role("button", name="Create draft").click()
     await page.get_by_role("alert").get_by_role("link", name="Prior, first parameter").click()
     await expect(page.get_by_label("Prior, first parameter")).to_have_value("-1")
     await expect(page.get_by_label("Name", exact=True)).to_have_value("Mistaken")
     assert await violations(page) == ""
+
+
+async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter()
+    draft = await task(launched=False)
+    asked: list[str] = []
+
+    async def stay(dialog: Any) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    page.on("dialog", stay)
+    address = f"{draft.origin}/admin/campaigns/{draft.row.slug}"
+    await page.goto(f"{address}/edit")
+    await page.get_by_label("Name", exact=True).press_sequentially("!")
+    await expect(page.get_by_text("Not saved yet")).to_be_visible()
+    async with page.expect_event("dialog"):
+        await page.get_by_role("navigation", name="Lexical frequency").get_by_role("link", name="Items").click()
+    await expect(page).to_have_url(f"{address}/edit")
+    await page.get_by_label("Name", exact=True).press("Backspace")
+    await expect(page.get_by_text("Not saved yet")).to_have_count(0)
+    await page.get_by_label("Name", exact=True).press_sequentially("?")
+    await page.get_by_role("button", name="Save settings").click()
+    await page.wait_for_url("**/edit?done=saved")
+    await page.get_by_role("navigation", name="Lexical frequency").get_by_role("link", name="Items").click()
+    await page.wait_for_url("**/items")
+    assert asked == ["beforeunload"]
+
+
+async def test_the_picture_of_the_hit_follows_the_form(enter: Enter) -> None:
+    page = await enter()
+    await page.goto(page.url + "/campaigns/new")
+    await page.get_by_label("Question", exact=True).fill("How loud?")
+    await page.get_by_label("Items per HIT").fill("3")
+    await page.get_by_label("Label at 100").fill("deafening")
+    picture = page.locator(".miniature")
+    await expect(picture).to_contain_text("How loud?")
+    await expect(picture).to_contain_text("deafening")
+    await expect(picture.locator("li:visible")).to_have_count(3)
+
+
+COVERED = """() => [...document.querySelectorAll(".sections :is(input, select, textarea, summary, p)")].filter((field) => {
+    field.scrollIntoView({ block: "end" });
+    const box = field.getBoundingClientRect();
+    if (!box.width) return false;
+    const seen = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return seen?.closest(".aboard");
+}).map((field) => field.outerHTML)"""
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (1280, 500), (800, 900), (390, 844)])
+async def test_the_button_of_the_settings_covers_nothing(enter: Enter, size: tuple[int, int]) -> None:
+    page = await enter(viewport={"width": size[0], "height": size[1]})
+    await page.goto(page.url + "/campaigns/new")
+    assert await page.evaluate(COVERED) == []
+    if size == (1280, 900):
+        await page.get_by_label("Prolific completion code").scroll_into_view_if_needed()
+        await expect(page.get_by_role("button", name="Create draft")).to_be_in_viewport()
 
 
 async def test_a_password_of_ones_own_logs_in(enter: Enter, origin: str) -> None:

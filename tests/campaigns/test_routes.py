@@ -79,9 +79,14 @@ def test_every_setting_is_asked_once():
 
 
 def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_wanted():
-    *_, last = form.sections(form.blank())
-    assert [question.name for question in last.plain][:2] == ["judgments_per_item", "repeat_items"]
-    assert "one person may then give several of an item's judgments" in last.plain[1].description
+    asked = form.sections(form.blank())[1].plain
+    assert [question.name for question in asked][:2] == ["judgments_per_item", "repeat_items"]
+    assert "one person may then give several of an item's judgments" in asked[1].description
+
+
+def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
+    plain = [name for group in form.GROUPS for name in group.plain]
+    assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior_a", "selection", "seed"} & set(plain)
 
 
 async def test_the_form_explains_every_setting(researcher):
@@ -142,7 +147,7 @@ async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
 
 async def test_folded_settings_are_named_as_they_are_titled(researcher):
     page = (await researcher.get("/admin/campaigns/new")).text
-    assert "More settings: Label at 50 · Show the number · Minutes per HIT · Pay" in page
+    assert "More: Label at 50 · Show the number · Minutes per HIT · Pay" in page
 
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):
@@ -201,6 +206,43 @@ async def test_a_launch_without_items_says_what_to_do_and_changes_nothing(resear
     assert page.status_code == 409
     assert "Upload them, then launch" in told(page)
     assert "state-draft" in (await researcher.get("/admin")).text
+
+
+async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(researcher):
+    address = await create(researcher)
+    assert "Upload items first, then launch" in (await researcher.get(f"{address}/launch/confirm")).text
+    await upload(researcher, address)
+    assert f'action="{address}/launch"' not in (await researcher.get(f"{address}/items")).text
+    page = (await researcher.get(f"{address}/launch/confirm")).text
+    assert f'action="{address}/launch"' in page
+    assert "6 items with 10 judgments each are 60 judgments" in page
+    assert "Fixed from then on" in page
+    assert "abide" in page  # a HIT in small
+
+
+async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
+    address = await create(researcher)
+    parts = ("", "/analysis", "/items", "/edit", "/share", "/export", "/launch/confirm")
+    for part in parts:
+        assert "To do: </span>" in (page := (await researcher.get(f"{address}{part}")).text), part
+        assert page.count('<li class="done">') == 1, part
+    await upload(researcher, address)
+    for part in parts:
+        assert (await researcher.get(f"{address}{part}")).text.count('<li class="done">') == 2, part
+    await researcher.post(f"{address}/launch")
+    assert "To do: </span>" not in (await researcher.get(f"{address}/items")).text
+
+
+async def test_after_each_step_the_page_says_what_is_next(researcher):
+    address = await create(researcher)
+    assert f'<a href="{address}/items">upload items</a>' in (await researcher.get(f"{address}/edit?done=saved")).text
+    await upload(researcher, address)
+    page = (await researcher.get(f"{address}/items?done=imported")).text
+    assert f'Next: <a href="{address}/edit">check the settings</a>, then <a href="{address}/launch/confirm">' in page
+    assert f'<a href="{address}/launch/confirm">launch</a>' in (await researcher.get(f"{address}/edit?done=saved")).text
+    await researcher.post(f"{address}/launch")
+    page = (await researcher.get(f"{address}/items?done=responses")).text
+    assert f'Next: see <a href="{address}">the scores</a>' in page
 
 
 async def test_finishing_and_deleting_are_asked_about_first(researcher):
@@ -322,12 +364,14 @@ async def test_items_are_shown_a_page_at_a_time(researcher):
     first = (await researcher.get(f"{address}/items")).text
     assert "verb number 50." in first
     assert "verb number 51." not in first
-    assert 'href="?start=51"' in first
-    last = (await researcher.get(f"{address}/items?start=101")).text
+    assert 'href="?page=2#items-title" rel="next"' in first
+    assert '<a href="?page=3#items-title" >Last</a>' in first
+    last = (await researcher.get(f"{address}/items?page=3")).text
     assert "verb number 120." in last
-    assert "101 to 120" in last
+    assert "101 to 120 of 120 items" in last
     assert 'rel="next"' not in last
-    assert 'href="?start=51"' in last
+    assert 'href="?page=2#items-title" rel="prev"' in last
+    assert "101 to 120" in (await researcher.get(f"{address}/items?page=9")).text
 
 
 async def test_a_preview_shows_columns_rows_and_a_guess_and_stores_nothing(researcher):

@@ -65,8 +65,8 @@ async def test_before_the_first_answer_the_page_offers_the_link_to_share(researc
 async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
     draft = await running(engine, launched=False, name="Draft")
     page = (await researcher.get(address(draft))).text
-    assert "12 uploaded" in page
-    assert "Press Launch" in page
+    assert "12 items, 3 judgments each: 36 judgments, which is about 8 HITs of 5 items" in page
+    assert f'href="{address(draft)}/launch/confirm"' in page
 
 
 async def test_a_draft_without_items_asks_for_them(engine, researcher):
@@ -75,7 +75,7 @@ async def test_a_draft_without_items_asks_for_them(engine, researcher):
         await connection.execute(tables.items.delete())
     page = (await researcher.get(address(draft))).text
     assert "Upload items</a>" in page
-    assert "Press Launch" not in page
+    assert "Ready to launch" not in page
 
 
 @pytest.mark.parametrize("part", ["/events", "/match-quality", "/figures/pace.svg"])
