@@ -16,9 +16,18 @@ const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSty
 const points = (value) => String(Number(value.toPrecision(4)));
 const rounded = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** Text that changes only when it differs, so that nothing flickers and no selection is lost. */
+/** Text that changes only when it differs, so that nothing flickers and no selection is lost. Whether it did. */
 function write(element, words) {
-  if (element.textContent !== words) element.textContent = words;
+  if (element.textContent === words) return false;
+  element.textContent = words;
+  return true;
+}
+
+/** Tint what has just changed, for a second. */
+function tint(element) {
+  element.classList.remove("changed");
+  void element.offsetWidth; // the animation begins anew
+  element.classList.add("changed");
 }
 
 /** The line under a chart: says what the pointer is over, and else what it said when the page was loaded. */
@@ -42,6 +51,22 @@ function rows(name, lines) {
 
 // Words and bars
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+
+/** The time of day, and the day unless it is today. */
+const doneWords = (done) => (done.toDateString() === new Date().toDateString() ? clock : moment).format(done);
+
+let updated = Date.now();
+
+function tellUpdated() {
+  const seconds = Math.max(0, Math.round((Date.now() - updated) / 1000));
+  const [count, unit] = seconds < 60 ? [seconds, "s"] : seconds < 3600 ? [Math.floor(seconds / 60), "min"] : [Math.floor(seconds / 3600), "h"];
+  write($("updated"), `updated ${count} ${unit} ago`);
+}
+
+setInterval(tellUpdated, 1000);
+tellUpdated();
+
 const tellPace = readout("pace", () => state.words.pace_note);
 const tellHistogram = readout("histogram");
 const tellUncertainty = readout("uncertainty", () => state.uncertainty.note);
@@ -54,10 +79,15 @@ function binEnds(bin) {
 }
 
 function drawWords() {
-  for (const element of document.querySelectorAll("[data-word]")) write(element, state.words[element.dataset.word]);
+  for (const element of document.querySelectorAll("[data-word]")) {
+    if (write(element, state.words[element.dataset.word]) && element.tagName === "DD") tint(element);
+  }
   $("progress").max = state.wanted;
   $("progress").value = state.done;
-  $("unanswered").hidden = state.answered;
+  $("done-at").hidden = !state.done_at;
+  if (state.done_at) write($("done-at").querySelector("time"), doneWords(new Date(state.done_at * 1000)));
+  $("begin").hidden = state.answered;
+  $("figures").hidden = !state.answered;
   write($("bar-minutes"), String(state.pace.minutes));
 }
 
@@ -155,8 +185,30 @@ function draw() {
 
 // The parts that belong to the address
 
-/** Replace a part if it differs; what had the focus keeps it. */
-function swap(selector, fresh) {
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** Where each row of a part stands, and what is in it. */
+function standing(part) {
+  return new Map([...part.querySelectorAll("tr[data-key]")].map((row) => [
+    row.dataset.key, { top: row.getBoundingClientRect().top, words: [...row.cells].map((cell) => cell.textContent) },
+  ]));
+}
+
+/** Rows slide from where they stood, and figures that differ are tinted. */
+function showChanges(part, before) {
+  for (const row of part.querySelectorAll("tr[data-key]")) {
+    const { top, words } = before.get(row.dataset.key) ?? {};
+    if (!words) continue;
+    const way = top - row.getBoundingClientRect().top;
+    if (Math.abs(way) >= 1 && !still.matches) {
+      row.animate([{ transform: `translateY(${way}px)` }, { transform: "none" }], { duration: 150, easing: "ease-out" });
+    }
+    [...row.cells].forEach((cell, i) => { if (cell.matches(".figure:not(.place)") && cell.textContent !== words[i]) tint(cell); });
+  }
+}
+
+/** Replace a part if it differs; what had the focus keeps it, what was open stays open. `live`: because of an answer. */
+function swap(selector, fresh, live) {
   const old = document.querySelector(selector);
   const next = fresh.querySelector(selector);
   if (!old || !next || old.dataset.source === next.outerHTML) return;
@@ -164,10 +216,14 @@ function swap(selector, fresh) {
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
   const search = old.querySelector("input[type=search]");
   if (search && search === focused) next.querySelector("input[type=search]").value = search.value;
+  const opened = [...old.querySelectorAll("details")].map((details) => details.open);
+  const before = live ? standing(old) : new Map();
   const scrolled = [...old.querySelectorAll(".scroll")].map((element) => [element.scrollLeft, element.scrollTop]);
   old.replaceWith(next);
   next.querySelectorAll(".scroll").forEach((element, i) => element.scrollTo(...(scrolled[i] ?? [0, 0])));
+  next.querySelectorAll("details").forEach((details, i) => { details.open = opened[i] ?? false; });
   if (focused) refocus(next, focused);
+  showChanges(next, before);
 }
 
 function refocus(next, focused) {
@@ -180,7 +236,7 @@ function refocus(next, focused) {
 
 let asked = 0;
 
-async function refresh() {
+async function refresh({ live = false } = {}) {
   asked += 1;
   const mine = asked;
   const reply = await fetch(location.href, { headers: { "X-Easel": "fetch" } }).catch(() => null);
@@ -192,21 +248,62 @@ async function refresh() {
   const fresh = document.createElement("template");
   fresh.innerHTML = await reply.text();
   if (mine !== asked) return;
-  for (const part of [".campaign-head", "#scores", "#item"]) swap(part, fresh.content);
+  for (const part of [".campaign-head", "#scores", "#item"]) swap(part, fresh.content, live);
   drawItem();
 }
 
-async function go(url) {
-  history.pushState(null, "", url);
+async function go(url, { replace = false } = {}) {
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
   await refresh();
-  if (location.hash === "#item") $("item").scrollIntoView({ block: "nearest" });
+  if (location.hash === "#item" && !replace) $("item").scrollIntoView({ block: "nearest" });
 }
+
+// Through the items by key: arrows from one to the next, over the ends of a page too; Escape closes.
+
+const links = () => [...document.querySelectorAll(".scores tbody a")];
+
+async function walk(step) {
+  const all = links();
+  const next = all[all.indexOf(document.activeElement) + step];
+  if (next) {
+    next.focus();
+    await go(next.href, { replace: !$("item").hidden });
+    return;
+  }
+  const page = document.querySelector(`.scores .pager a[rel=${step > 0 ? "next" : "prev"}]`);
+  if (!page) return;
+  await go(page.href, { replace: true });
+  const first = links().at(step > 0 ? 0 : -1);
+  first?.focus();
+  if (first) await go(first.href, { replace: true });
+}
+
+async function close(link) {
+  const shown = document.querySelector(".scores tr.chosen")?.dataset.key;
+  await go(link.href);
+  document.querySelector(`.scores tr[data-key="${shown}"] a`)?.focus();
+}
+
+addEventListener("keydown", (event) => {
+  if (event.metaKey || event.ctrlKey || event.altKey || event.shiftKey) return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const link = $("item").querySelector(".close");
+  if (step && event.target.matches(".scores tbody a")) {
+    event.preventDefault();
+    walk(step);
+  } else if (event.key === "Escape" && link && !event.defaultPrevented && !event.target.matches("input")) {
+    event.preventDefault();
+    close(link);
+  }
+});
 
 dashboard.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-view]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
-  go(link.href);
+  if (link.matches(".close")) close(link);
+  else go(link.href);
 });
 
 dashboard.addEventListener("submit", (event) => {
@@ -217,7 +314,7 @@ dashboard.addEventListener("submit", (event) => {
   go(url);
 });
 
-addEventListener("popstate", refresh);
+addEventListener("popstate", () => refresh());
 
 // Live
 
@@ -228,19 +325,22 @@ function take(event) {
   if (event.lastEventId === version) return;
   version = event.lastEventId;
   state = JSON.parse(event.data);
+  updated = Date.now();
   if (document.hidden) {
     waiting = true;
     return;
   }
   draw();
-  refresh();
+  tellUpdated();
+  refresh({ live: true });
 }
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden || !waiting) return;
   waiting = false;
   draw();
-  refresh();
+  tellUpdated();
+  refresh({ live: true });
 });
 
 const events = new EventSource(dashboard.dataset.events);

@@ -8,8 +8,10 @@ from ipaddress import ip_address
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
 
+import segno
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
@@ -253,11 +255,18 @@ async def share(request: Request, connection: Transaction, slug: str) -> HTMLRes
     base = base_url(request)
     context = {
         "campaign": campaign,
-        "links": links(base, campaign.link_key),
+        "links": (to := links(base, campaign.link_key)),
+        "code": qr_code(to["link"]),
         "only_here": base if is_loopback(base) else None,
         "made_up_hits": await listing.made_up_hits(connection, campaign.id),
     }
     return page(request, "admin/share.html", context)
+
+
+def qr_code(link: str) -> Markup:
+    """A drawing of a link that phones can read. Its ground is white in either theme: scanners want dark on light."""
+    drawn = segno.make_qr(link, error="m").svg_inline(scale=4, border=4, light="#fff", omitsize=True, title="QR code")
+    return Markup(drawn)  # noqa: S704  (a drawing of our own making)
 
 
 def is_loopback(base: str) -> bool:

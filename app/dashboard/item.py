@@ -21,8 +21,8 @@ STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text("""
-    SELECT a.pseudonym, r.scores[array_position(r.items, :number)] AS score, r.received_at
-    FROM responses r JOIN annotators a ON a.id = r.annotator_id
+    SELECT a.name AS annotator, r.scores[array_position(r.items, :number)] AS score, r.received_at
+    FROM responses r JOIN named_annotators a ON a.id = r.annotator_id AND a.campaign_id = :campaign
     WHERE r.campaign_id = :campaign AND :number = ANY(r.items) ORDER BY r.seq DESC
 """)
 

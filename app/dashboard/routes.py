@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -11,6 +12,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
+from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.platforms import links
 from app.dashboard import draft, figures, item, table
 from app.dashboard.heatmap import closest
@@ -67,8 +69,13 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         if campaign.status == "draft":
             return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug))
     state = await live_of(request).state(campaign, now=now)
+<<<<<<< HEAD
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
+=======
+    base, done_at = base_url(request), state.figures["done_at"]
+    link = links(base, campaign.link_key)["link"]
+>>>>>>> b62f1d8 (Overview: four large figures, definitions behind 'What is this?', a link with a QR code before the first answer, an item beside the table, arrow keys and Escape, rows that slide and figures that are tinted; annotators are A1, A2, ...; pagers with first, last and a page number)
     context = {
         "campaign": campaign,
         "law": ONLINE[campaign.update_law],
@@ -76,7 +83,11 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
         "dashes": figures.DASHES,
-        "link": links(base_url(request), campaign.link_key)["link"],
+        "now": now,
+        "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
+        "link": link,
+        "code": qr_code(link),
+        "only_here": base if is_loopback(base) else None,
         "pace_rows": figures.pace_rows(state.figures),
     }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)

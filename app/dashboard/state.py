@@ -129,6 +129,10 @@ class Facts:
         now = self.until.timestamp()
         return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
+    @property
+    def recent_rate(self) -> tuple[int, float] | None:
+        return pace.recent_rate(self.minutes, *self.first_and_now)
+
 
 async def newest_state(
     connection: AsyncConnection, newest: Newest, followers: Followers, campaign: Row[Any], *, now: datetime
@@ -178,6 +182,7 @@ def draw(facts: Facts) -> State:
         "answered": facts.counts.hits > 0,
         "done": facts.wanted - facts.left,
         "wanted": facts.wanted,
+        "done_at": done_at(facts),
         "words": summary(facts) | pace_words(facts),
         "pace": pace_figures(facts),
         "histogram": histogram_figures(facts),
@@ -198,9 +203,10 @@ def summary(facts: Facts) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
     open_hits = facts.counts.open_hits
     return {
-        "judgments": f"{facts.judgments.sum():,} of {plural(facts.wanted, 'judgment')}",
+        "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,}",
+        "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
         "hits": plural(facts.counts.hits, "HIT"),
-        "open": f"{open_hits:,} open now" if open_hits else "",
+        "open": f"{plural(open_hits, 'HIT')} open now" if open_hits else "no HIT open now",
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": precision_words(typical(facts.precision.intervals)),
         "held": held_words(*held(facts)),
@@ -245,18 +251,33 @@ def made_up_words(facts: Facts) -> str:
 def pace_words(facts: Facts) -> dict[str, str]:
     """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
     if facts.counts.first_at is None:
-        return {"rate": "", "left": "", "pace_note": "Bars appear with the first answer."}
+        left = "no answer yet" if facts.campaign.status == "running" else facts.campaign.status
+        return {"rate": "no pace yet", "left": left, "pace_note": "Bars appear with the first answer."}
     if facts.campaign.status != "running":
-        return {"rate": "", "left": "", "pace_note": ""}
-    recent = pace.recent_rate(facts.minutes, *facts.first_and_now)
-    span = facts.until - facts.counts.first_at
-    forecast = pace.forecast(facts.left, facts.campaign.items_per_hit, recent, span)
+        return {"rate": "", "left": facts.campaign.status, "pace_note": ""}
+    recent, hours = facts.recent_rate, hours_left(facts)
+    quiet = pace.silence(facts.minutes, minute_of(facts.until))
     return {
-        "rate": f"{recent[1]:,.0f} HITs/h" if recent else "",
-        "left": pace.silence(facts.minutes, minute_of(facts.until))
-        or (f"about {pace.duration(forecast)} left" if forecast else ""),
+        "rate": f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say",
+        "left": quiet or (f"about {pace.duration(hours)} left" if hours else "running"),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
+
+
+def hours_left(facts: Facts) -> float | None:
+    """Until all that is wanted is answered, at the recent rate; None when there is too little to say."""
+    if facts.counts.first_at is None or facts.campaign.status != "running":
+        return None
+    span = facts.until - facts.counts.first_at
+    return pace.forecast(facts.left, facts.campaign.items_per_hit, facts.recent_rate, span)
+
+
+def done_at(facts: Facts) -> int | None:
+    """When that is, in seconds since 1970, to the minute; None too while nobody answers."""
+    hours = hours_left(facts)
+    if hours is None or pace.silence(facts.minutes, minute_of(facts.until)):
+        return None
+    return minute_of(facts.until + timedelta(hours=hours)) * 60
 
 
 def pace_figures(facts: Facts) -> dict[str, Any]:

@@ -37,10 +37,17 @@ class View:
 
     def query(self, **changes: Any) -> str:
         """The address of this view with some parts changed; what is as usual is left out."""
+        return "?" + urlencode(self.parts(**changes))
+
+    def kept(self, **changes: Any) -> list[tuple[str, Any]]:
+        """The hidden fields of a form that asks for a page."""
+        return self.parts(page=1, **changes)
+
+    def parts(self, **changes: Any) -> list[tuple[str, Any]]:
         parts: dict[str, Any] = {"sort": self.sort, "order": "up" if self.ascending else "down"}
         parts |= {"search": self.search, "page": self.page, "item": self.item} | changes
         usual = {"sort": "score", "order": "down", "search": "", "page": 1, "item": ""}
-        return "?" + urlencode({name: value for name, value in parts.items() if value != usual[name]})
+        return [(name, value) for name, value in parts.items() if value != usual[name]]
 
     def sorted_by(self, sort: str) -> str:
         """The address after a press on a column's head: sort by it, or turn the order around."""

@@ -149,7 +149,9 @@ campaigns = Table(
     Column("created_at", Time, nullable=False),
     Column("launched_at", Time),
     Column("finished_at", Time),
+    Column("archived_at", Time),  # left out of lists until it is brought back
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
+    CheckConstraint("archived_at IS NULL OR status <> 'running'", name="archived"),
     CheckConstraint("items_per_hit BETWEEN 2 AND 10", name="items_per_hit"),
     CheckConstraint("judgments_per_item > 0 AND lease_minutes > 0", name="positive"),
 )
@@ -196,6 +198,7 @@ learned = Table(
     PrimaryKeyConstraint("campaign_id", "kind", "number"),
 )
 
+# The view `named_annotators` adds to these rows what pages call them: A1, A2, ... in the order of their first arrival.
 annotators = Table(
     "annotators",
     metadata,

@@ -211,12 +211,12 @@ async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: E
     async with page.expect_event("dialog"):
         await page.get_by_role("navigation", name="Lexical frequency").get_by_role("link", name="Items").click()
     await expect(page).to_have_url(f"{address}/edit")
-    await page.get_by_label("Name", exact=True).press("Backspace")
+    await page.get_by_label("Name", exact=True).fill(draft.row.name)
     await expect(page.get_by_text("Not saved yet")).to_have_count(0)
-    await page.get_by_label("Name", exact=True).press_sequentially("?")
+    await page.get_by_label("Name", exact=True).fill("Frequency")
     await page.get_by_role("button", name="Save settings").click()
     await page.wait_for_url("**/edit?done=saved")
-    await page.get_by_role("navigation", name="Lexical frequency").get_by_role("link", name="Items").click()
+    await page.get_by_role("navigation", name="Frequency").get_by_role("link", name="Items").click()
     await page.wait_for_url("**/items")
     assert asked == ["beforeunload"]
 
@@ -233,13 +233,16 @@ async def test_the_picture_of_the_hit_follows_the_form(enter: Enter) -> None:
     await expect(picture.locator("li:visible")).to_have_count(3)
 
 
-COVERED = """() => [...document.querySelectorAll(".sections :is(input, select, textarea, summary, p)")].filter((field) => {
+COVERED = """() => {
+  const fields = document.querySelectorAll(".sections :is(input, select, textarea, summary, p)");
+  return [...fields].filter((field) => {
     field.scrollIntoView({ block: "end" });
     const box = field.getBoundingClientRect();
     if (!box.width) return false;
     const seen = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
     return seen?.closest(".aboard");
-}).map((field) => field.outerHTML)"""
+  }).map((field) => field.outerHTML);
+}"""
 
 
 @pytest.mark.parametrize("size", [(1280, 900), (1280, 500), (800, 900), (390, 844)])

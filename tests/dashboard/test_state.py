@@ -19,8 +19,8 @@ async def state_of(engine, campaign, *, now=NOW):
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     figures = (await state_of(engine, await running(engine))).figures
     assert figures["answered"] is False
-    assert figures["words"]["judgments"] == "0 of 36 judgments"
-    assert figures["words"]["rate"] == figures["words"]["left"] == ""
+    assert figures["words"]["judgments"] == "0 of 36"
+    assert (figures["words"]["rate"], figures["words"]["left"], figures["done_at"]) == ("no pace yet", "no answer yet", None)
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
     assert figures["words"]["precision"] == "unknown yet"
 
@@ -49,12 +49,13 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     await hit_of(engine, you)
     after = await state_of(engine, campaign, now=NOW + timedelta(minutes=9))
     words = after.figures["words"]
-    assert words["judgments"] == "15 of 36 judgments"
+    assert words["judgments"] == "15 of 36"
     assert words["hits"] == "3 HITs"
     assert words["annotators"] == "2 annotators"
-    assert words["open"] == "1 open now"
+    assert words["open"] == "1 HIT open now"
     assert words["rate"] == "13 HITs/h"  # two in the nine minutes after the first
     assert words["left"] == "about 19 min left"  # 21 judgments are 4.2 HITs
+    assert after.figures["done_at"] == (NOW + timedelta(minutes=27)).timestamp()  # 9 min and 18.9 min, to the minute
     assert after.figures["done"] == 15
     assert after.figures["pace"] == {"start": NOW.timestamp(), "minutes": 1, "bars": [180] + [0] * 8}
     assert sum(after.figures["histogram"]["counts"]) == 12
