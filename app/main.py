@@ -95,6 +95,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
+    app.include_router(dashboard.home)
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
@@ -104,6 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
     app.add_middleware(web.BodyLimits, upload_mb=settings.max_upload_mb)
+    app.add_middleware(web.Compressed)
     app.add_middleware(
         web.SecurityHeaders,
         form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),

@@ -25,6 +25,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -167,7 +168,15 @@ def refuse(
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
     context = {"status": status, "code": code, "message": message, "details": details or {}}
+    if request.url.path.startswith("/admin"):
+        return page(request, "admin/error.html", context | {"back": way_back(request, code)}, status=status)
     return page(request, "error.html", context, status=status)
+
+
+def way_back(request: Request, code: str) -> str | None:
+    """The campaign that a researcher's page is about, unless there is none of that name."""
+    found = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
+    return found[0] if found and found[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
 
 
 def on_refusal(request: Request, error: Exception) -> Response:
@@ -326,6 +335,30 @@ class BodyLimits:
             return message
 
         await self.app(scope, receive_within_limit, send)
+
+
+class Compressed:
+    """What researchers read, and static files, go out compressed where the browser takes that.
+
+    Not so the annotators' pages: they are small, each costs the server time between two HITs, and their token is a
+    secret in a page that also shows what its address says. Researchers' forms carry a CSRF token that is masked anew on
+    each page, so lengths tell nothing about it. Streams of events, downloads and reports of progress go out as they
+    come.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.plain = app
+        self.compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=4)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.compressed if compressible(scope) else self.plain)(scope, receive, send)
+
+
+def compressible(scope: Scope) -> bool:
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return False
+    path: str = scope["path"]
+    return path.startswith(("/admin", "/static/")) and "/export/" not in path
 
 
 class SecurityHeaders:

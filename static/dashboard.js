@@ -57,11 +57,12 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-d
 const doneWords = (done) => (done.toDateString() === new Date().toDateString() ? clock : moment).format(done);
 
 let updated = Date.now();
+let live = false; // whether the stream of events is open
 
 function tellUpdated() {
   const seconds = Math.max(0, Math.round((Date.now() - updated) / 1000));
   const [count, unit] = seconds < 60 ? [seconds, "s"] : seconds < 3600 ? [Math.floor(seconds / 60), "min"] : [Math.floor(seconds / 3600), "h"];
-  write($("updated"), `updated ${count} ${unit} ago`);
+  write($("updated"), `${live ? "live · " : ""}updated ${count} ${unit} ago`);
 }
 
 setInterval(tellUpdated, 1000);
@@ -345,10 +346,17 @@ document.addEventListener("visibilitychange", () => {
 
 const events = new EventSource(dashboard.dataset.events);
 events.addEventListener("message", take);
-events.addEventListener("open", () => write(connection, ""));
+events.addEventListener("open", () => {
+  live = true;
+  tellUpdated();
+  write(connection, "");
+});
 events.addEventListener("logged-out", () => location.reload());
 events.addEventListener("error", () => {
   const over = events.readyState === EventSource.CLOSED;
+  live = false;
+  tellUpdated();
+  if (over) refresh(); // leads to the login if that has ended
   write(connection, over
     ? "Live updates have stopped. Reload the page to see what is new."
     : "The connection was lost; trying again. Answers are safe, and this page will catch up.");

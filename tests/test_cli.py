@@ -126,6 +126,15 @@ def test_campaigns_are_listed_newest_first(easel, running):
     assert [(one["slug"], one["judgments_wanted"]) for one in listed] == [("newer", 0), ("verbs", 60)]
 
 
+def test_archived_campaigns_are_listed_apart(easel, running):
+    easel("campaign", "pause", running)
+    assert easel("campaign", "archive", running).output == f"{running} is archived.\n"
+    assert running not in easel("campaign", "list").output
+    assert running in easel("campaign", "list", "--archived").output
+    assert easel("campaign", "restore", running).output == f"{running} is paused.\n"
+    assert easel("campaign", "list", "--archived").output == "No campaign is archived.\n"
+
+
 def test_show_tells_state_settings_and_links(easel, running, monkeypatch):
     monkeypatch.setenv("EASEL_PUBLIC_URL", "https://easel.example")
     text = easel("campaign", "show", running).output

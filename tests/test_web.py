@@ -176,3 +176,34 @@ async def test_a_length_of_thousands_of_digits_is_no_error_of_ours(client, lengt
     kind = {"content-type": "application/x-www-form-urlencoded", "content-length": length}
     reply = await client.post("/login", content=b"token=abc", headers=kind)
     assert reply.status_code == (410 if length.endswith("09") else 413)
+
+
+async def test_pages_of_researchers_and_static_files_go_out_compressed_and_nothing_else(researcher, client, engine):
+    campaign = await running(engine)
+    pages = [f"/admin/campaigns/{campaign.slug}", "/admin/api", "/static/easel.css"]
+    for address in pages:
+        reply = await researcher.get(address)
+        assert reply.headers["content-encoding"] == "gzip", address
+        assert int(reply.headers["content-length"]) < len(reply.content) / 2, address
+        plain = await researcher.get(address, headers={"accept-encoding": "identity"})
+        assert "content-encoding" not in plain.headers
+    assert (
+        "content-encoding"
+        not in (await client.get(f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&SESSION_ID=s")).headers
+    )
+    assert (
+        "content-encoding" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/items.csv")).headers
+    )
+
+
+async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
+    campaign = await running(engine)
+    there = f"/admin/campaigns/{campaign.slug}"
+    page = await researcher.get(f"{there}?item=nothing")
+    assert page.status_code == 404
+    assert '<a href="/admin">All campaigns</a>' in page.text
+    assert f'<a href="{there}">Back to the campaign</a>' in (await researcher.get(f"{there}/respones")).text
+    unknown = await researcher.get("/admin/campaigns/nowhere/items")
+    assert "Back to the campaign" not in unknown.text
+    assert '<a href="/admin">All campaigns</a>' in unknown.text
+    assert "All campaigns" not in (await client.get("/link/nothing")).text

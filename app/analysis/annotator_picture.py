@@ -26,7 +26,7 @@ def scatter(table: Table) -> Scatter | None:
     title = "Reliability and bias"
     if len(seen) > MOST_DOTS:
         return Scatter(title, x, y, squares=squares(x, y, bias[seen], reliability[seen]))
-    names = [str(columns["annotator"][i]) for i in seen]
+    names = [str(columns["name"][i]) for i in seen]
     radius = np.maximum(SMALLEST, LARGEST * np.sqrt(judgments[seen] / judgments[seen].max())).round(1).tolist()
     dots = [
         Dot(x.at(across), upside_down(y.at(up)), f"{name}: {in_words(across, up, int(count))}", radius=size)

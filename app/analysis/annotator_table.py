@@ -14,7 +14,8 @@ LEAST_SHARED = 3
 """Judgments on items which others have judged too, below which a correlation says nothing."""
 
 COLUMNS = (
-    Column("annotator", "Annotator", "text"),
+    Column("annotator", "Pseudonym", "text"),
+    Column("name", "Annotator", "text"),
     Column("hits", "HITs", "count"),
     Column("judgments", "Judgments", "count"),
     Column("mean", "Mean score (points)"),
@@ -40,7 +41,17 @@ def fit(answers: Answers, _options: Options) -> Table:
     mean, spread = spread_of(answers)
     learned, notes = learned_of(answers)
     consistent, more = transitivity_of(answers)
-    columns = (answers.annotators, hits, judgments, mean, spread, with_others(answers), *learned, *consistent)
+    columns = (
+        answers.annotators,
+        answers.names,
+        hits,
+        judgments,
+        mean,
+        spread,
+        with_others(answers),
+        *learned,
+        *consistent,
+    )
     return Table(COLUMNS, rows_of(*columns), notes + more)
 
 

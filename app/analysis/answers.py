@@ -31,7 +31,7 @@ SYSTEMS = text("""
                    AND fields->>'system' IS NOT NULL AND fields->>'segment' IS NOT NULL)
 """)
 
-PSEUDONYMS = text("SELECT id, pseudonym FROM annotators WHERE campaign_id = :campaign ORDER BY id")
+ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
 
 # A response can be committed after one with a higher number, so the highest number alone would not tell that it came.
 MARK = text("""
@@ -64,19 +64,22 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     items: list[Row[Any]] = []
     async for rows in (await connection.stream(ITEMS, of)).partitions(ROWS_AT_ONCE):
         items += rows
-    names = {row.id: row.pseudonym for row in await connection.execute(PSEUDONYMS, of)}
+    annotators = {row.id: row for row in await connection.execute(ANNOTATORS, of)}
     parts: list[tuple[Values, ...]] = []
     hits = 0
     async for rows in (await connection.stream(RESPONSES, of)).partitions(ROWS_AT_ONCE):
         parts.append(await asyncio.to_thread(long_form, rows, hits))
         hits += len(rows)
-    return await asyncio.to_thread(assembled, campaign, items, names, parts)
+    return await asyncio.to_thread(assembled, campaign, items, annotators, parts)
 
 
 def assembled(
-    campaign: Row[Any], items: Sequence[Row[Any]], names: Mapping[int, str], parts: Iterable[tuple[Values, ...]]
+    campaign: Row[Any],
+    items: Sequence[Row[Any]],
+    annotators: Mapping[int, Row[Any]],
+    parts: Iterable[tuple[Values, ...]],
 ) -> Answers:
-    """From rows of items and the pieces of `long_form`; names: pseudonyms by the annotators' row ids."""
+    """From rows of items and the pieces of `long_form`; annotators: their names and pseudonyms by their row ids."""
     nothing = (np.zeros(0, np.intp),) * 4 + (np.zeros(0),)
     seq, hit, item, annotator, score = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
     numbers, annotator = np.unique(annotator, return_inverse=True)
@@ -91,7 +94,8 @@ def assembled(
         shown=[row.shown for row in items],
         systems=[row.system for row in items],
         segments=[row.segment for row in items],
-        annotators=[names[number] for number in numbers.tolist()],
+        annotators=[annotators[number].pseudonym for number in numbers.tolist()],
+        names=[annotators[number].name for number in numbers.tolist()],
         law=campaign.update_law,
         prior_a=np.array([row.prior_a for row in items], float),
         prior_b=np.array([row.prior_b for row in items], float),

@@ -43,14 +43,14 @@ ROWS_AT_ONCE = 5_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
-    *("created_at", "launched_at", "finished_at"),
+    *("created_at", "launched_at", "finished_at", "archived_at"),
 )
 RESPONSE_COLUMNS = (
-    *("seq", "annotator", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
+    *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
 )
 ASSIGNMENT_COLUMNS = (
-    *("annotator", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
+    *("annotator", "name", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 CALIBRATED = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
@@ -238,7 +238,19 @@ def answered_items(row: Row[Any]) -> Iterable[Cells]:
         leader = number == row.leader if row.leader >= 0 else None  # below 0: imported, so the leader is not known
         score, rank, *touch = told.get(number, [None] * 5)
         yield (
-            *(row.seq, row.pseudonym, row.source, row.hit_id, row.iteration, position, item, leader, score, rank),
+            *(
+                row.seq,
+                row.pseudonym,
+                row.name,
+                row.source,
+                row.hit_id,
+                row.iteration,
+                position,
+                item,
+                leader,
+                score,
+                rank,
+            ),
             *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport), number not in told),
         )
 
@@ -251,7 +263,7 @@ async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> 
         async for rows in result.partitions(ROWS_AT_ONCE):
             yield [
                 (
-                    *(row.pseudonym, row.platform, guarded(row.external_id), row.arrived_at),
+                    *(row.pseudonym, row.name, row.platform, guarded(row.external_id), row.arrived_at),
                     *(row.hits_answered, row.last_answer_at, row.completed_at),
                 )
                 for row in rows
@@ -293,10 +305,11 @@ UPLOADED_COLUMNS = text("""
 """)
 
 RESPONSES = text("""
-    SELECT r.*, a.pseudonym, h.leader, h.iteration, h.issued_at, h.items AS shown,
+    SELECT r.*, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
-    FROM responses r JOIN annotators a ON a.id = r.annotator_id JOIN hits h ON h.id = r.hit_id
+    FROM responses r JOIN named_annotators a ON a.id = r.annotator_id AND a.campaign_id = :campaign
+    JOIN hits h ON h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
 """)
 
@@ -313,9 +326,10 @@ WITHOUT_SCORE = text("""
 """)
 
 ASSIGNMENTS = text("""
-    SELECT a.pseudonym, a.platform, s.external_id, s.arrived_at, s.completed_at,
+    SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,
            count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
     FROM assignments s JOIN annotators a ON a.id = s.annotator_id
+    JOIN named_annotators named ON named.id = a.id AND named.campaign_id = :campaign
     LEFT JOIN hits h ON h.assignment_id = s.id LEFT JOIN responses r ON r.hit_id = h.id
-    WHERE a.campaign_id = :campaign GROUP BY s.id, a.id ORDER BY s.id
+    WHERE a.campaign_id = :campaign GROUP BY s.id, a.id, named.name ORDER BY s.id
 """)

@@ -31,7 +31,8 @@ class Answers:
     seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
     annotator: 0 to A - 1; score: 0 to 100.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
-    `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them.
+    `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
+    pages call them, A1, A2, ... by their first arrival.
     law: the campaign's update law; prior_a, prior_b: the first posterior of each item under it, (N,); a, b: the stored
     one, (N,), or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so that
     the same answers get the same bootstrap intervals.
@@ -47,6 +48,7 @@ class Answers:
     systems: Sequence[str | None]
     segments: Sequence[str | None]
     annotators: Sequence[str]
+    names: Sequence[str]
     law: str
     prior_a: Array
     prior_b: Array

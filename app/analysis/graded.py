@@ -64,13 +64,16 @@ def annotators(answers: Answers, options: Options) -> Table:
     """One row per annotator."""
     found = fitted(answers, options.baseline)
     columns = (
-        Column("annotator", "Annotator", "text"),
+        Column("annotator", "Pseudonym", "text"),
+        Column("name", "Annotator", "text"),
         Column("judgments", "Judgments against the baseline", "count"),
         Column("sensitivity", "Sensitivity"),
         Column("standard_error", "Standard error"),
     )
     fit = found.fit
-    rows = rows_of(answers.annotators, found.by_annotator, fit.sensitivity, fit.sensitivity_standard_error)
+    rows = rows_of(
+        answers.annotators, answers.names, found.by_annotator, fit.sensitivity, fit.sensitivity_standard_error
+    )
     return Table(columns, rows, found.notes)
 
 
@@ -124,7 +127,7 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
     other = other - (other > chosen)
     sizes = len(systems), answers.n_annotators, len(segments)
     fit = graded_response.fit(other, who, where, outcomes, n_items=sizes[0], n_annotators=sizes[1], n_segments=sizes[2])
-    names = {"system": systems, "judge": answers.annotators, "segment": segments}
+    names = {"system": systems, "judge": answers.names, "segment": segments}
     by_system, by_annotator, by_segment = (
         np.bincount(column, minlength=size) for column, size in zip((other, who, where), sizes, strict=True)
     )

@@ -55,7 +55,7 @@ def fitted(answers: Answers, classes: int) -> Result:
 
 
 def notes_of(answers: Answers, found: Result) -> tuple[str, ...]:
-    return named(found.notes, {"item": answers.ids, "annotator": answers.annotators})
+    return named(found.notes, {"item": answers.ids, "annotator": answers.names})
 
 
 def prevalence(answers: Answers, options: Options) -> Table:
@@ -85,7 +85,8 @@ def annotators(answers: Answers, options: Options) -> Table:
     found = fitted(answers, options.classes)
     names = label_names(options.classes)
     columns = (
-        Column("annotator", "Annotator", "text"),
+        Column("annotator", "Pseudonym", "text"),
+        Column("name", "Annotator", "text"),
         Column("labels", "Labels", "count"),
         Column("accuracy", "Accuracy"),
         Column("information", "Information of a label (bits)"),
@@ -94,6 +95,7 @@ def annotators(answers: Answers, options: Options) -> Table:
     )
     rows = rows_of(
         answers.annotators,
+        answers.names,
         np.bincount(answers.annotator, minlength=answers.n_annotators),
         found.accuracy,
         found.mutual_information,

@@ -40,7 +40,11 @@ DRAWN: dict[str, tuple[str, Axis | None]] = {
     "graded_response_annotators": ("sensitivity", None),
 }
 NO_COEFFICIENTS = {"retest_shift", "retest_error", "scale"}  # measures in points or items, which no such axis holds
-FOR_PROGRAMS = {"measure": "title", "id": "text"}  # columns that people need not see beside another one
+FOR_PROGRAMS = {
+    "measure": "title",
+    "id": "text",
+    "annotator": "name",
+}  # columns that people need not see beside another one
 ENDS = ("low", "high")
 
 

@@ -13,7 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from app.auth.login import Session, session_of
-from app.auth.secret import same
+from app.auth.secret import same, unmasked
 from app.auth.users import admit
 from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
@@ -43,7 +43,7 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
         session = await session_of(connection, session_shown(request), now=now)
     if session is None:
         raise not_logged_in(request)
-    if request.method not in SAFE_METHODS and not same(await csrf_of(request), session.csrf):
+    if request.method not in SAFE_METHODS and not same(unmasked(await csrf_of(request)), session.csrf):
         raise Forbidden(
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",

@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.auth import passwords, throttle
-from app.auth.secret import csrf_token, digest, new_secret
+from app.auth.secret import csrf_token, digest, masked, new_secret
 from app.auth.users import find_user, first_user
 from app.database.tables import logins, one_time_logins, users
 from app.errors import Gone, Unauthenticated
@@ -25,6 +25,11 @@ class Session:
     has_password: bool
     csrf: str
     digest: bytes
+
+    @property
+    def shown_csrf(self) -> str:
+        """The CSRF token as a page carries it, another one each time."""
+        return masked(self.csrf)
 
 
 async def authenticated(database: AsyncEngine, name: str, password: str, address: str, *, now: datetime) -> Row[Any]:

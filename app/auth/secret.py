@@ -7,6 +7,8 @@ import secrets
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+MASKED_BYTES = 64  # a pad and a token of SHA-256
+
 
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
@@ -20,6 +22,26 @@ def digest(secret: str) -> bytes:
 def csrf_token(session: str) -> str:
     """What a form must carry to act for this session; other sites cannot read the cookie, so they cannot know it."""
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
+
+
+def masked(token: str) -> str:
+    """A token in hexadecimal under a pad of its own: a page that is compressed shows nothing of it by its length."""
+    pad = secrets.token_bytes(len(token) // 2)
+    return pad.hex() + xor(pad, bytes.fromhex(token)).hex()
+
+
+def unmasked(shown: str) -> str:
+    """The token under the pad; what is no masked token is returned as it is."""
+    try:
+        both = bytes.fromhex(shown)
+    except ValueError:
+        return shown
+    half = len(both) // 2
+    return xor(both[:half], both[half:]).hex() if len(both) == MASKED_BYTES else shown
+
+
+def xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
 
 
 def cookie_name(key: str) -> str:

@@ -45,6 +45,7 @@ class Campaign(BaseModel):
     created_at: datetime
     launched_at: datetime | None
     finished_at: datetime | None
+    archived_at: datetime | None = Field(description="Since when it is left out of the list.")
     links: dict[str, str] = Field(description="Where annotators come in, by platform.")
 
     @classmethod
@@ -63,9 +64,14 @@ async def shown(request: Request, connection: Transaction, slug: str) -> Campaig
 
 
 @router.get("")
-async def list_campaigns(request: Request, connection: Transaction) -> Campaigns:
-    """All campaigns, newest first."""
-    rows = await lifecycle.listed(connection)
+async def list_campaigns(
+    request: Request,
+    connection: Transaction,
+    *,
+    archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
+) -> Campaigns:
+    """The campaigns that are not archived, newest first."""
+    rows = await lifecycle.listed(connection, archived=archived)
     return Campaigns(campaigns=[Campaign.of(row, base_url(request)) for row in rows])
 
 
@@ -113,7 +119,7 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     responses=refusals(NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`"}),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
-    """Launch, pause, resume or finish."""
+    """Launch, pause, resume or finish; archive what does not run, which takes it out of the list, or restore it."""
     await lifecycle.transition(connection, slug, wanted.action, now=now)
     return await shown(request, connection, slug)
 

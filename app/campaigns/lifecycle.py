@@ -30,14 +30,18 @@ PRIORS = """
     SELECT number, coalesce(prior_a, $2), coalesce(prior_b, $3) FROM items WHERE campaign_id = $1 ORDER BY number
 """
 
-Action = Literal["launch", "pause", "resume", "finish"]
-# action -> (states it starts from, state it leads to, column that keeps the time)
-TRANSITIONS: dict[str, tuple[tuple[str, ...], str, str | None]] = {
-    "launch": (("draft",), "running", "launched_at"),
-    "pause": (("running",), "paused", None),
-    "resume": (("paused",), "running", None),
-    "finish": (("running", "paused"), "finished", "finished_at"),
+Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
+AT_REST = ("draft", "paused", "finished")
+# action -> (states it starts from, what it sets: a time is that of the action). Whoever runs is in the list.
+TRANSITIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "launch": (("draft",), {"status": "running", "launched_at": datetime, "archived_at": None}),
+    "pause": (("running",), {"status": "paused"}),
+    "resume": (("paused",), {"status": "running", "archived_at": None}),
+    "finish": (("running", "paused"), {"status": "finished", "finished_at": datetime}),
+    "archive": (AT_REST, {"archived_at": datetime}),
+    "restore": (AT_REST, {"archived_at": None}),
 }
+CANNOT = {"archive": "be archived; pause or finish it first", "restore": "be brought back; it is in the list"}
 
 
 def slug_of(name: str) -> str:
@@ -62,10 +66,19 @@ async def free_slug(connection: AsyncConnection, wanted: str) -> str:
     return next(slug for slug in (wanted, *(f"{wanted}-{k}" for k in range(2, len(taken) + 3))) if slug not in taken)
 
 
-async def listed(connection: AsyncConnection) -> Sequence[Row[Any]]:
-    """All campaigns, newest first, each with its number of items and of judgments taken and wanted."""
-    rows: Sequence[Row[Any]] = (await connection.execute(counted().order_by(campaigns.c.id.desc()))).all()
+async def listed(connection: AsyncConnection, *, archived: bool = False) -> Sequence[Row[Any]]:
+    """The campaigns, or those that were archived, newest first: each with its number of items and of judgments taken
+    and wanted.
+    """
+    those = campaigns.c.archived_at.is_not(None) if archived else campaigns.c.archived_at.is_(None)
+    rows: Sequence[Row[Any]] = (await connection.execute(counted().where(those).order_by(campaigns.c.id.desc()))).all()
     return rows
+
+
+async def archived_count(connection: AsyncConnection) -> int:
+    """How many campaigns were archived."""
+    statement = select(func.count()).select_from(campaigns).where(campaigns.c.archived_at.is_not(None))
+    return (await connection.execute(statement)).scalar_one()
 
 
 async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
@@ -101,6 +114,7 @@ def summary(campaign: Row[Any]) -> dict[str, Any]:
         "created_at": campaign.created_at,
         "launched_at": campaign.launched_at,
         "finished_at": campaign.finished_at,
+        "archived_at": campaign.archived_at,
     }
 
 
@@ -160,22 +174,23 @@ async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
-    """Launch, pause, resume or finish. Of two at once the database lets one through; the other gets `Conflict`."""
+    """Launch, pause, resume, finish, archive or restore. Of two that exclude each other the database lets one through;
+    the other gets `Conflict` (`wrong_status`).
+    """
     if action not in TRANSITIONS:
         raise NotFound(f"A campaign cannot “{action}”.", code="unknown_action", action=action)
-    sources, target, time_column = TRANSITIONS[action]
-    times = {time_column: now} if time_column else {}
+    sources, changes = TRANSITIONS[action]
     statement = (
         update(campaigns)
         .where(campaigns.c.slug == slug, campaigns.c.status.in_(sources))
-        .values(status=target, **times)
+        .values({name: now if value is datetime else value for name, value in changes.items()})
         .returning(campaigns)
     )
     row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
     if row is None:
         campaign = await find(connection, slug)
         raise Conflict(
-            f"“{campaign.name}” is {campaign.status}, so it cannot {action}.",
+            f"“{campaign.name}” is {campaign.status}, so it cannot {CANNOT.get(action, action)}.",
             code="wrong_status",
             status=campaign.status,
             action=action,

@@ -34,6 +34,8 @@ AFTERWARDS = {
     "pause": ("paused", ""),
     "resume": ("resumed", ""),
     "finish": ("finished", ""),
+    "archive": ("archived", ""),
+    "restore": ("restored", ""),
 }
 
 
@@ -49,11 +51,6 @@ def see_other(url: str) -> Response:
 @public.get("/")
 async def home() -> Response:
     return see_other("/admin")
-
-
-@router.get("")
-async def listed(request: Request, connection: Transaction) -> HTMLResponse:
-    return page(request, "admin/campaigns.html", {"campaigns": await lifecycle.listed(connection)})
 
 
 @router.get("/campaigns")
@@ -308,6 +305,8 @@ async def delete(request: Request, connection: Transaction, slug: str) -> Respon
 @router.post(CAMPAIGN + "/pause")
 @router.post(CAMPAIGN + "/resume")
 @router.post(CAMPAIGN + "/finish")
+@router.post(CAMPAIGN + "/archive")
+@router.post(CAMPAIGN + "/restore")
 async def transition(request: Request, database: Database, slug: str, now: Now) -> Response:
     action = request.url.path.rpartition("/")[2]
     try:

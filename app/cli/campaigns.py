@@ -29,6 +29,8 @@ ACTIONS = {
     "pause": "Hand out no more HITs; open ones can still be answered.",
     "resume": "Open a paused campaign again.",
     "finish": "Close a campaign to annotators for good.",
+    "archive": "Leave a campaign that does not run out of the list.",
+    "restore": "Bring an archived campaign back into the list.",
 }
 
 
@@ -116,10 +118,11 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 
 
 @campaign.command("list")
+@click.option("--archived", is_flag=True, help="Those that were archived instead of the others.")
 @as_json
-def list_(*, as_json: bool) -> None:
-    """List all campaigns, newest first."""
-    rows = in_transaction(lifecycle.listed)
+def list_(*, archived: bool, as_json: bool) -> None:
+    """List the campaigns that are not archived, newest first."""
+    rows = in_transaction(partial(lifecycle.listed, archived=archived))
     if as_json:
         show_json([lifecycle.summary(row) for row in rows])
     elif rows:
@@ -129,6 +132,8 @@ def list_(*, as_json: bool) -> None:
             for row in rows
         ]
         click.echo("\n".join(aligned(titles, cells, right={2, 3, 4}, width=terminal_width())))
+    elif archived:
+        click.echo("No campaign is archived.")
     else:
         click.echo("There are no campaigns yet. Make one: easel campaign create --help")
 
@@ -209,7 +214,7 @@ def add_action(action: str, words: str) -> None:
     @click.argument("slug")
     def lead(slug: str) -> None:
         row = in_transaction(partial(lifecycle.transition, slug=slug, action=action, now=now()))
-        click.echo(f"{slug} is {row.status}.")
+        click.echo(f"{slug} is {'archived' if row.archived_at else row.status}.")
         if action == "launch":
             click.echo(f"Annotators: {links(base_of(), row.link_key)['link']}")
 

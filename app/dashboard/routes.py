@@ -14,7 +14,7 @@ from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.platforms import links
-from app.dashboard import draft, figures, item, table
+from app.dashboard import campaigns, draft, figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
@@ -24,6 +24,8 @@ from app.inference.online import ONLINE
 from app.web import Database, Now, base_url, fetched, get_now, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
+
+home = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
 RECONNECT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
 HEARTBEAT = b": still here\n\n"
@@ -61,6 +63,17 @@ async def launched(database: Database, slug: str) -> Any:
 Launched = Annotated[Any, Depends(launched)]
 
 
+@home.get("")
+async def listed(request: Request, database: Database, now: Now, *, archived: bool = False) -> HTMLResponse:
+    """The campaigns, or those that were archived."""
+    async with database.begin() as connection:
+        rows = await lifecycle.listed(connection, archived=archived)
+        going = await campaigns.how_they_go(connection, live_of(request).followers.precisions, rows, now=now)
+        count = await lifecycle.archived_count(connection)
+    context = {"campaigns": rows, "going": going, "archived": archived, "archived_count": count}
+    return page(request, "admin/campaigns.html", context)
+
+
 @router.get("")
 async def show(request: Request, database: Database, slug: str, view: View, now: Now) -> HTMLResponse:
     """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
@@ -69,13 +82,10 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         if campaign.status == "draft":
             return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug))
     state = await live_of(request).state(campaign, now=now)
-<<<<<<< HEAD
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
-=======
     base, done_at = base_url(request), state.figures["done_at"]
     link = links(base, campaign.link_key)["link"]
->>>>>>> b62f1d8 (Overview: four large figures, definitions behind 'What is this?', a link with a QR code before the first answer, an item beside the table, arrow keys and Escape, rows that slide and figures that are tinted; annotators are A1, A2, ...; pagers with first, last and a page number)
     context = {
         "campaign": campaign,
         "law": ONLINE[campaign.update_law],

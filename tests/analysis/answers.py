@@ -32,6 +32,7 @@ def answers(
         "systems": systems or [None] * count,
         "segments": segments or [None] * count,
         "annotators": [f"a{k}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
+        "names": [f"A{k + 1}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
         "law": "easl",
         "prior_a": np.ones(count),
         "prior_b": np.ones(count),

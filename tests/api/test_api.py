@@ -396,3 +396,17 @@ async def test_the_reference_shows_every_call_and_setting(program, researcher):
 async def test_only_a_number_is_a_score(program, score):
     hit = await hit_for(program, await launched(program))
     refused(await answer(program, hit, scores=(1, 2, score)), 422, "invalid")
+
+
+async def test_an_archived_campaign_is_listed_apart(program):
+    address = await draft(program)
+    archived = await program.post(f"{address}/transitions", json={"action": "archive"})
+    assert archived.json()["archived_at"] is not None
+    assert (await program.get(f"{API}/campaigns")).json() == {"campaigns": []}
+    (one,) = (await program.get(f"{API}/campaigns", params={"archived": True})).json()["campaigns"]
+    assert one["status"] == "draft"
+    await program.post(f"{address}/transitions", json={"action": "restore"})
+    (one,) = (await program.get(f"{API}/campaigns")).json()["campaigns"]
+    assert one["archived_at"] is None
+    await program.post(f"{address}/transitions", json={"action": "launch"})
+    refused(await program.post(f"{address}/transitions", json={"action": "archive"}), 409, "wrong_status")

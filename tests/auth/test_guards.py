@@ -64,6 +64,17 @@ async def test_the_csrf_token_is_taken_from_the_form_too(researcher):
     assert (await researcher.get("/admin")).headers["location"] == "/login?next=%2Fadmin"
 
 
+async def test_each_page_carries_the_csrf_token_in_another_dress(researcher):
+    del researcher.headers["X-CSRF-Token"]
+    shown = {re.findall(r'name="csrf" value="(\w+)"', (await researcher.get("/admin")).text)[0] for _ in range(3)}
+    assert len(shown) == 3
+    for token in shown:
+        data = {"csrf": token, "name": "notebook"}
+        assert (await researcher.post("/admin/account/tokens", data=data)).status_code == 200
+    wrong = "0" * 128
+    assert (await researcher.post("/admin/account/tokens", data={"csrf": wrong, "name": "x"})).status_code == 403
+
+
 async def test_a_csrf_token_that_is_a_file_is_refused(researcher):
     del researcher.headers["X-CSRF-Token"]
     assert (await researcher.post("/logout", files={"csrf": ("x", b"x")})).status_code == 403

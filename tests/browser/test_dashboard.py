@@ -265,6 +265,7 @@ async def test_charts_follow_the_theme(watch: Any, asked: Any) -> None:
 
 async def test_a_logged_out_page_goes_to_the_login(watch: Any, served: Any, session: str, asked: Any) -> None:
     page = await watch(await asked())
+    await expect(page.locator("#updated")).to_contain_text("live")
     async with served.begin() as connection:
         await login.log_out(connection, session)
     await page.wait_for_url("**/login?next=**")
@@ -317,7 +318,7 @@ CHANGES = """() => {
 async def test_rows_that_moved_slide_and_figures_that_changed_are_tinted(watch: Any, asked: Any, motion: str) -> None:
     campaign = await asked()
     page = await watch(campaign, reduced_motion=motion)
-    await expect(page.locator("#updated")).to_have_text(re.compile(r"^updated \d+ s ago$"))
+    await expect(page.locator("#updated")).to_have_text(re.compile(r"^live · updated \d+ s ago$"))
     await page.evaluate(CHANGES)
     await answered(campaign, [0.0, 25.0, 50.0, 75.0, 100.0])
     await expect(page.locator(".scores .score").first).not_to_have_text("50.0")

@@ -520,3 +520,38 @@ async def test_forms_that_come_in_slowly_keep_nobody_from_the_database(app, rese
         assert (await client.get("/health")).status_code == 200
     go_on.set()
     assert {reply.status_code for reply in await asyncio.gather(*slow)} <= {404, 422}
+
+
+async def test_an_archived_campaign_leaves_the_list_and_can_be_brought_back(researcher):
+    address = await launched(researcher)
+    refused = await researcher.post(f"{address}/archive")
+    assert refused.status_code == 409
+    assert "running, so it cannot be archived; pause or finish it first" in told(refused)
+    await researcher.post(f"{address}/pause")
+    assert (await researcher.post(f"{address}/archive")).headers["location"] == f"{address}?done=archived"
+    assert "All campaigns are archived" in (page := (await researcher.get("/admin")).text)
+    assert "Archived campaigns (1)" in page
+    assert "Verbs &amp; more" in (await researcher.get("/admin?archived=true")).text
+    assert "paused, archived" in (await researcher.get(f"{address}/share")).text
+    assert (await researcher.post(f"{address}/restore")).headers["location"] == f"{address}?done=restored"
+    assert "Verbs &amp; more" in (await researcher.get("/admin")).text
+
+
+async def test_whatever_runs_is_in_the_list(researcher):
+    address = await create(researcher)
+    await upload(researcher, address)
+    await researcher.post(f"{address}/archive")
+    await researcher.post(f"{address}/launch")
+    assert "Verbs &amp; more" in (await researcher.get("/admin")).text
+
+
+async def test_the_list_says_how_campaigns_go(engine, researcher):
+    campaign = await running(engine, items=5)
+    assert (await researcher.get("/admin")).text.count('<td class="figure">–</td>') == 2
+    for name in ("a", "b"):
+        me = await annotator(engine, campaign, name)
+        await submit(engine, me, await hit_of(engine, me), scores=[10.0, 30.0, 50.0, 70.0, 90.0])
+    page = (await researcher.get("/admin")).text
+    assert re.search(r'<td class="figure">(± [\d.]+ points|unknown yet)</td>', page)
+    assert '<time datetime="2026-01-05T09:00:00+00:00">' in page
+    assert '<td class="figure">0 HITs/h</td>' in page  # both came long ago

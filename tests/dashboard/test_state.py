@@ -20,7 +20,11 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     figures = (await state_of(engine, await running(engine))).figures
     assert figures["answered"] is False
     assert figures["words"]["judgments"] == "0 of 36"
-    assert (figures["words"]["rate"], figures["words"]["left"], figures["done_at"]) == ("no pace yet", "no answer yet", None)
+    assert (figures["words"]["rate"], figures["words"]["left"], figures["done_at"]) == (
+        "no pace yet",
+        "no answer yet",
+        None,
+    )
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
     assert figures["words"]["precision"] == "unknown yet"
 

@@ -1,0 +1,63 @@
+"""The list of campaigns: beside what each is, how it goes."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.dashboard import pace
+from app.dashboard.follow import Precisions
+from app.dashboard.precision import typical
+from app.dashboard.state import per_minute, precision_words
+
+PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
+
+# BETWEEN instead of =: so the order can only come from the index that has campaign and number.
+ANSWERS = text("""
+    SELECT count(*) AS hits, (SELECT received_at FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
+                              ORDER BY campaign_id DESC, seq DESC LIMIT 1) AS last_at,
+           (SELECT received_at FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign AND source <> 'import'
+            ORDER BY campaign_id, seq LIMIT 1) AS first_at
+    FROM responses WHERE campaign_id = :campaign
+""")
+
+
+@dataclass(frozen=True)
+class Going:
+    """How a campaign goes, in words; empty where there is nothing to say. last_at: when its last answer came."""
+
+    last_at: datetime | None = None
+    rate: str = ""
+    interval: str = ""
+
+
+async def how_they_go(
+    connection: AsyncConnection, precisions: Precisions, campaigns: Sequence[Row[Any]], *, now: datetime
+) -> dict[int, Going]:
+    """Of each campaign, by its row's id."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    return {one.id: await how_it_goes(connection, precisions, one, deadline, now=now) for one in campaigns}
+
+
+async def how_it_goes(
+    connection: AsyncConnection, precisions: Precisions, campaign: Row[Any], deadline: float, *, now: datetime
+) -> Going:
+    if campaign.status == "draft":
+        return Going()
+    answers = (await connection.execute(ANSWERS, {"campaign": campaign.id})).one()
+    if answers.hits == 0:
+        return Going()
+    rate = ""
+    if campaign.status == "running" and answers.first_at is not None:
+        minutes = await per_minute(connection, campaign.id, now)
+        recent = pace.recent_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
+        rate = f"{recent[1]:,.0f} HITs/h" if recent else ""
+    if time.monotonic() > deadline:
+        return Going(answers.last_at, rate, "being read")
+    known = await precisions.newest(connection, campaign, answers.hits)
+    interval = precision_words(typical(known.intervals)) if known.answers >= answers.hits else "being read"
+    return Going(answers.last_at, rate, interval)
