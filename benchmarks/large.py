@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -102,12 +103,19 @@ def watched(waits: list[float], *tasks: Task) -> Iterator[None]:
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=everybody_at_work, args=(there, tasks))
     process.start()
+    there.close()  # so that its end is heard of
     here.recv()
     time.sleep(1)  # for the first of them to have come in
     yield
     here.send("enough")
     waits += here.recv()
     process.join()
+
+
+def working(url: str, port: int, *, items: int, **settings: object) -> Coroutine[Any, Any, Task]:
+    """A campaign whose annotators never run out of work."""
+    settings |= {"repeat_items": True}
+    return prepare(url, port, items=items, way="page", clients=1, seconds=0, settings=settings)
 
 
 # What is measured
@@ -215,10 +223,7 @@ def large_campaign(url: str, program: Program, others: Task, items: int) -> None
 
 def results_while_people_work(url: str, program: Program, others: Task, law: str) -> None:
     for rows in (ROWS // 4, ROWS):
-        name = {"update_law": law, "judgments_per_item": 10_000, "repeat_items": True}
-        own = asyncio.run(
-            prepare(url, program.port, items=RESULT_ITEMS, way="page", clients=1, seconds=0, settings=name)
-        )
+        own = asyncio.run(working(url, program.port, items=RESULT_ITEMS, update_law=law))
         results = results_file(rows, RESULT_ITEMS, np.random.default_rng(2))
         path = f"/campaigns/{own.slug}/responses"
         measured(
@@ -237,7 +242,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
         upgrade(url)
         with server(url, options.port, 1):
-            others = asyncio.run(prepare(url, options.port, items=ANOTHER, way="page", clients=1, seconds=0))
+            others = asyncio.run(working(url, options.port, items=ANOTHER))
             program = Program(options.port, others.bearer)
             print("| what | took | longest wait of annotators of another campaign, of this one | wanted |")
             print("|---|---|---|---|")

@@ -63,11 +63,16 @@ async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mappi
 async def numbers(
     connection: AsyncConnection, query: str, arguments: Sequence[Any], **columns: str
 ) -> dict[str, Numbers]:
+    """`numbers_of` in the connection's transaction."""
+    return await numbers_of(await copying(connection), query, arguments, **columns)
+
+
+async def numbers_of(driver: Driver, query: str, arguments: Sequence[Any], **columns: str) -> dict[str, Numbers]:
     """The columns of a query as arrays, by the names and types given: `i4` or `f8`, as PostgreSQL has them, no NULLs.
 
     Nothing is made of each number, so a million take no longer than PostgreSQL needs, and their own size.
     """
-    driver, received = await copying(connection), bytearray()
+    received = bytearray()
 
     async def receive(data: bytes) -> None:
         received.extend(data)

@@ -17,6 +17,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
 from app.serving.selection import SelectionIndex
 
@@ -33,12 +34,11 @@ WATERMARK = """
           coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3))
     AS watermark, pg_postmaster_start_time() AS server_started"""
 
-LOAD = text(f"""
-    SELECT {WATERMARK},
-           coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0),
-           array_agg(score ORDER BY number), array_agg(variance ORDER BY number), array_agg(judgments ORDER BY number)
-    FROM posteriors WHERE campaign_id = :campaign
+LAST = text(f"""
+    SELECT {WATERMARK}, coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0)
 """)  # noqa: S608  (made of constants)
+
+POSTERIORS = "SELECT score, variance, judgments FROM posteriors WHERE campaign_id = $1 ORDER BY number"
 
 
 def changes(*, campaign: str, since: str) -> str:
@@ -159,15 +159,8 @@ class Newest:
 
 async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
-    ((watermark, server_started, newest, scores, variances, judgments),) = await fetch(
-        connection, LOAD, {"campaign": campaign.id}
-    )
-    index = await asyncio.to_thread(
-        SelectionIndex,
-        np.array(scores, float),
-        np.array(variances, float),
-        np.array(judgments, int),
-        wanted=campaign.judgments_per_item,
-        gamma=campaign.gamma,
-    )
+    # The watermark first: what is written after it is read again, so nothing is missed.
+    ((watermark, server_started, newest),) = await fetch(connection, LAST, {"campaign": campaign.id})
+    columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
+    index = await asyncio.to_thread(SelectionIndex, **columns, wanted=campaign.judgments_per_item, gamma=campaign.gamma)
     return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark, server_started)
