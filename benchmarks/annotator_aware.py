@@ -89,8 +89,8 @@ def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterato
     posteriors = np.ones((n_items, 2))
     learned = annotator_aware_online.Learned.nothing([(1.0, 1.0)] * n_items)
     for done, (who, shown, scores) in enumerate(hits, start=1):
-        change = learned.apply(who, shown, scores)
-        posteriors[list(shown)] = np.column_stack([change.a, change.b])
+        changed, change = learned.apply(who, shown, scores)
+        posteriors[changed] = np.column_stack([change.a, change.b])
         if done in snapshots:
             yield beta.score(*posteriors.T)
 

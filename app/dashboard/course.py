@@ -84,9 +84,9 @@ def apply(course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters)
 def learn(course: Course, learned: Learned, hits: Sequence[Hit], annotators: Sequence[int]) -> None:
     """The same with a law that learns about annotators."""
     for (items, scores), annotator in zip(hits, annotators, strict=True):
-        change = learned.apply(annotator, items, scores)
-        note(course, items, change.a, change.b)
-        course.a[list(items)], course.b[list(items)] = change.a, change.b
+        changed, change = learned.apply(annotator, items, scores)
+        note(course, items, change.a[: len(items)], change.b[: len(items)])
+        course.a[changed], course.b[changed] = change.a, change.b
 
 
 def note(course: Course, items: Sequence[int], a: Sequence[float], b: Sequence[float]) -> None:

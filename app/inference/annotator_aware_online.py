@@ -1,29 +1,39 @@
-"""The update law `easl-aware`: one HIT changes what is known of its items and of everybody who has judged them.
+"""The update law `easl-aware`: one HIT changes what is known of its items, of others, and of everybody who judged them.
 
 EASL adds s to alpha and 1 - s to beta. So does this law, after correcting s for its annotator's bias and scale, times
 the annotator's weight; with the trust (see `annotator_beliefs`) at 0 it IS EASL. Weights change as annotators become
-known, so after a HIT its items' posteriors are made anew from all their judgments, with the newest weights: the
-judgments of n items are read again, n being the size of the HIT, and nothing else.
+known. So after a HIT the posteriors of its items are made anew from all their judgments, with the newest weights; and
+then those of other items, in turn, `AGAIN` judgments of them. Thus the whole campaign is gone through again and again:
+the fit to all judgments, its rounds spread over the answers (as in incremental EM, Neal & Hinton 1998, "A view of the
+EM algorithm that justifies incremental, sparse, and other variants"). Up to `AGAIN` judgments in all, every HIT is a
+round; later, a round passes while the campaign's judgments grow by a few in a hundred.
 
 A campaign's state is lists of floats, to be stored as they are:
 
-- per item, `JUDGMENT` floats for each of its judgments, first to last: the annotator's number, the score, and what the
-  others said at the last look;
+- per item, its posterior's alpha and beta, then `JUDGMENT` floats for each of its judgments, first to last: the
+  annotator's number, the score, and what the others said at the last look, NaN before the first;
 - per annotator, `ANNOTATOR` floats: sums of evidence, what is believed, and what was added to the totals;
-- for the campaign, `TOTALS` floats: the sum of what annotators have added.
+- for the campaign, the number of the rule and the turn (which item was looked at again last, and how many judgments may
+  be on top of `AGAIN` with the next HIT), then `TOTALS` floats: the sum of what annotators have added.
 
 The totals make a HIT depend on all before it, so HITs of a campaign must be applied one after another, in the order in
-which they are numbered; `apply` then gives the same bits live and in a replay.
+which they are numbered; `apply` then gives the same bits live and in a replay. Which items are looked at again follows
+from these states alone.
+
+Campaigns launched under the first rule keep it: only a HIT's own items are looked at, beliefs change at once, and the
+states of items and campaign are without what comes before judgments and totals.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from app.inference import annotator_beliefs as learning
 from app.inference import easl
-from app.inference.annotator_beliefs import Beliefs, Crowd, Judged
+from app.inference.annotator_beliefs import Beliefs, Judged
 from app.inference.law import Array, checked_items, checked_scores
 
 State = list[float]
@@ -33,17 +43,28 @@ _BELIEFS = learning.CLASSES + 7
 ANNOTATOR = learning.EVIDENCE + _BELIEFS + learning.TOTALS
 TOTALS = learning.TOTALS
 
+AGAIN = 100
+"""Judgments of other items that are looked at again with each HIT, and the most such items."""
+# Of a HIT's items, all judgments are looked at when those that were not yet are at least this part of the others: so
+# what an answer costs hardly grows with the judgments that its items have.
+_NEWS = 1 / 20
+
+BEGUN: State = [2.0, -1.0, 0.0]
+"""The campaign's state before the first HIT. Under the first rule it was empty."""
+_POSTERIOR = 2  # floats of an item before its judgments
+_HALF = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
+
 # What is looked at after every HIT passes any bound sooner or later; and what a HIT does to its items' posteriors stays
-# until they are shown again, also when it turns out that nothing was to be corrected.
+# for a while, also when it turns out that nothing was to be corrected.
 _CAUTION = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one HIT of n items changed: new values, the arguments of `apply` are left alone.
+    """What one HIT changed: new values, the arguments of `apply` are left alone.
 
-    a, b: n posteriors, Beta(a, b). items: the n items' states. annotators: the new state of everybody concerned, by
-    number. totals: the campaign's.
+    a, b: posteriors, Beta(a, b), of the HIT's n items, then of those looked at again. items: these items' states.
+    annotators: the new state of everybody concerned, by number. totals: the campaign's, its turn as it was.
     """
 
     a: list[float]
@@ -53,9 +74,66 @@ class Change:
     totals: State
 
 
-def concerned(annotator: int, items: Iterable[Sequence[float]]) -> list[int]:
-    """Whose states `apply` needs, and may change: the annotator's and those of earlier judgments, in order."""
-    return sorted({annotator, *(int(number) for state in items for number in state[::JUDGMENT])})
+def _turned(totals: Sequence[float]) -> bool:
+    """Whether other items are looked at again: not under the first rule."""
+    return len(totals) not in (0, TOTALS)
+
+
+def _judgments(state: Sequence[float], totals: Sequence[float]) -> Sequence[float]:
+    return state[_POSTERIOR:] if _turned(totals) else state
+
+
+def judgments_in(floats: int) -> int:
+    """How many judgments an item's state of so many floats holds, where other items are looked at again."""
+    return (floats - _POSTERIOR) // JUDGMENT
+
+
+def turn(totals: Sequence[float]) -> tuple[int, int]:
+    """Which item was looked at again last, and how many judgments may be now; (-1, 0) if none ever are."""
+    return (int(totals[1]), int(totals[2]) + AGAIN) if _turned(totals) else (-1, 0)
+
+
+def chosen(following: Iterable[tuple[int, int]], last: int, may: int) -> tuple[list[int], tuple[int, int]]:
+    """The items to look at again, `may` judgments or fewer of at most `AGAIN` items, and the turn after that.
+
+    following: number and judgments of the campaign's judged items, without the HIT's, from the one after `last` around.
+    """
+    numbers: list[int] = []
+    for number, judgments in following:
+        if judgments > may or len(numbers) == AGAIN:
+            break
+        numbers.append(number)
+        may -= judgments
+    else:
+        may = 0  # all have been looked at; nothing is saved up
+    return numbers, (numbers[-1] if numbers else last, may)
+
+
+def turned(totals: Sequence[float], last: int, left: int) -> State:
+    """The campaign's state with its turn moved on."""
+    return [totals[0], float(last), float(left), *totals[len(BEGUN) :]] if _turned(totals) else list(totals)
+
+
+def looked_at(items: Sequence[Sequence[float]], again: int, totals: Sequence[float]) -> list[int]:
+    """The places of the items whose judgments are looked at; the last `again` are not in the HIT."""
+    shown = len(items) - again
+    due = not _turned(totals)
+    return [place for place, state in enumerate(items) if due or place >= shown or _due(state)]
+
+
+def _due(state: Sequence[float]) -> bool:
+    judgments, unseen = len(state) // JUDGMENT, 0
+    while unseen < judgments and state[-1 - unseen * JUDGMENT] != state[-1 - unseen * JUDGMENT]:  # NaN
+        unseen += 1
+    return unseen + 1 >= _NEWS * (judgments - unseen)
+
+
+def concerned(
+    annotator: int, items: Sequence[Sequence[float]], totals: Sequence[float], *, again: int = 0
+) -> list[int]:
+    """Whose states `apply` needs, and may change: the annotator's and those of the judgments looked at, in order."""
+    looked = (_judgments(items[place], totals) for place in looked_at(items, again, totals))
+    return sorted({annotator, *(int(number) for state in looked for number in state[::JUDGMENT])})
 
 
 def apply(
@@ -66,84 +144,114 @@ def apply(
     items: Sequence[Sequence[float]],
     annotators: Mapping[int, Sequence[float]],
     totals: Sequence[float],
+    again: int = 0,
 ) -> Change:
     """One HIT of n >= 1 items.
 
-    annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. priors: the (a, b) that each item
-    started with. items: the n items' states, empty before the first judgment. annotators: the states of all
-    `concerned`, without those who are new. totals: the campaign's, empty before the first HIT.
+    annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. items: the n items' states, empty before
+    the first judgment, then those of `again` others that are looked at again. priors: the (a, b) that each of all these
+    started with. annotators: the states of all `concerned`, without those who are new. totals: the campaign's, `BEGUN`
+    before the first HIT.
     Raises ValueError for a score that is NaN or outside [0, 1] and for lengths that differ.
     """
-    floats = checked_scores(scores, len(items))
+    floats = checked_scores(scores, len(items) - again)
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
-    numbers = concerned(annotator, items)
-    judged, before = _judged(annotator, floats, items, numbers)
-    rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
-    evidence, known, added = np.split(rows, [learning.EVIDENCE, learning.EVIDENCE + _BELIEFS], axis=1)
-    sums = np.array(totals if len(totals) else [0.0] * TOTALS)
-    common = learning.crowd(sums)
-    new = np.array([number not in annotators for number in numbers])
-    known[new] = learning.beliefs(evidence[new], common).rows()
-    heard = learning.others(judged, Beliefs.of(known), common)
-    # The one new judgment of each item has no evidence to take back.
-    earlier = _without(judged, len(floats))
-    evidence = evidence + learning.evidence_of(judged, heard) - learning.evidence_of(earlier, before)
-    beliefs = learning.beliefs(evidence, common)
-    contributions = learning.contributions(evidence, beliefs, common.typical)
-    sums = sums + (contributions - added).sum(axis=0)
-    a, b = _posteriors(judged, beliefs, learning.crowd(sums, caution=_CAUTION), priors)
-    states = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
-    stored = np.column_stack([evidence, beliefs.rows(), contributions]).tolist()
+    looked = looked_at(items, again, totals)
+    numbers = concerned(annotator, items, totals, again=again)
+    given = [floats[place] for place in looked if place < len(floats)]
+    judged, said = _judged(annotator, given, [_judgments(items[place], totals) for place in looked], numbers)
+    beliefs, heard, people, sums = _learned(judged, said, numbers, annotators, totals)
+    common = learning.crowd(sums, caution=_CAUTION)
+
+    def scored(judgments: Judged) -> tuple[Array, Array]:
+        return learning.corrected(judgments, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
+
+    after = dict(
+        zip(looked, _posteriors(judged.items, *scored(judged), [priors[place] for place in looked]), strict=True)
+    )
+    rows = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
+    states = {place: rows[judged.items == k].ravel().tolist() for k, place in enumerate(looked)}
+    for place in set(range(len(items))) - set(looked):
+        weight, score = scored(_one(numbers.index(annotator), floats[place]))
+        a, b = items[place][:_POSTERIOR]
+        after[place] = (a + float(weight[0] * score[0]), b + float(weight[0] * (1.0 - score[0])))
+        states[place] = [*items[place][_POSTERIOR:], float(annotator), floats[place], *[np.nan] * learning.OTHERS]
+    posteriors = [after[place] for place in range(len(items))]
+    head = posteriors if _turned(totals) else [()] * len(items)
     return Change(
-        a,
-        b,
-        [_flat(states[judged.items == item]) for item in range(len(items))],
-        dict(zip(numbers, stored, strict=True)),
-        sums.tolist(),
+        a=[a for a, _ in posteriors],
+        b=[b for _, b in posteriors],
+        items=[[*head[place], *states[place]] for place in range(len(items))],
+        annotators=people,
+        totals=[*totals[: len(BEGUN) if _turned(totals) else 0], *sums.tolist()],
     )
 
 
 def _judged(
     annotator: int, scores: list[float], items: Sequence[Sequence[float]], numbers: list[int]
 ) -> tuple[Judged, Array]:
-    """All judgments of the HIT's items, the new ones last, and what the others of earlier ones said, (OTHERS, J)."""
+    """All judgments of these items, the new ones last and of the first items, and what the others of them said before,
+    (OTHERS, J), NaN where nothing is known of it.
+    """
     earlier = [np.reshape(np.asarray(state, dtype=np.float64), (-1, JUDGMENT)) for state in items]
-    rows = np.concatenate(earlier)
+    rows = np.concatenate([np.empty((0, JUDGMENT)), *earlier])
     item = np.repeat(np.arange(len(items), dtype=np.intp), [len(state) for state in earlier])
     gave = np.r_[rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)]
     who = np.asarray(np.searchsorted(numbers, gave), dtype=np.intp)
     judged = Judged.of(
         np.r_[item, np.arange(len(scores), dtype=np.intp)], who, np.r_[rows[:, 1], scores], len(items), len(numbers)
     )
-    return judged, rows[:, 2:].T
+    return judged, np.hstack([rows[:, 2:].T, np.full((learning.OTHERS, len(scores)), np.nan)])
 
 
-def _without(judged: Judged, last: int) -> Judged:
-    end = len(judged.scores) - last
+def _learned(
+    judged: Judged, said: Array, numbers: list[int], annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
+) -> tuple[Beliefs, Array, dict[int, State], Array]:
+    """What these judgments make believe of their annotators, what the others say now, the annotators' new states, and
+    the new sum of what annotators add.
+    """
+    rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
+    evidence, known, added = np.split(rows, [learning.EVIDENCE, learning.EVIDENCE + _BELIEFS], axis=1)
+    sums = np.array([*totals[len(BEGUN) if _turned(totals) else 0 :]] or [0.0] * TOTALS)
+    common = learning.crowd(sums)
+    new = np.array([number not in annotators for number in numbers])
+    known[new] = learning.beliefs(evidence[new], common).rows()
+    heard = learning.others(judged, Beliefs.of(known), common)
+    # What has not been looked at before has no evidence to take back.
+    seen = ~np.isnan(said[0])
+    evidence = evidence + learning.evidence_of(judged, heard) - learning.evidence_of(_only(judged, seen), said[:, seen])
+    beliefs = learning.beliefs(evidence, common)
+    if _turned(totals):
+        beliefs = Beliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
+    contributions = learning.contributions(evidence, beliefs, common.typical)
+    stored = np.column_stack([evidence, beliefs.rows(), contributions]).tolist()
+    return beliefs, heard, dict(zip(numbers, stored, strict=True)), sums + (contributions - added).sum(axis=0)
+
+
+def _only(judged: Judged, these: npt.NDArray[np.bool_]) -> Judged:
     return replace(
         judged,
-        items=judged.items[:end],
-        annotators=judged.annotators[:end],
-        scores=judged.scores[:end],
+        items=judged.items[these],
+        annotators=judged.annotators[these],
+        scores=judged.scores[these],
         same=None,  # what the others say of these is known
     )
 
 
+def _one(annotator: int, score: float) -> Judged:
+    nought = np.zeros(1, np.intp)
+    return Judged(nought, nought + annotator, np.array([score]), None, 1, annotator + 1)
+
+
 def _posteriors(
-    judged: Judged, known: Beliefs, common: Crowd, priors: Sequence[tuple[float, float]]
-) -> tuple[list[float], list[float]]:
+    items: npt.NDArray[np.intp], weight: Array, score: Array, priors: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
     """The items' Beta posteriors: the prior, and weight times corrected score, added up from first to last."""
-    weight, score = learning.corrected(judged, known, common, trust=common.trust, scale_trust=common.scale_trust)
-    a, b = np.array(priors, dtype=np.float64).T
-    np.add.at(a, judged.items, weight * score)
-    np.add.at(b, judged.items, weight * (1.0 - score))
-    return a.tolist(), b.tolist()
-
-
-def _flat(rows: Array) -> State:
-    floats: State = rows.ravel().tolist()
-    return floats
+    posteriors = np.reshape(np.array(priors, dtype=np.float64), (-1, 2))
+    np.add.at(posteriors[:, 0], items, weight * score)
+    np.add.at(posteriors[:, 1], items, weight * (1.0 - score))
+    return [(a, b) for a, b in posteriors.tolist()]
 
 
 @dataclass
@@ -151,37 +259,61 @@ class Learned:
     """What a campaign has learned, in memory: all of its state, changed by one HIT after another.
 
     priors: N pairs (a, b). items: N states, empty before the first judgment. annotators: states by number.
-    totals: empty before the first HIT.
+    totals: the campaign's.
     """
 
     priors: Sequence[tuple[float, float]]
     items: list[State]
     annotators: dict[int, State]
     totals: State
+    judged: list[int] = field(init=False)  # in order
+
+    def __post_init__(self) -> None:
+        self.judged = [item for item, state in enumerate(self.items) if state]
 
     @classmethod
-    def nothing(cls, priors: Sequence[tuple[float, float]]) -> "Learned":
-        """Before the first HIT."""
-        return cls(priors, [[] for _ in priors], {}, [])
+    def nothing(cls, priors: Sequence[tuple[float, float]], totals: State = BEGUN) -> "Learned":
+        """Before the first HIT; `totals` of any later time say which rule the campaign was launched under."""
+        return cls(priors, [[] for _ in priors], {}, list(BEGUN) if _turned(totals) else [])
 
     def copy(self) -> "Learned":
         """One that goes its own way; states are never changed in place, so they are shared."""
         return replace(self, items=list(self.items), annotators=dict(self.annotators))
 
-    def apply(self, annotator: int, shown: Sequence[int], scores: Sequence[float]) -> Change:
-        """Learn from one HIT. Raises ValueError for what the function `apply` refuses, and for item numbers that are
-        not there or twice.
+    def apply(self, annotator: int, shown: Sequence[int], scores: Sequence[float]) -> tuple[list[int], Change]:
+        """Learn from one HIT: the items that changed, the HIT's first, and their change. Raises ValueError for what the
+        function `apply` refuses, and for item numbers that are not there or twice.
         """
         checked_items(shown, len(self.items))
-        states = [self.items[item] for item in shown]
-        around = {k: self.annotators[k] for k in concerned(annotator, states) if k in self.annotators}
-        priors = [self.priors[item] for item in shown]
-        change = apply(annotator, scores, priors=priors, items=states, annotators=around, totals=self.totals)
-        for item, state in zip(shown, change.items, strict=True):
+        last, may = turn(self.totals)
+        again, then = chosen(self._following(last, shown), last, may)
+        numbers = [*shown, *again]
+        states = [self.items[item] for item in numbers]
+        around = concerned(annotator, states, self.totals, again=len(again))
+        change = apply(
+            annotator,
+            scores,
+            priors=[self.priors[item] for item in numbers],
+            items=states,
+            annotators={k: self.annotators[k] for k in around if k in self.annotators},
+            totals=turned(self.totals, *then),
+            again=len(again),
+        )
+        for item in shown:
+            if not self.items[item]:
+                insort(self.judged, item)
+        for item, state in zip(numbers, change.items, strict=True):
             self.items[item] = state
         self.annotators |= change.annotators
         self.totals = change.totals
-        return change
+        return numbers, change
+
+    def _following(self, last: int, shown: Sequence[int]) -> Iterator[tuple[int, int]]:
+        place = bisect_right(self.judged, last)
+        for numbers in (range(place, len(self.judged)), range(place)):
+            for k in numbers:
+                if (item := self.judged[k]) not in shown:
+                    yield item, judgments_in(len(self.items[item]))
 
 
 LAW = replace(

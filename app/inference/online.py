@@ -45,8 +45,8 @@ class Replay:
             self.a, self.b = replay(self.law, self.a, self.b, hits, self.parameters)
             return
         for (items, scores), annotator in zip(hits, annotators, strict=True):
-            change = self.learned.apply(annotator, items, scores)
-            self.a[list(items)], self.b[list(items)] = change.a, change.b
+            changed, change = self.learned.apply(annotator, items, scores)
+            self.a[changed], self.b[changed] = change.a, change.b
 
 
 def replay(
