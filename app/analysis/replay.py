@@ -93,6 +93,9 @@ async def applied(
 ) -> tuple[Replay, Numbers, int]:
     """All responses applied to the priors, the judgments of each item, and how many responses these are."""
     replay = Replay(ONLINE[campaign.update_law], a, b, slider.parameters(campaign))
+    if replay.learned is not None:
+        driver = await driver_of(connection)
+        replay.learned = replay.learned.begun_like(await learned.of_campaign(driver, campaign.id))
     judgments, count = np.zeros(len(a), np.int32), 0
     result = await connection.stream(RESPONSES, {"campaign": campaign.id})
     async for chunk in result.partitions(RESPONSES_AT_ONCE):
@@ -136,7 +139,10 @@ async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again
         kept = await learned.states(driver, campaign_id, kind)
         for number in sorted(kept.keys() | states.keys()):
             pairs = zip_longest(kept.get(number, []), states.get(number, []), fillvalue=math.nan)
-            found += [(kind, number, pair) for pair in pairs if pair[0] != pair[1]][:1]
+            # Not looked at yet is NaN on both sides.
+            found += [(kind, number, pair) for pair in pairs if pair[0] != pair[1] and not all(map(math.isnan, pair))][
+                :1
+            ]
     ids = await ids_of(connection, campaign_id, [number for kind, number, _ in found if kind == "item"])
     names: dict[learned.Kind, Callable[[int], str]] = {
         "campaign": lambda _: "the campaign",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -234,7 +235,7 @@ async def update_posteriors(
 ) -> dict[int, int]:
     """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
     hits = [one.hit for one in closed]
-    touched = sorted({number for hit in hits for number in hit.items})
+    touched = sorted({number for hit in hits for number in hit.items} | await turned_to(connection, campaign, hits))
     key = {"campaign": campaign.id, "numbers": touched}
     before = (await connection.execute(LOCK_POSTERIORS, key)).all()
     place = {number: k for k, number in enumerate(touched)}
@@ -258,7 +259,18 @@ async def update_posteriors(
         "variance": law.variance(replay.a, replay.b).tolist(),
         "judgments": [counts[k] for k in range(len(touched))],
     }
-    return {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, key | values)}
+    after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, key | values)}
+    return {touched[place]: after[touched[place]] for place in counts}
+
+
+async def turned_to(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> set[int]:
+    """Items that `easl-aware` may look at again with these HITs, and perhaps more."""
+    if ONLINE[campaign.update_law].update is not None:
+        return set()
+    driver = await driver_of(connection)
+    last, may = aware.turn(await learned.of_campaign(driver, campaign.id))
+    limit = sum(aware.AGAIN + len(hit.items) + 1 for hit in hits) if may else 0
+    return {number for number, _ in await learned.following(driver, campaign.id, last, limit)}
 
 
 async def learned_before(
@@ -267,19 +279,23 @@ async def learned_before(
     """What `easl-aware` knows of these items, in this order, and of everybody whom their next HITs concern."""
     driver = await driver_of(connection)
     states = await learned.states(driver, campaign_id, "item", items)
-    around = {*annotators, *aware.concerned(annotators[0], states.values())}
+    totals = await learned.of_campaign(driver, campaign_id)
+    around = {*annotators, *aware.concerned(annotators[0], [*states.values()], totals, again=len(states))}
     return Learned(
         priors=await learned.priors(driver, campaign_id, items),
         items=[states.get(number, []) for number in items],
         annotators=await learned.states(driver, campaign_id, "annotator", around),
-        totals=(await learned.states(driver, campaign_id, "campaign"))[0],
+        totals=aware.in_terms_of(totals, lambda last: bisect_right(items, last) - 1),
     )
 
 
 async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
+    driver = await driver_of(connection)
+    last, _ = aware.turn(await learned.of_campaign(driver, campaign_id))
+    unmoved = bisect_right(items, last) - 1  # the item that had its turn last need not be one of these
     changed: dict[learned.Kind, dict[int, list[float]]] = {
-        "campaign": {0: known.totals},
+        "campaign": {0: aware.in_terms_of(known.totals, lambda place: last if place == unmoved else items[place])},
         "item": dict(zip(items, known.items, strict=True)),
         "annotator": known.annotators,
     }
-    await learned.keep(await driver_of(connection), campaign_id, changed)
+    await learned.keep(driver, campaign_id, changed)

@@ -16,8 +16,10 @@ from app.campaigns.settings import CampaignSettings
 from app.database import learned
 from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
+from app.database.session import driver_of
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound
+from app.inference.annotator_aware_online import BEGUN
 from app.inference.online import ONLINE
 
 find = campaign_by_slug
@@ -216,7 +218,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
         await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
     if ONLINE[campaign.update_law].update is None:
-        await connection.execute(learned.BEGIN, {"campaign": campaign.id})
+        await learned.keep(await driver_of(connection), campaign.id, {"campaign": {0: BEGUN}})
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
+from app.database import learned
+from app.database.session import driver_of
 from app.designs import slider
 from app.inference.online import ONLINE, Hit
 
@@ -143,7 +145,11 @@ class Courses(Follower[Course]):
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
         parameters = {"campaign": campaign.id, "prior_a": campaign.prior_a, "prior_b": campaign.prior_b}
         priors = (await connection.execute(PRIORS, parameters)).one()
-        return course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
+        begun = course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
+        if begun.learned is None:
+            return begun
+        totals = await learned.of_campaign(await driver_of(connection), campaign.id)
+        return replace(begun, learned=begun.learned.begun_like(totals))
 
     def followed(
         self,

@@ -15,13 +15,23 @@ Kind = Literal["campaign", "item", "annotator"]
 State = list[float]
 FLOAT = np.dtype("<f8")
 
-BEGIN = text("INSERT INTO learned (campaign_id, kind, number, state) VALUES (:campaign, 'campaign', 0, '')")
-
 LOCK = text("SELECT 1 FROM learned WHERE campaign_id = :campaign AND kind = 'campaign' FOR NO KEY UPDATE")
 
 STATES = text("""
     SELECT number, state FROM learned
     WHERE campaign_id = :campaign AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
+""")
+
+# The items of which something has been learned, from the one after :last on and around to it.
+FOLLOWING = text("""
+    SELECT number, octet_length(state) AS bytes FROM (
+        (SELECT number, state, 1 AS part FROM learned
+         WHERE campaign_id = :campaign AND kind = 'item' AND number > :last ORDER BY number LIMIT :limit)
+        UNION ALL
+        (SELECT number, state, 2 AS part FROM learned
+         WHERE campaign_id = :campaign AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
+    ) AS following
+    ORDER BY part, number LIMIT :limit
 """)
 
 ALL_STATES = text("SELECT number, state FROM learned WHERE campaign_id = :campaign AND kind = :kind")
@@ -49,6 +59,17 @@ async def states(
     parameters = {"campaign": campaign_id, "kind": kind, "numbers": None if numbers is None else list(numbers)}
     rows = await fetch(connection, ALL_STATES if numbers is None else STATES, parameters)
     return {row.number: np.frombuffer(row.state, FLOAT).tolist() for row in rows}
+
+
+async def of_campaign(connection: Driver, campaign_id: int) -> State:
+    """What the whole campaign has learned."""
+    return (await states(connection, campaign_id, "campaign"))[0]
+
+
+async def following(connection: Driver, campaign_id: int, last: int, limit: int) -> list[tuple[int, int]]:
+    """Number and length of the states of the next `limit` items after number `last`, and then from the first on."""
+    parameters = {"campaign": campaign_id, "last": last, "limit": limit}
+    return [(row.number, row.bytes // FLOAT.itemsize) for row in await fetch(connection, FOLLOWING, parameters)]
 
 
 async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, float]]:

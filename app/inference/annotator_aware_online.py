@@ -25,7 +25,7 @@ states of items and campaign are without what comes before judgments and totals.
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -85,7 +85,7 @@ def _judgments(state: Sequence[float], totals: Sequence[float]) -> Sequence[floa
 
 def judgments_in(floats: int) -> int:
     """How many judgments an item's state of so many floats holds, where other items are looked at again."""
-    return (floats - _POSTERIOR) // JUDGMENT
+    return max(floats - _POSTERIOR, 0) // JUDGMENT
 
 
 def turn(totals: Sequence[float]) -> tuple[int, int]:
@@ -112,6 +112,11 @@ def chosen(following: Iterable[tuple[int, int]], last: int, may: int) -> tuple[l
 def turned(totals: Sequence[float], last: int, left: int) -> State:
     """The campaign's state with its turn moved on."""
     return [totals[0], float(last), float(left), *totals[len(BEGUN) :]] if _turned(totals) else list(totals)
+
+
+def in_terms_of(totals: Sequence[float], number: Callable[[int], int]) -> State:
+    """The campaign's state where the item that was looked at again last has another number."""
+    return [totals[0], float(number(int(totals[1]))), *totals[2:]] if _turned(totals) else list(totals)
 
 
 def looked_at(items: Sequence[Sequence[float]], again: int, totals: Sequence[float]) -> list[int]:
@@ -272,9 +277,13 @@ class Learned:
         self.judged = [item for item, state in enumerate(self.items) if state]
 
     @classmethod
-    def nothing(cls, priors: Sequence[tuple[float, float]], totals: State = BEGUN) -> "Learned":
-        """Before the first HIT; `totals` of any later time say which rule the campaign was launched under."""
-        return cls(priors, [[] for _ in priors], {}, list(BEGUN) if _turned(totals) else [])
+    def nothing(cls, priors: Sequence[tuple[float, float]]) -> "Learned":
+        """Before the first HIT."""
+        return cls(priors, [[] for _ in priors], {}, BEGUN)
+
+    def begun_like(self, totals: State) -> "Learned":
+        """Before the first HIT, under the rule of the campaign that has these totals at any time."""
+        return replace(Learned.nothing(self.priors), totals=BEGUN if _turned(totals) else [])
 
     def copy(self) -> "Learned":
         """One that goes its own way; states are never changed in place, so they are shared."""
@@ -286,7 +295,7 @@ class Learned:
         """
         checked_items(shown, len(self.items))
         last, may = turn(self.totals)
-        again, then = chosen(self._following(last, shown), last, may)
+        again, then = chosen(self._following(last, shown) if may else (), last, may)
         numbers = [*shown, *again]
         states = [self.items[item] for item in numbers]
         around = concerned(annotator, states, self.totals, again=len(again))

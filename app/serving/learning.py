@@ -1,32 +1,74 @@
 """One HIT under `easl-aware`: what is known of its items and their annotators is read, changed and stored."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
+
+from sqlalchemy import text
 
 from app.database import learned
-from app.database.session import Driver, Record
+from app.database.session import Driver, Record, fetch
 from app.inference import annotator_aware_online as aware
 from app.inference.law import Columns
 
+# Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter.
+REVISE = text("""
+    UPDATE posteriors p SET a = new.a, b = new.b, score = new.score, variance = new.variance
+    FROM unnest(CAST(:items AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
+                CAST(:variance AS float8[])) AS new (number, a, b, score, variance)
+    WHERE p.campaign_id = :campaign AND p.number = new.number
+""")
+
 
 async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Columns:
-    """Both parameters of the HIT's items after these scores, in [0, 1]; the campaign's row of `learned` is locked."""
+    """Both parameters of the HIT's items after these scores, in [0, 1]; the campaign's row of `learned` is locked.
+
+    Posteriors of the items that are looked at again are stored here.
+    """
     campaign, shown = hit.campaign_id, hit.hit_items
-    items = await learned.states(connection, campaign, "item", shown)
-    totals = await learned.states(connection, campaign, "campaign", [0])
-    around = [items.get(number, []) for number in shown]
-    people = aware.concerned(hit.annotator_id, around)
-    change = aware.apply(
+    totals, again = await turn(connection, campaign, shown)
+    numbers = [*shown, *again]
+    items = await learned.states(connection, campaign, "item", numbers)
+    around = [items.get(number, []) for number in numbers]
+    people = aware.concerned(hit.annotator_id, around, totals, again=len(again))
+    apply = partial(
+        aware.apply,
         hit.annotator_id,
         scores,
-        priors=await learned.priors(connection, campaign, shown),
+        priors=await learned.priors(connection, campaign, numbers),
         items=around,
         annotators=await learned.states(connection, campaign, "annotator", people),
-        totals=totals[0],
+        totals=totals,
+        again=len(again),
     )
+    change = await asyncio.to_thread(apply)  # some milliseconds
     changed: dict[learned.Kind, dict[int, list[float]]] = {
         "campaign": {0: change.totals},
-        "item": dict(zip(shown, change.items, strict=True)),
+        "item": dict(zip(numbers, change.items, strict=True)),
         "annotator": change.annotators,
     }
     await learned.keep(connection, campaign, changed)
-    return change.a, change.b
+    n = len(shown)
+    if again:
+        await revise(connection, campaign, again, (change.a[n:], change.b[n:]))
+    return change.a[:n], change.b[:n]
+
+
+async def turn(connection: Driver, campaign: int, shown: Sequence[int]) -> tuple[aware.State, list[int]]:
+    """The campaign's state with its turn moved on, and the items that are looked at again with a HIT of `shown`."""
+    totals = await learned.of_campaign(connection, campaign)
+    last, may = aware.turn(totals)
+    if not may:
+        return totals, []
+    # One more than can be taken tells that there are more.
+    following = await learned.following(connection, campaign, last, aware.AGAIN + len(shown) + 1)
+    others = [(number, aware.judgments_in(floats)) for number, floats in following if number not in shown]
+    again, then = aware.chosen(others, last, may)
+    return aware.turned(totals, *then), again
+
+
+async def revise(connection: Driver, campaign: int, items: Sequence[int], posteriors: Columns) -> None:
+    a, b = posteriors
+    score, variance = aware.LAW.estimates(a, b)
+    parameters = {"campaign": campaign, "items": items, "a": a, "b": b, "score": score, "variance": variance}
+    await fetch(connection, REVISE, parameters)

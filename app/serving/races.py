@@ -6,6 +6,8 @@ The races, and who decides them:
   accident: the posterior rows are locked in number order, then open leases are counted in a second statement, whose
   snapshot is newer than the locks;
 - two visits of one person that would give them more HITs than one person may have: their row is locked first;
+- a lease and an answer whose law looks at other items again: both lock what the campaign has learned first, because
+  posteriors are then locked out of order;
 - an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
 
 Whether a lease is open is for the database's clock to say, after the locks: the machines that serve need not agree on
@@ -21,6 +23,7 @@ from weakref import WeakSet
 from sqlalchemy import text
 
 from app.crowd.doors import Visitor
+from app.database import learned
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.proposals import Proposal
 from app.serving.standing import CLOCK, OPEN, TAKEN
@@ -110,6 +113,7 @@ MAKE_FUNCTION = f"""
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
+        PERFORM FROM ({in_function(learned.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL THEN
             PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
         END IF;
@@ -175,6 +179,7 @@ async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> da
         "ordinal": here.hit_ordinal,
     } | limits(here, visitor)
     async with connection.transaction():
+        await fetch(connection, learned.LOCK, parameters)
         await fetch(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_one(connection, RENEW, parameters)

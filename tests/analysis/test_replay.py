@@ -12,9 +12,10 @@ from app.analysis.replay import Verification
 from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
+from app.inference.annotator_aware_online import BEGUN, TOTALS
 from app.inference.online import ONLINE
 from tests.campaigns.drafts import draft, import_results
-from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value
+from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 
 
 async def verified(engine, slug: str) -> Verification:
@@ -166,3 +167,39 @@ async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, la
     await asyncio.gather(*(live(k) for k in range(4)), import_results(engine, campaign, results))
     found = await verified(engine, campaign.slug)
     assert (found.responses, found.mismatches) == (96, [])
+
+
+async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(engine):
+    """Its state was empty before the first answer; then other items were never looked at again."""
+    old, new = [await running(engine, update_law="easl-aware", name=name, items=6) for name in ("Old", "New")]
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE learned SET state = '' WHERE campaign_id = :old"), {"old": old.id})
+    for campaign in (old, new):
+        for k in range(4):
+            assignment = await annotator(engine, campaign, f"ann {k}")
+            await submit(engine, assignment, await hit_of(engine, assignment))
+    results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 3
+    await import_results(engine, old, results)
+    assert (await verified(engine, old.slug)).mismatches == []
+    assert (await verified(engine, new.slug)).mismatches == []
+    floats = "SELECT octet_length(state) / 8 FROM learned WHERE kind = 'campaign' AND campaign_id = :id"
+    assert await value(engine, floats, id=old.id) == TOTALS
+    assert await value(engine, floats, id=new.id) == len(BEGUN) + TOTALS
+
+
+async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(engine):
+    """Those of items that were judged: what has become known of their annotators since counts for them as well."""
+    campaign = await running(engine, update_law="easl-aware", items=10, items_per_hit=5, judgments_per_item=50)
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(6)]
+    for k in range(24):
+        hit = await hit_of(engine, people[k % 6])
+        at_random = k % 6 == 0
+        scores = [float((item * 37 + k * 53) % 101 if at_random else 10 * item) for item in hit.items]
+        await submit(engine, people[k % 6], hit, scores=scores)
+    posteriors = "SELECT number, a, b FROM posteriors ORDER BY number"
+    before = await values(engine, posteriors)
+    last = await hit_of(engine, people[0])
+    await submit(engine, people[0], last, scores=[50.0] * 5)
+    changed = {now[0] for now, then in zip(await values(engine, posteriors), before, strict=True) if now != then}
+    assert changed > set(last.items)
+    assert (await verified(engine, campaign.slug)).mismatches == []
