@@ -17,6 +17,11 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS ?= 1
 endif
 
+# A start reads bytecode, or takes seconds longer; the tests start hundreds of processes. So it is made with the
+# installation, and kept for Easel's own code whatever the environment says.
+export UV_COMPILE_BYTECODE ?= 1
+unexport PYTHONDONTWRITEBYTECODE
+
 help:
 	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
 	@echo 'make test    set everything up, a browser included, and run every check and test'
