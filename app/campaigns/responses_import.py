@@ -6,6 +6,7 @@ assignment, so an import that was interrupted is finished by importing the file 
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -125,7 +126,7 @@ async def stored_in_turn(
 
     In between annotators have as much time, so that those who waited need not wait again.
     """
-    size, start = FEWEST_ROWS, 0
+    size, start, fixed = FEWEST_ROWS, 0, math.inf
     while start < len(hits):
         async with engine.begin() as connection:
             closed = await store_closed(connection, campaign, hits[start : start + size], now=now)
@@ -134,6 +135,8 @@ async def stored_in_turn(
         held = time.monotonic() - began
         yield [one.hit for one in closed], counts
         start += size
-        size = min(max(round(size * HOLD_SECONDS / held), FEWEST_ROWS), 2 * size, MOST_ROWS)
+        fixed = min(fixed, held)  # what any number of rows takes, such as the commit, is no reason to store fewer
+        of_rows = max(held - fixed, 0.01 * HOLD_SECONDS)
+        size = min(max(round(size * HOLD_SECONDS / of_rows), FEWEST_ROWS), 2 * size, MOST_ROWS)
         if campaign.status == "running":
             await asyncio.sleep(held)
