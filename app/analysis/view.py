@@ -43,6 +43,10 @@ class View:
         changes = {"search": "", "page": 1} | {name: usual_of(name) for name in asked}
         return parse_qsl(self.query(**changes)[1:])
 
+    def kept(self) -> list[tuple[str, Any]]:
+        """The fields that a form keeps that asks for a page."""
+        return parse_qsl(self.query(page=1)[1:])
+
     def of(self, table: str) -> "View":
         """The same view if it is of that table, else the start of that table."""
         return self if self.table == table else View(self.one, self.other, self.classes, self.baseline, table)
@@ -68,6 +72,11 @@ class Page:
     rows: list[Any]
     first: int
     found: int
+
+    @property
+    def number(self) -> int:
+        """Which page it is, from 1."""
+        return self.first // ROWS + 1
 
     @property
     def pages(self) -> int:
