@@ -29,6 +29,10 @@ class Leaders:
         self._heap = (-values).tolist()  # heapq keeps the smallest on top
         heapify(self._heap)
 
+    def __len__(self) -> int:
+        """How many items may lead."""
+        return self._size
+
     def add(self, item: int, variance: float) -> None:
         """Let an item lead, O(log of the distinct variances)."""
         self._size += 1

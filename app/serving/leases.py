@@ -204,6 +204,16 @@ async def leased(
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
 
 
+def is_last(newest: Newest, work: Work) -> bool:
+    """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
+    here, copy = work.assignment, newest.copies.get(work.assignment.id)
+    if PLATFORMS[here.platform].one_hit_per_assignment or here.hits_answered + 1 == here.hits_per_annotator:
+        return True
+    if work.hit is None or copy is None:
+        return False
+    return not copy.index.leaves_something(work.hit.items, seen=here.seen, allow_seen=here.repeat_items)
+
+
 async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: datetime) -> Work:
     work = Work(here, reason=reason)
     if work.finished and here.answered_here:

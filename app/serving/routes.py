@@ -92,7 +92,12 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
         texts = await sample(connection, campaign)
-        context = {"campaign": campaign, "platform": platform, "texts": texts}
+        context = {
+            "campaign": campaign,
+            "platform": platform,
+            "texts": texts,
+            "token_hours": request.app.state.settings.worker_token_hours,
+        }
         return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
     assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
     return await show_work(request, connection, assignment_id, Shown(), now=now)
@@ -167,6 +172,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "token": tokens(request).issue(platform.name, here.link_key, here.id, here.assignment_id),
         "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
         "instructions": sanitised(here.instructions),
+        "last": leases.is_last(request.app.state.newest, work),
         "shown": shown,
     }
     if fetched(request):

@@ -92,6 +92,14 @@ class SelectionIndex:
                 chosen += self._companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
         return _in_random_order(chosen, rng) if chosen else None
 
+    def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
+        """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
+        if allow_seen:
+            over = [item for item in items if self.judgments.item(item) == self._wanted - 1]
+        else:
+            over = [item for item in {*items, *seen} if self.judgments.item(item) < self._wanted]
+        return len(self._leaders) > len(over)
+
     def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
         """The leader alone, or nobody."""
         leader = self._leaders.draw(barred | leading, rng)

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.acts import (
     SUBMIT,
@@ -22,6 +23,7 @@ from tests.browser.acts import (
 )
 
 LIGHTEST_BYTES = 100_000
+STATIC = Path(__file__).resolve().parents[2] / "static"
 LONG = ["A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12, "short"]
 LOADED = """
     Object.fromEntries(["navigation", "resource"].flatMap((type) => performance.getEntriesByType(type))
@@ -97,7 +99,7 @@ async def test_nothing_jumps_while_a_hit_is_loaded_and_scored(page: Page, task: 
     for score in range(5, 60, 5):
         await page.mouse.move(*await point_on_strip(page, score))
     await page.mouse.up()
-    await page.keyboard.press("5")
+    await page.keyboard.press("e")
     for key in ("Home", "End", "PageDown", "ArrowLeft"):
         await page.keyboard.press(key)
     await expect(page.locator(SUBMIT)).to_have_attribute("aria-disabled", "false")
@@ -134,7 +136,12 @@ async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page,
     campaign = await task()
     async with httpx.AsyncClient(headers={"accept": "text/html"}) as client:
         html = (await client.get(campaign.prolific())).text
-    address, go_on = await in_halves(html.replace("<head>", f'<head><base href="{campaign.origin}">'))
+    address, go_on = await in_halves(html)
+
+    async def from_there(route: Route) -> None:
+        await route.fulfill(response=await route.fetch(url=route.request.url.replace(address, campaign.origin)))
+
+    await page.route(f"{address}/static/**", from_there)
     await page.goto(address, wait_until="commit")
     await expect(page.locator(".scripted .row .hint")).to_have_count(5)
     await expect(page.get_by_role("heading", name="Lexical frequency")).to_be_visible()
@@ -149,7 +156,9 @@ async def test_page_script_and_style_are_light_and_come_from_here_alone(task: An
     opened = await visit()
     await open_hit(opened.page, (await task(items_per_hit=10)).link)
     loaded = await opened.page.evaluate(LOADED)
-    assert [name.rpartition("/")[2].partition("?")[0] for name in loaded][1:] == ["easel.css", "hit.js"]
+    names = {name.removeprefix(f"{origin}/static/").partition("?")[0] for name in list(loaded)[1:]}
+    parts = {path.relative_to(STATIC).as_posix() for path in (STATIC / "hit").iterdir()}
+    assert names == {"easel.css", "scripted.js", "hit.js", *parts}
     assert 10_000 < sum(loaded.values()) < LIGHTEST_BYTES
     await score_all(opened.page, range(10))
     await submit(opened.page)
@@ -184,6 +193,10 @@ async def test_colours_are_left_to_the_reader_who_forces_them(task: Any, visit: 
     await score_all(page, [71, 93])
     assert await violations(page) == ""
     thumb, rail = page.locator(".thumb").first, page.locator(".row .rail").first
+    dots = "rail => getComputedStyle(rail, '::before').backgroundImage"
+    assert [await rail.evaluate(dots) != "none" for rail in await page.locator(".row .rail").all()] == [
+        False, False, True, True, True,
+    ]  # fmt: skip
     assert await thumb.evaluate("thumb => getComputedStyle(thumb).backgroundColor") != await rail.evaluate(
         "rail => getComputedStyle(rail, '::before').backgroundColor"
     )

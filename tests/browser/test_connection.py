@@ -51,6 +51,7 @@ async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaig
     await score_all(page, [71, 93, 17, 4, 41])
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text(f"Not connected. {KEPT}")
+    await expect(page.locator(".status")).to_have_class("status problem warning")  # it passes by itself: no error
     assert len(await campaign.responses()) == int(after_arrival)
     await see_scores(page, [71, 93, 17, 4, 41])
     await page.unroute_all()
@@ -120,6 +121,7 @@ async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campai
     await expect(page.locator(".status")).to_contain_text(
         "This page's link is damaged. Answers you submitted are safe."
     )
+    await expect(page.locator(".status")).to_have_class("status problem")
     await see_scores(page, [71, 93, 17, 4, 41])
     await token.evaluate("(field, token) => { field.value = token; }", good)
     await submit(page)

@@ -44,7 +44,7 @@ async def see_whole_hit(page: Page) -> None:
     assert max(await page.evaluate(ASTRAY)) < 1
     assert await page.evaluate(MARKS) == pytest.approx(GIVEN, abs=0.5)
     await see_scores(page, [*GIVEN, None, None])
-    await page.keyboard.press("3")
+    await page.keyboard.press("c")
     await expect(sliders(page).nth(2)).to_be_focused()
 
 
@@ -61,7 +61,7 @@ async def test_sliders_stay_when_the_window_changes_its_width(task: Any, visit: 
         await page.set_viewport_size(size)
         await see_whole_hit(page)
     assert await page.evaluate(CENTRES) == pytest.approx(before, abs=1)
-    await page.keyboard.press("4")
+    await page.keyboard.press("d")
     await page.keyboard.press("End")
     await see_scores(page, [*GIVEN, 100, None])
 

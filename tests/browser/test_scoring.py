@@ -1,6 +1,7 @@
 """Scoring one HIT after another by mouse, keyboard, strip, buttons and touch."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,8 @@ from tests.browser.acts import (
     submit,
     texts,
 )
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ async def test_a_campaign_by_keyboard_alone(task: Any, visit: Any) -> None:
     for _ in range(2):
         await page.keyboard.press("Tab")  # past the instructions
     await expect(sliders(page).first).to_be_focused()
-    keys = ["ArrowRight", "ArrowRight", "PageUp", "Tab", "Home", "Tab", "End", "ArrowDown", "4", "PageDown", "PageDown"]
+    keys = ["ArrowRight", "ArrowRight", "PageUp", "Tab", "Home", "Tab", "End", "ArrowDown", "d", "PageDown", "PageDown"]
     for key in keys:
         await page.keyboard.press(key)
     await see_scores(page, [61, 0, 99, 40])
@@ -89,7 +92,7 @@ async def test_there_is_no_thumb_until_a_slider_is_touched(page: Page) -> None:
     await see_scores(page, [None] * 5)
     assert await page.locator(".hint").all_inner_texts() == ["click, tap or use ← →"] * 5
     await expect(sliders(page).first).to_have_attribute("aria-valuetext", "not scored yet")
-    await page.keyboard.press("2")  # focus alone is no touch
+    await page.keyboard.press("b")  # focus alone is no touch
     await see_scores(page, [None] * 5)
     await click_at(page, 2, 30)
     await see_scores(page, [None, None, 30, None, None])
@@ -104,7 +107,7 @@ async def test_any_score_can_be_chosen_with_one_click(page: Page, score: int) ->
 
 @pytest.mark.parametrize("key", ["ArrowLeft", "ArrowRight", "PageUp"])
 async def test_the_first_arrow_press_places_an_item_at_50(page: Page, key: str) -> None:
-    await page.keyboard.press("1")
+    await page.keyboard.press("a")
     await page.keyboard.press(key)
     await see_score(page, 0, 50)
 
@@ -140,24 +143,23 @@ async def test_a_row_shows_number_rank_and_ties_only_when_it_has_them(page: Page
     number, tie = page.locator(".number").first, page.get_by_label("Score a the same as")
     await see_ranks(page, [""] * 5)
     await expect(page.locator(".number")).to_have_text([""] * 5)
-    await expect(page.locator(".same:visible")).to_have_count(0)
-    place = "element => [element, ...element.parentElement.children].map(it => it.getBoundingClientRect().x)"
+    await expect(page.locator(":is(.same, .clear):visible")).to_have_count(0)
+    place = "it => [...it.parentElement.querySelectorAll('button, select')].map(it => it.getBoundingClientRect().x)"
     before = await tie.evaluate(place)
     await click_at(page, 1, 93)
     await expect(tie.locator("option")).to_have_text(["same as", "same as b"])
-    await expect(page.locator(".same:visible")).to_have_count(4)
+    await expect(page.locator(".same:visible")).to_have_count(5)  # in b's own there is only "no score"
     await tie.select_option("same as b")
     await expect(number).to_have_text("93")
     await see_ranks(page, ["=1st", "=1st", "", "", ""])
-    after = await tie.evaluate(place)
-    assert [before[k] for k in (0, 1, 3, 4)] == [after[k] for k in (0, 1, 3, 4)]  # only the number itself is new
+    assert await tie.evaluate(place) == before
 
 
 async def test_ties_are_exact_by_list_key_and_strip(page: Page) -> None:
     await score_all(page, [71, 12])
     await page.get_by_label("Score c the same as").select_option("same as a")
-    await page.keyboard.press("4")
-    await page.keyboard.press("a")
+    await page.keyboard.press("d")
+    await page.keyboard.press("Shift+A")
     await grab(page, ".chip:nth-child(5)")
     x, y = await point_on_strip(page, 71)
     await page.mouse.move(x + 3, y, steps=4)
@@ -210,16 +212,45 @@ async def test_marks_that_would_cover_each_other_stand_side_by_side(page: Page) 
     assert all(left[1] <= right[0] for left, right in pairwise(places))
 
 
+# Presses a key and stops everything that moves then half-way.
+HALF_WAY = """key => {
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+  const moving = document.getAnimations();
+  for (const animation of moving) { animation.pause(); animation.currentTime = 75; }
+  return moving.length;
+}"""
+# Where along the rail are: the centre of the mark, the upper and the lower end of its line, the foot.
+TIES = """() => {
+  const rail = document.querySelector(".strip > .rail").getBoundingClientRect();
+  const along = (x) => 100 * (x - rail.x) / rail.width;
+  const [line] = document.querySelectorAll(".leads line[data-scored]");
+  const [foot] = document.querySelectorAll(".leads circle[data-scored]");
+  const mark = document.querySelector(".mark[data-scored]").getBoundingClientRect();
+  const at = (x, y) => along(new DOMPoint(x, y).matrixTransform(line.getScreenCTM()).x);
+  const unit = line.x2.baseVal.value;
+  const middle = foot.getBoundingClientRect();
+  return [along(mark.x + mark.width / 2), at(0, 0), at(unit, 1), along(middle.x + middle.width / 2)];
+}"""
+
+
 async def test_a_mark_appears_in_its_place_and_slides_only_to_another(task: Any, visit: Any) -> None:
     page = (await visit()).page
     await open_hit(page, (await task()).link)
-    await page.keyboard.press("1")
-    moving = """key => {
-      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-      return document.getAnimations().length;
-    }"""
-    assert await page.evaluate(moving, "End") == 0
-    assert await page.evaluate(moving, "Home") == 1
+    await page.keyboard.press("a")
+    assert await page.evaluate(HALF_WAY, "End") == 0
+    assert await page.evaluate(HALF_WAY, "Home") == 3  # the mark, its line and the foot of it
+
+
+async def test_the_line_of_a_mark_moves_with_it(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task()).link)
+    await page.keyboard.press("a")
+    await page.keyboard.press("End")
+    await page.evaluate(HALF_WAY, "Home")
+    mark, upper, lower, foot = await page.evaluate(TIES)
+    assert 5 < mark < 95
+    assert upper == pytest.approx(mark, abs=0.3)
+    assert lower == pytest.approx(foot, abs=0.3)
 
 
 async def test_buttons_place_and_step(page: Page) -> None:
@@ -236,12 +267,12 @@ async def test_rows_move_only_when_asked_to_and_keep_the_focus(page: Page) -> No
     before = await texts(page)
     await score_all(page, [71, 93, 17, 4, 41])
     assert await texts(page) == before
-    await page.keyboard.press("1")
+    await page.keyboard.press("a")
     await page.locator(".sort").press("Enter")
     await expect(page.locator(".row .text")).to_have_text([before[i] for i in (1, 0, 4, 2, 3)])
     await expect(page.locator(".sort")).to_be_focused()
     assert await page.locator(".row").first.evaluate("row => row.getAnimations().length") == 0
-    await page.keyboard.press("1")
+    await page.keyboard.press("b")  # a letter stays with its item
     await expect(sliders(page).first).to_be_focused()
     await see_scores(page, [93, 71, 41, 17, 4])
 
@@ -269,11 +300,141 @@ async def test_equal_scores_are_asked_about_once(page: Page) -> None:
     await expect(page.locator(".progress")).to_have_text("1 set done")
 
 
-async def test_the_question_mark_shows_the_keys(page: Page) -> None:
+@pytest.mark.parametrize("close", ["?", "Escape"])
+async def test_the_question_mark_shows_the_keys(page: Page, close: str) -> None:
     await page.keyboard.press("?")
     await expect(page.locator(".keys dl")).to_be_visible()
-    await page.keyboard.press("?")
+    await page.keyboard.press(close)
     await expect(page.locator(".keys dl")).to_be_hidden()
+
+
+@pytest.mark.parametrize("height", [900, 720, 500])
+async def test_showing_the_keys_pushes_nothing_off_the_screen(page: Page, height: int) -> None:
+    await page.set_viewport_size({"width": 1280, "height": height})
+    await page.keyboard.press("?")
+    for shown in (page.locator(".keys dl"), page.locator(SUBMIT), page.locator(".row").last):
+        await expect(shown).to_be_in_viewport(ratio=1)
+
+
+async def test_shift_makes_an_arrow_a_step_of_ten(page: Page) -> None:
+    await click_at(page, 0, 40)
+    for key, score in (
+        ("Shift+ArrowRight", 50),
+        ("Shift+ArrowUp", 60),
+        ("Shift+ArrowLeft", 50),
+        ("Shift+ArrowDown", 40),
+    ):
+        await page.keyboard.press(key)
+        await see_score(page, 0, score)
+    await page.keyboard.press("b")
+    await page.keyboard.press("Shift+ArrowRight")
+    await see_score(page, 1, 50)
+
+
+@pytest.fixture
+async def still(task: Any, visit: Any) -> tuple[Page, Any]:
+    """A fresh HIT whose clock stands still."""
+    page: Page = (await visit()).page
+    await page.clock.install(time=NOON)
+    await page.clock.pause_at(NOON + timedelta(seconds=1))
+    campaign = await task()
+    await open_hit(page, campaign.link)
+    return page, campaign
+
+
+async def test_a_number_that_is_typed_scores_the_row_in_focus(still: Any) -> None:
+    page, campaign = still
+    for letter, number in zip("abcde", ["72", "100", "0", "7", "45"], strict=True):
+        await page.keyboard.press(letter)
+        for digit in number:
+            await page.keyboard.press(digit)
+    await see_scores(page, [72, 100, 0, 7, 45])
+    await submit(page)
+    (response,) = await campaign.responses()
+    assert (response.changes, response.input_kinds) == ([1] * 5, ["keyboard"] * 5)
+
+
+async def test_a_digit_begins_another_number_after_a_pause_another_key_or_a_hundred(still: Any) -> None:
+    page, _ = still
+    await page.keyboard.press("a")
+    await page.keyboard.press("7")
+    await page.clock.fast_forward(2000)
+    await page.keyboard.press("2")
+    await see_score(page, 0, 2)
+    for keys, score in (("ArrowRight", 3), ("6", 6), ("5", 65), ("4", 4), ("0", 40), ("Backspace", 4), ("1", 41)):
+        await page.keyboard.press(keys)
+        await see_score(page, 0, score)
+    await page.keyboard.press("b")
+    await page.keyboard.press("a")
+    await page.keyboard.press("9")
+    await see_score(page, 0, 9)
+
+
+async def test_a_digit_does_nothing_where_no_row_has_the_focus(page: Page) -> None:
+    await page.keyboard.press("7")
+    await see_scores(page, [None] * 5)
+
+
+@pytest.mark.parametrize("way", ["Delete", "Backspace", "button", "list"])
+async def test_a_row_can_be_cleared(page: Page, way: str) -> None:
+    await score_all(page, [71, 93, 17, 4, 41])
+    await page.keyboard.press("b")
+    if way == "button":
+        await page.get_by_label("Clear b").click()
+    elif way == "list":
+        await page.get_by_label("Score b the same as").select_option("no score")
+    else:
+        await page.keyboard.press(way)
+    await see_scores(page, [71, None, 17, 4, 41])
+    await see_ranks(page, ["1st", "", "3rd", "4th", "2nd"])
+    await expect(page.locator(".mark:visible")).to_have_count(4)
+    await expect(page.locator(".status .message")).to_have_text("1 left")
+    await expect(page.locator(SUBMIT)).to_have_attribute("aria-disabled", "true")
+    await expect(sliders(page).nth(1)).to_have_attribute("aria-valuetext", "not scored yet")
+
+
+async def test_what_was_cleared_stays_cleared_after_a_reload(page: Page) -> None:
+    await score_all(page, [71, 93])
+    await page.keyboard.press("a")
+    async with page.expect_response(lambda response: response.request.method == "PUT"):
+        await page.keyboard.press("Delete")
+    await page.reload()
+    await hit_shown(page)
+    await see_scores(page, [None, 93, None, None, None])
+
+
+QUIET = ":is(.steps button, .steps select)"
+OPACITIES = f"row => [...row.querySelectorAll('{QUIET}')].map(it => Number(getComputedStyle(it).opacity))"
+
+
+async def test_steps_and_ties_are_quiet_until_a_row_is_pointed_at_or_focused(page: Page) -> None:
+    await score_all(page, [71, 93])
+    rows = page.locator(".row")
+    await page.mouse.move(0, 0)
+    assert set(await rows.nth(0).evaluate(OPACITIES)) == {0}
+    assert set(await rows.nth(1).evaluate(OPACITIES)) == {1}  # has the focus
+    await rows.nth(0).hover()
+    assert set(await rows.nth(0).evaluate(OPACITIES)) == {1}
+
+
+async def test_on_the_last_set_nothing_is_promised_after_it(task: Any, visit: Any) -> None:
+    campaign = await task(repeat_items=False, judgments_per_item=2)
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    for words in ("Submit and next", "Submit"):
+        await expect(page.locator(SUBMIT)).to_have_text(words)
+        await score_all(page, [1, 2, 3, 4, 5])
+        await submit(page)
+    await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
+
+
+async def test_the_hint_is_there_for_the_first_two_sets(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(judgments_per_item=2)).link)
+    for hints in (5, 5, 0):
+        await expect(page.locator(".hint:visible")).to_have_count(hints)
+        await score_all(page, [1, 2, 3, 4, 5])
+        await submit(page)
 
 
 async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> None:
@@ -284,15 +445,43 @@ async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> 
     await see_ranks(page, ["1st", "2nd", "", "", ""])
 
 
-async def test_a_long_text_is_collapsed_until_asked_for(task: Any, visit: Any) -> None:
-    story = "Once upon a time there was a sentence that did not want to end. " * 20
+LINES = "text => Math.round(text.clientHeight / parseFloat(getComputedStyle(text).lineHeight))"
+STORY = "Once upon a time there was a sentence that did not want to end. " * 30
+
+
+async def test_a_long_text_is_folded_until_asked_for_and_the_choice_is_kept(task: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, (await task(texts=[story, "هذا نص قصير", "short"], items_per_hit=3)).link)
-    long_text = page.locator(".text", has_text="Once upon")
-    lines = "text => Math.round(text.clientHeight / parseFloat(getComputedStyle(text).lineHeight))"
-    assert await long_text.evaluate(lines) == 6
-    await page.get_by_role("button", name="Show all").click()
-    assert await long_text.evaluate(lines) > 6
+    await open_hit(page, (await task(texts=[f"{k} {STORY}" for k in range(4)], items_per_hit=2)).link)
+    text, button = page.locator(".text").first, page.locator(".show-all").first
+    assert await text.evaluate(LINES) == 10
+    await button.click()
+    assert await text.evaluate(LINES) > 12
+    await expect(button).to_have_text("Show less")
+    await expect(button).to_be_focused()
+    assert await page.locator(".text").nth(1).evaluate(LINES) == 10
+    await score_all(page, [1, 2])
+    await submit(page)
+    await expect(page.locator(".show-all")).to_have_text(["Show less", "Show less"])
+    await button.click()
+    assert await text.evaluate(LINES) == 10
+    await page.reload()
+    await expect(page.locator(".show-all")).to_have_text(["Show all", "Show all"])
+
+
+async def test_a_text_of_up_to_twelve_lines_is_shown_whole(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(texts=["line\n" * 11 + "line", "line\n" * 12 + "line"], items_per_hit=2)).link)
+    twelve, thirteen = [
+        page.locator(".row", has_text="line").filter(has=page.locator(f".show-all{it}"))
+        for it in ("[hidden]", ":not([hidden])")
+    ]
+    assert await twelve.locator(".text").evaluate(LINES) == 12
+    assert await thirteen.locator(".text").evaluate(LINES) == 10
+
+
+async def test_words_of_another_direction_have_it(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(texts=["هذا نص قصير", "short"], items_per_hit=2)).link)
     arabic = page.locator(".text", has_text="قصير")
     assert await arabic.evaluate("text => getComputedStyle(text).direction") == "rtl"
 
@@ -304,14 +493,45 @@ async def test_an_item_that_looks_like_markup_is_shown_as_it_is(task: Any, visit
 
 
 async def test_ten_items_fit_on_the_narrowest_screen(task: Any, visit: Any) -> None:
-    page = (await visit(viewport={"width": 320, "height": 640})).page
+    page = (await visit(viewport={"width": 320, "height": 568})).page
     await open_hit(page, (await task(items_per_hit=10)).link)
-    await expect(page.locator(".chip:visible")).to_have_count(10)
-    await page.keyboard.press("0")
+    await page.keyboard.press("j")
     await expect(sliders(page).nth(9)).to_be_focused()
-    await score_all(page, [50] * 10)
+    dock = page.locator(".dock")
+    for left in (10, 5, 0):
+        await score_all(page, [50] * (10 - left))
+        await expect(page.locator(".status .message")).to_have_text(f"{left} left" if left else "")
+        assert (await box_of(dock))["height"] < 568 / 5
     boxes = [await box_of(mark) for mark in await page.locator(".mark").all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 320 for box in boxes)
+    assert await page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+# How many lines every word of the items takes up.
+LINES_OF_WORDS = """() => [...document.querySelectorAll(".text")].flatMap((text) => {
+  const words = text.firstChild;
+  return [...words.data.matchAll(/\\S+/g)].map((word) => {
+    const range = document.createRange();
+    range.setStart(words, word.index);
+    range.setEnd(words, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.y))).size;
+  });
+})"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 660, 1280])
+async def test_words_do_not_break_inside(task: Any, visit: Any, width: int) -> None:
+    page = (await visit(viewport={"width": width, "height": 640})).page
+    verbs = ["internationalise", "misunderstand", "go on and on", "abide", "overcompensated"]
+    await open_hit(page, (await task(texts=verbs)).link)
+    await score_all(page, [100] * 5)
+    assert set(await page.evaluate(LINES_OF_WORDS)) == {1}
+    assert await page.evaluate("document.documentElement.scrollWidth") == width
+
+
+async def test_a_word_longer_than_the_screen_does_not_widen_the_page(task: Any, visit: Any) -> None:
+    page = (await visit(viewport={"width": 320, "height": 640})).page
+    await open_hit(page, (await task(texts=["https://example.org/" + "x" * 80, "go"], items_per_hit=2)).link)
     assert await page.evaluate("document.documentElement.scrollWidth") == 320
 
 
@@ -324,7 +544,7 @@ async def test_the_strip_never_covers_the_slider_in_use(task: Any, visit: Any, w
       const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
       return input.closest('.row').contains(top);
     }"""
-    for key in "0123456789":
+    for key in "abcdefghij":
         await page.keyboard.press(key)
         assert await page.locator("input:focus").evaluate(on_top), key
     for _ in range(8):
@@ -373,8 +593,9 @@ async def phone(task: Any, visit: Any) -> Page:
     return opened
 
 
-async def test_on_a_phone_the_hint_is_for_fingers(phone: Page) -> None:
+async def test_on_a_phone_the_hint_is_for_fingers_and_nothing_waits_for_a_pointer(phone: Page) -> None:
     assert await phone.locator(".hint").all_inner_texts() == ["tap"] * 5
+    assert set(await phone.locator(".row").first.evaluate(OPACITIES)) == {1}
 
 
 async def test_scrolling_by_touch_changes_no_value(phone: Page) -> None:

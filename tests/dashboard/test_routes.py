@@ -72,6 +72,14 @@ async def test_after_the_first_answer_the_figures_are_there(engine, researcher, 
     assert 'id="figures">' in page
 
 
+async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one(engine, researcher, campaign):
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+    page = (await researcher.get(address(campaign))).text
+    assert "before anybody answered" in page
+    assert "Share this link" not in page
+
+
 async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
     draft = await running(engine, launched=False, name="Draft")
     page = (await researcher.get(address(draft))).text

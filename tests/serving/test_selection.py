@@ -597,3 +597,25 @@ def test_all_sets_of_brute_force_add_up_to_one():
     chances = set_probabilities(weights(0, SCORE, VARIANCE), range(1, 8), 3)
     assert set(chances) == set(map(frozenset, combinations(range(1, 8), 3)))
     assert math.isclose(sum(chances.values()), 1.0)
+
+
+@given(
+    judgments=st.lists(st.integers(0, 3), min_size=4, max_size=8),
+    seen=st.sets(st.integers(0, 7)),
+    allow_seen=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn_after_it(
+    judgments: list[int], seen: set[int], allow_seen: bool, seed: int
+) -> None:
+    score, variance, seen = SCORE[: len(judgments)], VARIANCE[: len(judgments)], seen & set(range(len(judgments)))
+    before, rng = index_of(score, variance, judgments, wanted=3), np.random.default_rng(seed)
+    hit = may_draw(before, 3, rng, seen=seen, allow_seen=allow_seen)
+    if hit is None:
+        return
+    after = [taken + (item in hit.items) for item, taken in enumerate(judgments)]
+    another = may_draw(
+        index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
+    )
+    assert before.leaves_something(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)

@@ -1,0 +1,89 @@
+// Keys on sliders. Digits score and letters go to rows, so no key means two things.
+
+import { announce } from "./page.js";
+import { cancel } from "./pointers.js";
+import { submit } from "./sending.js";
+import { goTo, place, stepped } from "./sliders.js";
+
+const PAUSE_MS = 1500;         // after it a digit begins another number
+const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
+const ENDS = { Home: 0, End: 100 };
+
+export function begin(hit) {
+  hit.fieldset.addEventListener("keydown", (event) => pressKey(hit, event));
+}
+
+// ---- Keys for the slider that has the focus ----
+
+function pressKey(hit, event) {
+  const row = hit.rows.find(({ input }) => input === event.target);
+  if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^[0-9]$/.test(event.key)) return type(hit, row, event.key);
+  const text = event.key === "Backspace" && typing(hit, row) ? hit.typed.text.slice(0, -1) : "";
+  hit.typed = null;
+  if (text) return show(hit, row, text, { counts: false });
+  const score = scoreByKey(hit, row, event);
+  if (score === undefined) return;
+  event.preventDefault();
+  if (score !== row.score) place(hit, row, score, "keyboard");
+}
+
+function typing(hit, row) {
+  const { typed } = hit;
+  return typed?.row === row && Number(typed.text) === row.score && performance.now() - typed.at < PAUSE_MS;
+}
+
+// 7, then 2, is 72; what would be more than 100 begins another number.
+function type(hit, row, digit) {
+  const longer = (typing(hit, row) ? hit.typed.text : "") + digit;
+  const goesOn = longer.length > 1 && longer.length <= 3 && Number(longer) <= 100;
+  show(hit, row, goesOn ? longer : digit, { counts: !goesOn });
+}
+
+function show(hit, row, text, { counts }) {
+  hit.typed = { row, text, at: performance.now() };
+  place(hit, row, Number(text), "keyboard", { counts, keeps: true });
+}
+
+function scoreByKey(hit, row, { key, shiftKey, code }) {
+  if (key === "Delete" || key === "Backspace") return null;
+  if (key in ENDS) return ENDS[key];
+  if (key in STEPS) return stepped(row, STEPS[key] * (shiftKey && key.startsWith("Arrow") ? 10 : 1));
+  const other = shiftKey && rowOfLetter(hit, key, code);
+  return other && other !== row && other.score !== null ? other.score : undefined;
+}
+
+// Of a keyboard that writes other letters, the key where a Latin one has this letter.
+function rowOfLetter(hit, key, code) {
+  const latin = /^[a-z]$/i.test(key) || key.length > 1 ? key : code?.replace(/^Key/, "") ?? "";
+  return hit.rows.find(({ letter }) => letter === latin.toLowerCase());
+}
+
+// ---- Keys that work wherever the focus is ----
+
+export function pressAnywhere(hit, event) {
+  if (event.target.matches("select")) return;
+  if (event.key === "Escape") escape(hit, event);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "?") toggleKeys(hit);
+  else if (!event.shiftKey) visit(hit, rowOfLetter(hit, event.key, event.code));
+}
+
+function visit(hit, row) {
+  if (!row) return;
+  hit.typed = null;
+  goTo(row);
+}
+
+function escape(hit, event) {
+  cancel(hit, event);
+  hit.fieldset.querySelector(".keys").open = false;
+}
+
+function toggleKeys(hit) {
+  const keys = hit.fieldset.querySelector(".keys");
+  keys.open = !keys.open;
+  keys.scrollIntoView({ block: "nearest" });
+  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
+}

@@ -1,0 +1,23 @@
+// What every annotator's page needs, whatever it asks.
+
+const ANNOUNCE_DELAY_MS = 700;
+
+export const all = (root, selector) => [...root.querySelectorAll(selector)];
+export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// A debounced call: only the last of several within `delay` ms happens.
+export function later(delay) {
+  let timer;
+  return (action) => { clearTimeout(timer); timer = setTimeout(action, delay); };
+}
+
+const announceSoon = later(ANNOUNCE_DELAY_MS);
+
+export function announce(words) {
+  announceSoon(() => { document.getElementById("announcer").textContent = words; });
+}
+
+// What `action` makes of "sessionStorage" or "localStorage", or null: some frames and private windows have none.
+export function stored(storage, action) {
+  try { return action(window[storage]); } catch { return null; }
+}

@@ -1,0 +1,109 @@
+// Drafts and answers: on the server so that any reload has them, in this tab for when the connection is gone. An answer is
+// sent until the server has it; it counts once however often it arrives.
+//
+// A HIT is an object with `fieldset`, `form`, what its design gives (`entries()`, what was entered so far, by item;
+// `restore(entries)`; `fields()`, what is sent; `ready()`, false after saying what is missing; `draw()`), and `next(html)`.
+
+import { announce, later, stored } from "./page.js";
+
+const DRAFT_DELAY_MS = 600;
+const SEND_TIMEOUT_MS = 20_000;
+const LONGEST_RETRY_MS = 15_000;
+
+const saveSoon = later(DRAFT_DELAY_MS);
+const storageKey = ({ form }) => `easel:${form.dataset.hit}`;
+const address = () => location.href.split("#")[0];
+const asScript = { "X-Easel": "fetch", Accept: "application/json" };
+
+// What the line beside the button says. A warning passes by itself, an error does not.
+export function say(hit, words, kind = "") {
+  const status = hit.fieldset.querySelector(".status");
+  status.classList.toggle("problem", kind !== "");
+  status.classList.toggle("warning", kind === "warning");
+  status.querySelector(".message").textContent = words;
+  hit.problem = kind !== "";
+  if (hit.problem) announce(words);
+}
+
+// ---- Drafts ----
+
+export function keep(hit) {
+  stored("sessionStorage", (storage) => storage.setItem(storageKey(hit), JSON.stringify(hit.entries())));
+  saveSoon(() => { if (hit.form.isConnected) saveDraft(hit); });
+}
+
+export function saveDraft(hit, { leaving = false } = {}) {
+  if (!hit.changed || hit.sending) return;
+  hit.changed = false;
+  const body = JSON.stringify({ token: hit.form.elements.token.value, hit: Number(hit.form.dataset.hit), entries: hit.entries() });
+  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+  fetch(address(), { method: "PUT", headers, body, keepalive: leaving }).catch(() => { hit.changed = true; });
+}
+
+export function restore(hit) {
+  hit.restore(JSON.parse(stored("sessionStorage", (storage) => storage.getItem(storageKey(hit))) ?? "{}"));
+}
+
+// ---- The answer ----
+
+export function submit(hit, event) {
+  event.preventDefault();
+  if (hit.sending || hit.gesture || !hit.ready()) return;
+  hit.sending = true;
+  hit.answer = answer(hit);
+  hit.tries = 0;
+  hit.form.setAttribute("aria-busy", "true");
+  say(hit, "");
+  hit.draw();
+  send(hit);
+}
+
+function answer(hit) {
+  const form = new URLSearchParams(hit.fields());
+  for (const name of ["token", "hit", "viewport"]) form.set(name, hit.form.elements[name].value);
+  return form;
+}
+
+export async function send(hit) {
+  if (!hit.sending || hit.inFlight) return;
+  clearTimeout(hit.retryTimer);
+  hit.inFlight = true;
+  const reply = await ask("POST", hit.answer);
+  hit.inFlight = false;
+  if (!reply || reply.status >= 500 || reply.status === 429) return retryLater(hit, reply);
+  if (!reply.ok) return refused(hit, reply.error);
+  stored("sessionStorage", (storage) => storage.removeItem(storageKey(hit)));
+  hit.next(reply.text);
+}
+
+// What the server says: {status, ok, text, error}, or null when it could not be reached or was cut off.
+export async function ask(method, body) {
+  try {
+    const response = await fetch(address(), { method, body, headers: asScript, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
+    const text = await response.text();
+    const error = response.ok ? null : message(text);
+    return { status: response.status, ok: response.ok, text, error };
+  } catch {
+    return null;
+  }
+}
+
+function message(text) {
+  try { return JSON.parse(text).error.message; } catch { return "The server did not understand this answer."; }
+}
+
+function retryLater(hit, reply) {
+  const wait = Math.min(LONGEST_RETRY_MS, 1000 * 2 ** hit.tries++);
+  const cause = reply ? "The server is busy." : "Not connected.";
+  say(hit, `${cause} Your answer is kept and will be sent.`, "warning");
+  hit.fieldset.querySelector(".try-now").hidden = false;
+  hit.retryTimer = setTimeout(() => send(hit), wait);
+}
+
+function refused(hit, words) {
+  hit.sending = false;
+  hit.form.removeAttribute("aria-busy");
+  hit.fieldset.querySelector(".try-now").hidden = true;
+  hit.draw();
+  say(hit, words, "error");
+}

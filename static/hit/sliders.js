@@ -1,0 +1,220 @@
+// A HIT of sliders: its rows, their scores, and all that is seen and heard of them.
+
+import { all, announce, calm } from "./page.js";
+import { keep, say } from "./sending.js";
+import * as strip from "./strip.js";
+
+const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+const PLACES = ["", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
+const CLEARED = "clear";
+export const FIRST_SCORE = 50;   // where a press of an arrow key or a step button places an item that had no score
+
+export const clamp = (value) => Math.min(100, Math.max(0, value));
+
+// ---- From the plain form to rows we know ----
+
+export function read(fieldset) {
+  const hit = { fieldset, form: fieldset.closest("form"), shownAt: performance.now(), order: "" };
+  hit.rows = all(fieldset, ".row").map((element) => readRow(fieldset, element));
+  return Object.assign(hit, {
+    entries: () => entries(hit),
+    restore: (kept) => restore(hit, kept),
+    fields: () => fields(hit),
+    ready: () => ready(hit),
+    draw: () => draw(hit),
+  });
+}
+
+function readRow(fieldset, element) {
+  const input = element.querySelector("input");
+  const row = {
+    element, input,
+    item: element.dataset.item,
+    letter: element.dataset.letter,
+    name: element.querySelector("label").textContent.trim(),
+    score: input.value === "" ? null : clamp(Math.round(Number(input.value))),
+    firstTouchMs: element.dataset.firstTouchMs ?? "",
+    changes: Number(element.dataset.changes ?? 0),
+    kind: element.dataset.inputKind ?? "",
+    thumb: element.querySelector(".thumb"),
+    number: element.querySelector(".number"),
+    rank: element.querySelector(".rank"),
+    same: element.querySelector(".same"),
+    rail: element.querySelector(".rail"),
+    mark: fieldset.querySelector(`.mark[data-item="${element.dataset.item}"]`),
+    chip: fieldset.querySelector(`.chip[data-item="${element.dataset.item}"]`),
+  };
+  input.type = "range";
+  return row;
+}
+
+export function begin(hit) {
+  strip.begin(hit);
+  hit.fieldset.addEventListener("input", (event) => takeNativeInput(hit, event));
+  hit.fieldset.addEventListener("change", (event) => chooseTie(hit, event));
+  hit.fieldset.addEventListener("click", (event) => click(hit, event));
+  draw(hit);
+}
+
+// ---- Scores: the one place where a score is set; null is none ----
+
+export function place(hit, row, score, kind, { counts = true, keeps = counts } = {}) {
+  if (hit.sending) return draw(hit);
+  row.score = score;
+  row.kind = kind;
+  if (row.firstTouchMs === "") row.firstTouchMs = Math.round(performance.now() - hit.shownAt);
+  if (counts) row.changes += 1;
+  hit.changed = true;
+  hit.equalAsked = false;
+  hit.problem = false;
+  draw(hit);
+  if (keeps) keep(hit);
+}
+
+export const rowOf = (hit, item) => hit.rows.find((row) => row.item === item);
+export const rowAround = (hit, part) => hit.rows.find(({ element }) => element.contains(part));
+export const scored = (hit) => hit.rows.filter((row) => row.score !== null);
+export const stepped = (row, by) => (row.score === null ? FIRST_SCORE : clamp(row.score + by));
+
+const missing = (hit) => hit.rows.filter((row) => row.score === null);
+const isTied = (hit, row) => scored(hit).some((other) => other !== row && other.score === row.score);
+const rankOf = (hit, row) => 1 + scored(hit).filter((other) => other.score > row.score).length;
+const byScore = (hit) => [...hit.rows].sort((a, b) => (b.score ?? -1) - (a.score ?? -1));
+const rowsAsShown = (hit) => all(hit.fieldset, ".row").map((element) => rowOf(hit, element.dataset.item));
+
+function entries(hit) {
+  return Object.fromEntries(scored(hit).map((row) => [row.item, {
+    score: row.score, first_touch_ms: Number(row.firstTouchMs), changes: row.changes, input_kind: row.kind,
+  }]));
+}
+
+function restore(hit, kept) {
+  for (const [item, entry] of Object.entries(kept)) {
+    const row = rowOf(hit, item);
+    if (row) Object.assign(row, { score: entry.score, firstTouchMs: entry.first_touch_ms, changes: entry.changes, kind: entry.input_kind });
+  }
+}
+
+const fields = (hit) => hit.rows.flatMap((row) => [
+  [`score-${row.item}`, row.score],
+  [`first_touch_ms-${row.item}`, row.firstTouchMs],
+  [`changes-${row.item}`, row.changes],
+  [`input_kind-${row.item}`, row.kind],
+]);
+
+// ---- Drawing: everything that is seen follows from the scores ----
+
+export function draw(hit) {
+  for (const row of hit.rows) drawRow(hit, row);
+  strip.draw(hit);
+  drawStatus(hit);
+  announceOrder(hit);
+  hit.fieldset.querySelector(".sort").disabled = scored(hit).length < 2;
+}
+
+function drawRow(hit, row) {
+  const placed = row.score !== null;
+  for (const element of [row.element, row.chip]) element.toggleAttribute("data-scored", placed);
+  row.input.value = placed ? row.score : FIRST_SCORE;
+  row.input.setAttribute("aria-valuetext", spoken(hit, row));
+  row.thumb.style.setProperty("--at", row.score ?? FIRST_SCORE);
+  if (row.number) row.number.textContent = placed ? row.score : "";
+  row.rank.textContent = placed ? (isTied(hit, row) ? "=" : "") + PLACES[rankOf(hit, row)] : "";
+  offerTies(hit, row);
+}
+
+function spoken(hit, row) {
+  if (row.score === null) return "not scored yet";
+  const company = missing(hit).length ? `${COUNTS[scored(hit).length]} so far` : COUNTS[hit.rows.length];
+  return `${row.score} of 100, ${isTied(hit, row) ? "tied " : ""}${ORDINALS[rankOf(hit, row)]} of ${company}`;
+}
+
+function offerTies(hit, row) {
+  const options = scored(hit).filter((other) => other !== row).map((other) => new Option(`same as ${other.letter}`, other.item));
+  if (row.score !== null) options.push(new Option("no score", CLEARED));
+  row.same.disabled = options.length === 0;
+  row.same.replaceChildren(row.same.options[0], ...options);
+  row.same.selectedIndex = 0;
+}
+
+function drawStatus(hit) {
+  const left = missing(hit).length;
+  if (!hit.problem) say(hit, left ? `${left} left` : "");
+  const button = hit.form.querySelector(".primary");
+  button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
+  button.textContent = hit.sending ? "Sending …" : hit.equalAsked ? "Submit all equal" : button.dataset.send;
+}
+
+function announceOrder(hit) {
+  const rows = byScore(hit).filter((row) => row.score !== null);
+  const order = rows.map((row, index) => (index && row.score === rows[index - 1].score ? "same as " : "") + row.name.slice(0, 30)).join(", ");
+  if (hit.changed && order !== hit.order && rows.length > 1) announce(`Order, highest first: ${order}.`);
+  hit.order = order;
+}
+
+// ---- Submitting: what is missing is said, and five equal scores are asked about once ----
+
+function ready(hit) {
+  const left = rowsAsShown(hit).filter((row) => row.score === null);
+  if (left.length) askFor(hit, left);
+  else if (hit.rows.every((row) => row.score === hit.rows[0].score) && !hit.equalAsked) askWhetherEqual(hit);
+  else return true;
+  return false;
+}
+
+function askFor(hit, left) {
+  goTo(left[0]);
+  say(hit, `${left.length} left`);
+  announce(`Not scored yet: ${left.map(({ letter }) => letter).join(", ")}.`);
+}
+
+function askWhetherEqual(hit) {
+  const words = `All ${COUNTS[hit.rows.length]} have the same score. If you mean it, submit again.`;
+  hit.equalAsked = true;
+  drawStatus(hit);
+  say(hit, words);
+  announce(words);
+}
+
+export function goTo(row) {
+  row.input.focus({ preventScroll: true });
+  row.element.scrollIntoView({ block: "nearest" });
+}
+
+// ---- Buttons, and what assistive technology and scripts do without a key or a pointer ----
+
+function takeNativeInput(hit, event) {
+  const row = hit.rows.find(({ input }) => input === event.target);
+  if (row) place(hit, row, Number(row.input.value), "keyboard");
+}
+
+function chooseTie(hit, event) {
+  const { target } = event;
+  if (!target.matches(".same") || !target.value) return;
+  place(hit, rowAround(hit, target), target.value === CLEARED ? null : rowOf(hit, target.value).score, "button");
+}
+
+function click(hit, event) {
+  const button = event.target.closest("button");
+  if (button?.matches("[data-step], .clear")) {
+    const row = rowAround(hit, button);
+    const score = button.matches(".clear") ? null : stepped(row, Number(button.dataset.step));
+    if (score !== row.score) place(hit, row, score, "button");
+    if (score === null) row.input.focus({ preventScroll: true });     // the button has gone
+  }
+  if (button?.matches(".sort")) sortRows(hit);
+}
+
+function sortRows(hit) {
+  const focused = document.activeElement;
+  const tops = new Map(hit.rows.map((row) => [row, row.element.offsetTop]));
+  hit.fieldset.querySelector(".rows").append(...byScore(hit).map((row) => row.element));
+  focused?.focus({ preventScroll: true });
+  announce(`Rows sorted: ${rowsAsShown(hit).map((row) => row.name.slice(0, 30)).join(", ")}.`);
+  if (calm()) return;
+  for (const [row, top] of tops) {
+    const frames = [{ transform: `translateY(${top - row.element.offsetTop}px)` }, { transform: "none" }];
+    row.element.animate(frames, { duration: 150, easing: "ease-out" });
+  }
+}

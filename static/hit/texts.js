@@ -1,0 +1,38 @@
+// Long texts: folded until asked for, and the choice is kept for the HITs that follow.
+
+import { stored } from "./page.js";
+
+const MOST_LINES = 12;         // what is shown whole in any case; the stylesheet folds to fewer, so that folding is worth it
+const UNFOLDED = "easel:texts-unfolded";
+
+const wanted = () => stored("localStorage", (storage) => storage.getItem(UNFOLDED)) !== null;
+
+export function begin(hit) {
+  const unfolded = wanted();
+  for (const { element } of hit.rows) {
+    const button = element.querySelector(".show-all");
+    show(element, unfolded);
+    button.addEventListener("click", () => choose(element, button.getAttribute("aria-expanded") === "false"));
+  }
+}
+
+export function fit(hit) {
+  for (const { element } of hit.rows) show(element, element.querySelector(".show-all").getAttribute("aria-expanded") === "true");
+}
+
+function choose(element, unfolded) {
+  stored("localStorage", (storage) => (unfolded ? storage.setItem(UNFOLDED, "yes") : storage.removeItem(UNFOLDED)));
+  show(element, unfolded);
+  element.scrollIntoView({ block: "nearest" });
+}
+
+function show(element, unfolded) {
+  const text = element.querySelector(".text");
+  const button = element.querySelector(".show-all");
+  text.classList.remove("folded");
+  const long = text.scrollHeight > (MOST_LINES + 0.5) * parseFloat(getComputedStyle(text).lineHeight);
+  text.classList.toggle("folded", long && !unfolded);
+  button.hidden = !long;
+  button.setAttribute("aria-expanded", String(unfolded));
+  button.textContent = unfolded ? "Show less" : "Show all";
+}
