@@ -28,6 +28,7 @@ from app.inference.tally import Tally
 Scale = tuple[float, float]
 
 _LEAST_CV2, _MOST_STRENGTH = 0.001, 1000.0
+_LEAST_KEPT = 1e-6  # of a difference between items, so that an error stays above 0
 _ROUNDING = 1e-12  # less disagreement than this part of the squared scores is rounding of equal scores
 
 
@@ -59,16 +60,28 @@ class Moderated:
         """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
         mean, and how many times as wide the median one is; NaN if no item has both.
 
-        Given its judgments, an item's true mean lies around m as a t distribution says, so each interval holds it with
-        the probability between its ends: however it was made, also from the same judgments.
+        Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all (a Normal
+        prior of the variance that the errors leave of the means', Efron & Morris 1975), as a t distribution says, on
+        the scale; each interval holds it with the probability between its ends, however it was made.
         """
-        below, above = (stdtr(self.freedom, (end - self.mean) / self.standard_error) for end in (low, high))
-        known = np.isfinite(above - below)
+        known = np.isfinite(self.standard_error)
         if not known.any():
             return np.nan, np.nan
-        own_low, own_high = self.interval()
-        times = (high - low)[known] / (own_high - own_low)[known]
-        return float((above - below)[known].mean()), float(np.median(times))
+        own = self.of(np.flatnonzero(known))
+        noise = own.standard_error**2
+        between = max(own.mean.var() - noise.mean(), 0.0)
+        kept = np.maximum(between / (between + noise), _LEAST_KEPT)
+        centre, error = own.mean.mean() + kept * (own.mean - own.mean.mean()), np.sqrt(kept) * own.standard_error
+
+        def below(ends: npt.ArrayLike) -> Array:
+            inside = ends if own.scale is None else np.clip(ends, *own.scale)
+            share: Array = stdtr(own.freedom, (inside - centre) / error)
+            return share
+
+        on_scale = 1.0 if own.scale is None else below(own.scale[1]) - below(own.scale[0])
+        own_low, own_high = own.interval()
+        held = (below(high[known]) - below(low[known])) / on_scale
+        return float(held.mean()), float(np.median((high - low)[known] / (own_high - own_low)))
 
 
 def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:

@@ -199,12 +199,25 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
     assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
 
 
-def test_other_intervals_are_compared_by_the_t_distribution_and_by_their_width():
-    found = of([[0.4, 0.6], [0.3, 0.5]], n_items=3, scale=None)
-    half = stats.t.cdf(1, found.freedom[0]) - 0.5
-    low, high = found.interval(0.8)
-    assert found.beside(found.mean, found.mean + found.standard_error)[0] == pytest.approx(half)
-    assert found.beside(low, high)[0] == pytest.approx(0.8)
-    wide = np.array(found.interval()) * 3
-    assert found.beside(*wide)[1] == pytest.approx(3.0)
+def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and_by_their_width():
+    # Means .5 and .3, equal errors e: between them .01 - e^2, so a part k of what is between them is kept.
+    found = of([[0.49, 0.51], [0.29, 0.31]], n_items=3, scale=None)
+    e2 = found.standard_error[0] ** 2
+    kept = (0.01 - e2) / 0.01
+    low, high = np.array([0.5, 0.3, 0.0]), np.array([0.52, 0.32, 0.0])
+    centre = np.array([0.4 + kept * 0.1, 0.4 - kept * 0.1])
+    around = stats.t(found.freedom[:2], centre, np.sqrt(kept * e2))
+    share, times = found.beside(low, high)
+    assert share == pytest.approx(np.mean(around.cdf(high[:2]) - around.cdf(low[:2])))
+    own_low, own_high = found.interval()
+    assert times == pytest.approx(0.02 / (own_high - own_low)[0])
     assert np.isnan(of([[0.5]]).beside(np.zeros(1), np.ones(1))).all()
+
+
+@given(ITEMS)
+def test_an_interval_over_the_whole_scale_holds_the_truth_and_an_empty_one_does_not(judgments):
+    found = of(judgments)
+    all_of_it, nothing = np.ones(len(judgments)), np.zeros(len(judgments))
+    if np.isfinite(found.standard_error).all():
+        assert found.beside(nothing, all_of_it)[0] == pytest.approx(1.0)
+        assert found.beside(nothing, nothing)[0] == pytest.approx(0.0)

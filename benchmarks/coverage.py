@@ -1,0 +1,174 @@
+"""How often 95 % intervals hold the truth, and how wide they are: `python -m benchmarks.coverage [RUNS]`; 40 runs take
+four minutes.
+
+Three simulated crowds, 150 items by 30 annotators (those of `annotator_aware`), asked 2, 5 and 10 times an item. The
+truth is what all 30 would give on average: their mean score, their median, their mean of z-scores; of Elo the mean
+rating over campaigns of that size. For the update laws the last columns are what the campaign page says of their own
+intervals from the judgments alone: how many hold the truth, and how many times as wide as the calibrated ones they are.
+"""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from app.inference import annotator_aware, comparisons, direct_assessment, elo
+from app.inference.law import Array, Parameters
+from app.inference.long_form import Integers
+from app.inference.moderated import Moderated, moderated
+from app.inference.online import ONLINE, Replay
+from app.inference.tally import Tally
+from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N
+
+CROWDS = {
+    "all alike": (Crowd(0.0, 0.0, 0.15, 0.0), 0.0),
+    "biases .15": (Crowd(0.15, 0.3, 0.15, 0.4), 0.0),
+    "the same, 15 % random": (Crowd(0.15, 0.3, 0.15, 0.4), 0.15),
+}
+PER_ITEM = (2, 5, 10)
+Z95 = 1.959964
+TIMES = 40  # everybody judges everything, for the truth
+ELO_CAMPAIGNS, RESAMPLES = 60, 200
+SCALE = (0.0, 1.0)
+
+
+class People:
+    """Annotators of a crowd who judge items: y = 0.5 + bias + scale (worth - 0.5) + noise, cut to 101 steps."""
+
+    def __init__(self, crowd: Crowd, random_share: float, rng: np.random.Generator) -> None:
+        self.worth = rng.beta(2, 2, ITEMS)
+        self.bias, self.scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
+        self.noise = crowd.noise * np.exp(rng.normal(0, crowd.noise_spread, ANNOTATORS))
+        self.at_random = rng.permutation(ANNOTATORS) < random_share * ANNOTATORS
+
+    def judge(self, items: Integers, annotators: Integers, rng: np.random.Generator) -> Array:
+        meant = 0.5 + self.bias[annotators] + self.scale[annotators] * (self.worth[items] - 0.5)
+        scores = meant + self.noise[annotators] * rng.normal(size=meant.shape)
+        scores = np.where(self.at_random[annotators], rng.random(meant.shape), scores)
+        return scores.clip(0, 1).round(2)
+
+    def everything(self, rng: np.random.Generator) -> Array:
+        """(TIMES, items, annotators)."""
+        items, annotators = np.meshgrid(np.arange(ITEMS), np.arange(ANNOTATORS), indexing="ij")
+        return np.array([self.judge(items, annotators, rng) for _ in range(TIMES)])
+
+
+class Judgments(NamedTuple):
+    """HITs of N items each, shown in rounds, to whom has seen the fewest of them: (T,) each."""
+
+    hits: Integers
+    items: Integers
+    annotators: Integers
+    scores: Array
+
+
+def asked(people: People, per_item: int, rng: np.random.Generator) -> Judgments:
+    seen = np.zeros((ANNOTATORS, ITEMS), np.intp)
+    shown = np.concatenate([rng.permutation(ITEMS) for _ in range(per_item)]).reshape(-1, N)
+    who = np.zeros(len(shown), np.intp)
+    for hit, items in enumerate(shown):
+        who[hit] = min(rng.permutation(ANNOTATORS).tolist(), key=lambda j: seen[j, items].sum())
+        seen[who[hit], items] += 1
+    items, annotators = shown.ravel(), np.repeat(who, N)
+    return Judgments(np.repeat(np.arange(len(shown)), N), items, annotators, people.judge(items, annotators, rng))
+
+
+def bootstrap(made: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Percentiles of the means of each item's judgments drawn again, for comparison."""
+    by_item = made.scores[np.argsort(made.items, kind="stable")].reshape(ITEMS, -1)
+    drawn = rng.integers(by_item.shape[1], size=(1000, *by_item.shape))
+    means = np.take_along_axis(by_item[None], drawn, axis=2).mean(axis=2)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    return low, high
+
+
+def own_error(made: Judgments) -> tuple[Array, Array]:
+    """Mean -+ 1.96 standard errors of each item's own judgments, for comparison."""
+    by_item = made.scores[np.argsort(made.items, kind="stable")].reshape(ITEMS, -1)
+    reach = Z95 * by_item.std(axis=1, ddof=1) / by_item.shape[1] ** 0.5
+    return by_item.mean(axis=1) - reach, by_item.mean(axis=1) + reach
+
+
+def law_interval(name: str, made: Judgments) -> tuple[Array, Array]:
+    law = ONLINE[name]
+    replay = Replay(law, *(np.full(ITEMS, value) for value in law.default_prior), Parameters())
+    rows = zip(made.items.reshape(-1, N).tolist(), made.scores.reshape(-1, N).tolist(), strict=True)
+    replay.take(list(rows), made.annotators[::N].tolist())
+    return law.interval(replay.a, replay.b)
+
+
+def fitted(made: Judgments) -> tuple[Array, Array]:
+    """Scores of all judgments fitted at once, -+ 1.96 of its standard errors."""
+    found = annotator_aware.fit(made.items, made.annotators, made.scores, n_items=ITEMS, n_annotators=ANNOTATORS)
+    return found.score - Z95 * found.standard_error, found.score + Z95 * found.standard_error
+
+
+def rated(made: Judgments, resamples: int = 0, rng: np.random.Generator | None = None) -> elo.EloRatings:
+    first, second, outcomes, hits = comparisons.of_hits(made.hits, made.items, made.scores, tie_margin=0.0)
+    return elo.fit(first, second, outcomes, n_items=ITEMS, together=hits, resamples=resamples, rng=rng)
+
+
+Row = tuple[float, float, float, float]  # share that hold the truth, mean width, and what `beside` tells of a law
+
+
+def row(low: Array, high: Array, truth: Array, told: tuple[float, float] = (np.nan, np.nan)) -> Row:
+    return float(((low <= truth) & (truth <= high)).mean()), float((high - low).mean()), *told
+
+
+def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict[str, Row]:
+    """Every interval on one simulated campaign."""
+    rng = np.random.default_rng([seed, per_item])
+    people = People(crowd, random_share, rng)
+    all_scores = people.everything(rng)
+    made = asked(people, per_item, rng)
+    three = made.items, made.annotators, made.scores
+    truth = all_scores.mean(axis=(0, 2))
+    known: Moderated = moderated(Tally.nothing(ITEMS).after(*three))
+    rows = {
+        "mean, bootstrap": row(*bootstrap(made, rng), truth),
+        "mean -+ 1.96 errors of its own": row(*own_error(made), truth),
+        "mean, calibrated": row(*known.interval(), truth),
+    }
+    points = np.rint(100 * made.scores).astype(np.intp)
+    median = direct_assessment.ordinal(made.items, made.annotators, points, n_labels=101)
+    middle = 100 * np.median(all_scores.transpose(1, 0, 2).reshape(ITEMS, -1), axis=1)
+    rows["median, calibrated"] = row(median.low / 100, median.high / 100, middle / 100)
+    z = (all_scores - all_scores.mean(axis=(0, 1))) / all_scores.std(axis=(0, 1))
+    scored = direct_assessment.standardised(*three, n_items=ITEMS).scores
+    rows["z-scores, calibrated (in standard deviations)"] = row(scored.low, scored.high, z.mean(axis=(0, 2)))
+    ratings = np.mean([rated(asked(people, per_item, rng)).score for _ in range(ELO_CAMPAIGNS)], axis=0)
+    found = rated(made, RESAMPLES, rng)
+    rows["Elo, HITs drawn again (in rating points)"] = row(found.low, found.high, ratings)
+    for name in ONLINE:
+        ends = law_interval(name, made)
+        rows[f"{name}, posterior"] = row(*ends, truth, known.beside(*ends))
+    rows["easl-aware, fit to all judgments"] = row(*fitted(made), truth)
+    return rows
+
+
+def show(name: str, crowd: Crowd, random_share: float, runs: int, pool: ProcessPoolExecutor) -> None:
+    print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}; {runs} runs\n")
+    heads = [f"{per_item} an item: held, width, said" for per_item in PER_ITEM]
+    print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(PER_ITEM)) + "|")
+    found = [list(pool.map(partial(one_run, crowd, random_share, per_item), range(runs))) for per_item in PER_ITEM]
+    for interval in found[0][0]:
+        print(f"| {interval} | " + " | ".join(cell([run[interval] for run in one]) for one in found) + " |", flush=True)
+
+
+def cell(rows: list[Row]) -> str:
+    held, width, told, times = np.mean(rows, axis=0)
+    said = "" if np.isnan(told) else f", {told:.2f} and {times:.1f} times"
+    return f"{held:.3f}, {width:.3g}{said}"
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    with ProcessPoolExecutor() as pool:
+        for name, (crowd, random_share) in CROWDS.items():
+            show(name, crowd, random_share, runs, pool)
+
+
+if __name__ == "__main__":
+    main()
