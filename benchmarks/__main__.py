@@ -21,6 +21,7 @@ def main(llmfao: Path | None) -> None:
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
+        "coverage": [],
     }
     for name, files in arguments.items():
         print(f"\n## {name}\n", flush=True)

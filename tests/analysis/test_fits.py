@@ -276,7 +276,7 @@ async def test_scores_by_every_method_are_exported_with_intervals(engine):
         *("id", "shown", "judgments"),
         *(name + end for name in SCORES for end in ("", "_low", "_high")),
     ]
-    assert (rows[0]["shown"], rows[0]["mean"], rows[0]["ordinal_median_low"]) == ("verb 0", "10.0", "")
+    assert (rows[0]["shown"], rows[0]["mean"], rows[0]["ordinal_median_low"]) == ("verb 0", "10.0", "0.0")
     assert float(rows[0]["easl_low"]) < float(rows[0]["easl"]) < float(rows[0]["easl_high"])
     assert set(rows[5].values()) == {"v5", "verb 5", "0", ""}
 
