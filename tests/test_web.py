@@ -1,6 +1,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -9,12 +10,12 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from app import web
-from app.database.session import create_engine
+from app.database.session import Turns, create_engine
 from app.main import create_app
 from app.serving import routes
 from app.settings import Settings
 from tests.conftest import browser_of
-from tests.serving.campaigns import running
+from tests.serving.campaigns import running, until
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 
@@ -207,3 +208,29 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
     assert "Back to the campaign" not in unknown.text
     assert '<a href="/admin">All campaigns</a>' in unknown.text
     assert "All campaigns" not in (await client.get("/link/nothing")).text
+
+
+async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
+    """However slowly somebody reads, nobody else waits for that."""
+    campaign = await running(app.state.database)
+    app.state.turns = Turns(app.state.serving_database, 1)
+    free = []
+
+    async def slowly(scope, receive, send):
+        async def send_when_free(message):
+            async with asyncio.timeout(20), app.state.turns.turn():
+                free.append(message["type"])
+            await send(message)
+
+        await app(scope, receive, send_when_free)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(slowly), base_url="http://easel.test") as reader:
+        assert (await reader.post(f"/link/{campaign.link_key}", follow_redirects=True)).status_code == 200
+    assert "http.response.body" in free
+
+
+async def test_no_connection_stays_open_when_the_application_ends(database_url, engine):
+    app = create_app(Settings(database_url=database_url))
+    async with app.router.lifespan_context(app), app.state.turns.turn() as connection:
+        pid = connection.get_server_pid()
+    await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")

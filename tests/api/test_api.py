@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from app.auth.throttle import ATTEMPTS_PER_NAME
 from app.campaigns.settings import CampaignSettings
@@ -109,6 +110,15 @@ async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothi
     again = (await answer(program, hit, scores=(90, 50, 10))).json()
     assert again == first | {"repeated": True}
     assert (await program.get(address)).json()["judgments_taken"] == 3
+
+
+async def test_an_answer_is_a_use_of_its_token(app, program):
+    hit = await hit_for(program, await launched(program))
+    async with app.state.database.begin() as connection:
+        await connection.execute(text("UPDATE api_tokens SET last_used_at = NULL"))
+    await answer(program, hit)
+    async with app.state.database.begin() as connection:
+        assert await connection.scalar(text("SELECT last_used_at IS NOT NULL FROM api_tokens"))
 
 
 async def test_scores_are_taken_by_id_or_in_order_with_telemetry(program):

@@ -6,7 +6,10 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.database.session import Turns, fetch_one, statements, transaction
+from app.database.session import LOST, Turns, fetch_one, statements, transaction
+from tests.serving.campaigns import until
+
+LOST_OR_ENDED = (*LOST, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
 
 BACKEND = text("SELECT pg_backend_pid() AS backend")
 
@@ -67,3 +70,45 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     async with transaction(engine) as other:
         assert await other.fetch("SELECT number FROM written") == [(2,)]
     await turns.close()
+
+
+async def ended(engine, pid):
+    """Once this connection's server process is gone."""
+    async with engine.begin() as connection:
+        await connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
+
+
+async def test_a_connection_of_turns_that_breaks_between_two_turns_is_replaced(engine):
+    turns = Turns(engine, 1)
+    async with turns.turn() as connection:
+        before = connection.get_server_pid()
+    await ended(engine, before)
+    await asyncio.sleep(0)  # the connection hears of it
+    async with turns.turn() as connection:
+        assert await connection.fetchval("SELECT pg_backend_pid()") != before
+    await turns.close()
+
+
+async def test_a_connection_of_turns_that_breaks_in_a_turn_spoils_that_one_alone(engine):
+    turns = Turns(engine, 1)
+
+    async def break_in_a_turn():
+        async with turns.turn() as connection:
+            await ended(engine, connection.get_server_pid())
+            await connection.fetchval("SELECT 1")
+
+    with pytest.raises(LOST_OR_ENDED):
+        await break_in_a_turn()
+    async with turns.turn() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+    await turns.close()
+
+
+async def test_turns_give_their_connections_back_at_the_end(engine):
+    turns = Turns(engine, 2)
+    async with turns.turn(), turns.turn():
+        pass
+    assert engine.pool.checkedout() == 2
+    await turns.close()
+    assert engine.pool.checkedout() == 0

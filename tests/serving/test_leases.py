@@ -290,3 +290,17 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
         await until(engine, waiting(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "limit"]
+
+
+async def test_a_lease_is_renewed_in_one_transaction(engine):
+    """Its HIT stays locked while the rest is waited for, so that a late answer to it cannot come between."""
+    campaign = await running(engine, hits_per_annotator=5)
+    me = await annotator(engine, campaign)
+    await hit_of(engine, me)
+    await expire(engine)
+    async with transaction(engine) as holding:
+        await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
+        renewing = asyncio.create_task(hit_of(engine, me))
+        await until(engine, waiting(1))
+        assert await values(engine, "SELECT id FROM hits FOR NO KEY UPDATE SKIP LOCKED") == []
+    await renewing
