@@ -16,7 +16,7 @@ from app.analysis.fits import Fits
 from app.auth import api as auth_api
 from app.auth import routes as auth
 from app.auth.guards import researcher
-from app.auth.secret import cookie_name, installation_key
+from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
@@ -57,6 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.doors = Doors(key, settings)
         app.state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
         app.state.cookie_name = cookie_name(key)
+        app.state.known_browsers = KnownBrowsers(key)
         with app.state.live.ended_by_signals():
             yield
         await app.state.live.stop()

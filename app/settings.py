@@ -108,6 +108,9 @@ class Settings(BaseSettings):
         description="Key that signs tokens, 32 characters or more. Default: made once, kept in the database.",
     )
     session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
+    idle_minutes: int = Field(
+        180, ge=1, le=43_200, description="Minutes without a page opened or a form sent until a login ends."
+    )
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
     )

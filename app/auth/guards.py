@@ -12,12 +12,12 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
-from app.auth.login import Session, session_of
-from app.auth.secret import same, unmasked
+from app.auth.login import Session, note_use, session_of, typed_name
+from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
 from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
-from app.web import Database, Now, wants_json
+from app.web import Database, Now, fetched, wants_json
 
 HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -41,6 +41,8 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
         session = await session_of(connection, session_shown(request), now=now)
+        if session is not None and not fetched(request):  # a page that asks by itself is not somebody at work
+            await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)
     if request.method not in SAFE_METHODS and not same(unmasked(await csrf_of(request)), session.csrf):
@@ -49,6 +51,16 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
             code="csrf_failed",
         )
     return session
+
+
+def known_browser(request: Request, name: str) -> str | None:
+    """What names this browser if someone has logged in there under this name before."""
+    known: KnownBrowsers = request.app.state.known_browsers
+    return known.read(request.cookies.get(known_cookie(request), ""), typed_name(name))
+
+
+def known_cookie(request: Request) -> str:
+    return f"{request.app.state.cookie_name}_known"
 
 
 def session_shown(request: Request) -> str:

@@ -4,25 +4,32 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.auth import passwords, throttle
 from app.auth.secret import csrf_token, digest, masked, new_secret
-from app.auth.users import find_user, first_user
+from app.auth.users import LONGEST_NAME, find_user, first_user
 from app.database.tables import logins, one_time_logins, users
 from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24
+LINK_IS_PROOF_MINUTES = 60  # so long whoever came by a link may set a password without the one they forgot
+SEEN_MINUTES = 1  # a session is noted as used at most this often, so that reading costs no write
 
 
 @dataclass(frozen=True)
 class Session:
-    """A researcher who is logged in, and what their forms must carry."""
+    """A researcher who is logged in, and what their forms must carry.
+
+    `must_confirm`: whether to let someone in, or set a password, takes the current password. It does not for who has
+    none, and for who has just come by a login link, perhaps because they forgot it.
+    """
 
     user_id: int
     name: str
     has_password: bool
+    must_confirm: bool
     csrf: str
     digest: bytes
 
@@ -32,33 +39,61 @@ class Session:
         return masked(self.csrf)
 
 
-async def authenticated(database: AsyncEngine, name: str, password: str, address: str, *, now: datetime) -> Row[Any]:
-    """The user with this name and password.
+async def authenticated(
+    database: AsyncEngine, name: str, password: str, address: str, browser: str | None = None, *, now: datetime
+) -> Row[Any]:
+    """The user with this name and password; `browser` as `throttle` wants it.
 
     Takes the engine, not a connection: a failed attempt must be committed though the request is refused, and no
     transaction stays open while the password is hashed. Raises `TooManyAttempts`, `Unauthenticated` (`wrong_password`).
     """
-    name = name.strip().lower()
+    name = typed_name(name)
     async with database.begin() as connection:
-        await throttle.attempt(connection, name, address, now=now)
+        await throttle.attempt(connection, name, address, browser, now=now)
         user = await find_user(connection, name)
     if not await passwords.matches(user.password_hash if user else None, password) or user is None:
         raise Unauthenticated("This name and password do not go together.", code="wrong_password")
     async with database.begin() as connection:
-        await throttle.forgive(connection, name, address)
+        await throttle.forgive(connection, name, address, browser)
     return user
 
 
-async def log_in(connection: AsyncConnection, user_id: int, *, now: datetime, hours: int) -> str:
+def typed_name(raw: str) -> str:
+    """A login name as it is looked up; of one that is too long for anybody's, only so much that it stays so."""
+    return raw.strip().lower()[: LONGEST_NAME + 1]
+
+
+async def log_in(
+    connection: AsyncConnection,
+    user_id: int,
+    *,
+    now: datetime,
+    hours: int,
+    idle_minutes: int | None = None,
+    by_link: bool = False,
+) -> str:
     """A new session's secret, for the cookie. Sessions that have ended are swept out on the way."""
-    await connection.execute(delete(logins).where(logins.c.expires_at <= now))
+    await connection.execute(delete(logins).where(or_(logins.c.expires_at <= now, logins.c.idle_at <= now)))
     session = new_secret()
     await connection.execute(
         insert(logins).values(
-            token_hash=digest(session), user_id=user_id, created_at=now, expires_at=now + timedelta(hours=hours)
+            token_hash=digest(session),
+            user_id=user_id,
+            created_at=now,
+            expires_at=now + timedelta(hours=hours),
+            idle_at=now + timedelta(hours=hours) if idle_minutes is None else now + timedelta(minutes=idle_minutes),
+            by_link_at=now if by_link else None,
         )
     )
     return session
+
+
+async def note_use(connection: AsyncConnection, session: Session, *, now: datetime, idle_minutes: int) -> None:
+    """Put off the time when the session ends because nobody used it."""
+    idle_at = now + timedelta(minutes=idle_minutes)
+    stale = logins.c.idle_at < idle_at - timedelta(minutes=SEEN_MINUTES)
+    noted = update(logins).where(logins.c.token_hash == session.digest, stale).values(idle_at=idle_at)
+    await connection.execute(noted)
 
 
 async def log_out(connection: AsyncConnection, session: str) -> None:
@@ -68,14 +103,17 @@ async def log_out(connection: AsyncConnection, session: str) -> None:
 async def session_of(connection: AsyncConnection, session: str, *, now: datetime) -> Session | None:
     """Who has this session, None when it is unknown or over."""
     statement = (
-        select(users.c.id, users.c.name, users.c.password_hash)
+        select(users.c.id, users.c.name, users.c.password_hash, logins.c.by_link_at)
         .join(logins, logins.c.user_id == users.c.id)
-        .where(logins.c.token_hash == digest(session), logins.c.expires_at > now)
+        .where(logins.c.token_hash == digest(session), logins.c.expires_at > now, logins.c.idle_at > now)
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
         return None
-    return Session(row.id, row.name, row.password_hash is not None, csrf_token(session), digest(session))
+    has_password = row.password_hash is not None
+    came_by_link = row.by_link_at is not None and row.by_link_at > now - timedelta(minutes=LINK_IS_PROOF_MINUTES)
+    must_confirm = has_password and not came_by_link
+    return Session(row.id, row.name, has_password, must_confirm, csrf_token(session), digest(session))
 
 
 async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:

@@ -1,18 +1,28 @@
 """Logging in and out, and the account page: password, other researchers, API tokens."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.auth import login, passwords, users
-from app.auth.guards import HOME, Researcher, refuse_other_sites, researcher, safe_next, session_shown
+from app.auth.guards import (
+    HOME,
+    Researcher,
+    known_browser,
+    known_cookie,
+    refuse_other_sites,
+    researcher,
+    safe_next,
+    session_shown,
+)
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
 
 ACCOUNT = "/admin/account"
+KNOWN_SECONDS = 365 * 86_400  # for which a browser is known that someone logged in with
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix=ACCOUNT, dependencies=[Depends(researcher)], include_in_schema=False)
@@ -39,20 +49,24 @@ async def log_in(
     next: Text = HOME,  # noqa: A002  (a form's word)
 ) -> Response:
     """Start a session; a refusal shows the form again, with the name that was typed."""
+    lasting: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     try:
         if token:
             async with database.begin() as connection:
-                user_id = await login.redeem_one_time_login(connection, token, now=now)
-                session = await login.log_in(connection, user_id, now=now, hours=settings.session_hours)
+                user = await users.get_user(connection, await login.redeem_one_time_login(connection, token, now=now))
+                session = await login.log_in(connection, user.id, now=now, by_link=True, **lasting)
         else:
-            user = await login.authenticated(database, name, password, address_of(request), now=now)
+            browser = known_browser(request, name)
+            user = await login.authenticated(database, name, password, address_of(request), browser, now=now)
             async with database.begin() as connection:
-                session = await login.log_in(connection, user.id, now=now, hours=settings.session_hours)
+                session = await login.log_in(connection, user.id, now=now, **lasting)
     except Refusal as refusal:
-        context = {"name": name, "next": safe_next(next), "refusal": refusal}
+        context = {"name": name[: users.LONGEST_NAME], "next": safe_next(next), "refusal": refusal}
         return page(request, "admin/login.html", context, status=refusal.status, headers=retry_after(refusal))
     response = RedirectResponse(safe_next(next), status_code=303)
     set_cookie(request, response, session, settings)
+    mark = request.app.state.known_browsers.mark(user.name)
+    response.set_cookie(known_cookie(request), mark, max_age=KNOWN_SECONDS, path="/login", **cookie_rules(request))
     return response
 
 
@@ -61,10 +75,12 @@ def set_cookie(request: Request, response: Response, session: str, settings: Set
         request.app.state.cookie_name,
         session,
         max_age=settings.session_hours * 3600,
-        httponly=True,
-        samesite="lax",
-        secure=base_url(request).startswith("https:"),
+        **cookie_rules(request),
     )
+
+
+def cookie_rules(request: Request) -> dict[str, Any]:
+    return {"httponly": True, "samesite": "lax", "secure": base_url(request).startswith("https:")}
 
 
 @public.post("/logout")
@@ -87,14 +103,16 @@ async def account_page(
     who: login.Session,
     *,
     refusal: Refusal | None = None,
+    form: str = "password",
     new_token: str | None = None,
     new_link: tuple[str, str] | None = None,
 ) -> HTMLResponse:
-    """`new_token` and `new_link` (a name and an address) are shown this once; a refusal beside its form."""
+    """`new_token` and `new_link` (a name and an address) are shown this once; a refusal beside its `form`."""
     context = {
         "users": await users.listed_users(connection),
         "tokens": await users.listed_tokens(connection, who.user_id),
         "refusal": refusal,
+        "refused_form": form,
         "new_token": new_token,
         "new_link": new_link,
     }
@@ -104,29 +122,46 @@ async def account_page(
 
 @router.post("/password")
 async def change_password(
-    *, request: Request, database: Database, now: Now, who: Researcher, current: Text = "", password: Text = ""
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    who: Researcher,
+    current: Text = "",
+    password: Text = "",
+    revoke_tokens: Text = "",
 ) -> Response:
+    """Without the current one for who has none, or has just come by a link, because they forgot it."""
     try:
-        password_hash = await confirmed_hash(request, database, who, current, password, now=now)
+        passwords.checked(password)
+        await confirm(request, database, who, current, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await account_page(request, connection, who, refusal=refusal)
+    password_hash = await passwords.hashed(password)
     async with database.begin() as connection:
-        await users.set_password(connection, who.user_id, password_hash, keep=who.digest)
+        await users.set_password(
+            connection, who.user_id, password_hash, keep=who.digest, revoke_tokens=bool(revoke_tokens)
+        )
     return RedirectResponse(f"{ACCOUNT}?done=password", status_code=303)
 
 
-async def confirmed_hash(
-    request: Request, database: Database, who: login.Session, current: str, password: str, *, now: datetime
-) -> str:
-    """The new password's hash, once the current one was shown; whoever has none came by a one-time link."""
-    passwords.checked(password)
-    if who.has_password:
+async def confirm(request: Request, database: Database, who: login.Session, current: str, *, now: datetime) -> None:
+    """Let nobody who merely finds an open browser take over an account. Raises `Invalid` (`wrong_password`)."""
+    if who.must_confirm:
+        session = f"session {who.digest.hex()}"  # nobody else's failures keep them from this
         try:
-            await login.authenticated(database, who.name, current, address_of(request), now=now)
+            await login.authenticated(database, who.name, current, address_of(request), session, now=now)
         except Unauthenticated as refusal:
             raise Invalid("Your current password is not right. Nothing was changed.", code=refusal.code) from refusal
-    return await passwords.hashed(password)
+
+
+@router.post("/logout-everywhere")
+async def log_out_everywhere(request: Request, who: Researcher, connection: Transaction) -> Response:
+    await users.log_out_everywhere(connection, who.user_id)
+    response = RedirectResponse("/login", status_code=303)
+    response.delete_cookie(request.app.state.cookie_name)
+    return response
 
 
 @router.post("/tokens")
@@ -136,7 +171,7 @@ async def create_token(
     try:
         token = await users.create_api_token(connection, who.user_id, name, now=now)
     except Invalid as refusal:
-        return await account_page(request, connection, who, refusal=refusal)
+        return await account_page(request, connection, who, refusal=refusal, form="tokens")
     return await account_page(request, connection, who, new_token=token)
 
 
@@ -148,25 +183,46 @@ async def revoke_token(connection: Transaction, who: Researcher, token_id: RowId
 
 @router.post("/users")
 async def add_user(
-    request: Request, connection: Transaction, now: Now, who: Researcher, name: Text = ""
+    *, request: Request, database: Database, now: Now, who: Researcher, name: Text = "", current: Text = ""
 ) -> HTMLResponse:
     """A new researcher comes in by a link that works once, and then chooses a password."""
     try:
-        user = await users.add_user(connection, name, now=now)
+        await confirm(request, database, who, current, now=now)
+        async with database.begin() as connection:
+            user = await users.add_user(connection, name, now=now)
     except Refusal as refusal:
-        return await account_page(request, connection, who, refusal=refusal)
-    link = await invitation(request, connection, user.id, now=now)
-    return await account_page(request, connection, who, new_link=(user.name, link))
+        async with database.begin() as connection:
+            return await account_page(request, connection, who, refusal=refusal, form="users")
+    return await account_with_link(request, database, who, user, now=now)
+
+
+@router.get("/users/{user_id}/link")
+async def ask_for_link(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
+    return page(request, "admin/login_link.html", {"user": await users.get_user(connection, user_id)})
 
 
 @router.post("/users/{user_id}/link")
 async def make_link(
-    request: Request, connection: Transaction, now: Now, who: Researcher, user_id: RowId
+    *, request: Request, database: Database, now: Now, who: Researcher, user_id: RowId, current: Text = ""
 ) -> HTMLResponse:
     """For someone who has forgotten the password."""
-    user = await users.get_user(connection, user_id)
-    link = await invitation(request, connection, user.id, now=now)
-    return await account_page(request, connection, who, new_link=(user.name, link))
+    async with database.begin() as connection:
+        user = await users.get_user(connection, user_id)
+    try:
+        await confirm(request, database, who, current, now=now)
+    except Refusal as refusal:
+        context = {"user": user, "refusal": refusal}
+        return page(request, "admin/login_link.html", context, status=refusal.status, headers=retry_after(refusal))
+    return await account_with_link(request, database, who, user, now=now)
+
+
+async def account_with_link(
+    request: Request, database: Database, who: login.Session, user: Any, *, now: datetime
+) -> HTMLResponse:
+    """The account page with a fresh login link for a researcher's row."""
+    async with database.begin() as connection:
+        link = await invitation(request, connection, user.id, now=now)
+        return await account_page(request, connection, who, new_link=(user.name, link))
 
 
 async def invitation(request: Request, connection: Transaction, user_id: int, *, now: datetime) -> str:

@@ -3,7 +3,9 @@
 import hashlib
 import hmac
 import secrets
+from dataclasses import dataclass
 
+from itsdangerous import BadSignature, URLSafeSerializer
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -50,6 +52,27 @@ def cookie_name(key: str) -> str:
     Browsers do not tell the ports of a host apart, so two Easels there would overwrite a name that both had.
     """
     return f"easel_session_{digest(key).hex()[:8]}"
+
+
+@dataclass(frozen=True)
+class KnownBrowsers:
+    """Marks that a browser gets when someone logs in there, and shows at the next login: it is not a stranger's."""
+
+    key: str
+
+    def mark(self, name: str) -> str:
+        return self._signer().dumps([name, secrets.token_hex(8)])
+
+    def read(self, mark: str, name: str) -> str | None:
+        """What names the browser if someone has logged in there under this name, else None."""
+        try:
+            marked, browser = self._signer().loads(mark)
+        except (BadSignature, ValueError, TypeError):
+            return None
+        return str(browser) if marked == name else None
+
+    def _signer(self) -> URLSafeSerializer:
+        return URLSafeSerializer(self.key, salt="known browser")
 
 
 def same(one: str, other: str) -> bool:

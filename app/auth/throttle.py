@@ -1,4 +1,8 @@
-"""How often someone may try a password: counted per name and per address within a window.
+"""How often someone may try a password.
+
+Failures are counted per name, per network address and in all, and each makes the next attempt wait longer, a few
+minutes at most. So nobody guesses fast, also not over many names or under made-up addresses, and nobody is locked out
+for good by what others do. A browser that has logged in under a name before is counted by itself, and waits for nobody.
 
 An attempt is written down before the password is looked at and struck out when it was right. So a thousand attempts at
 once are not checked at once: the lock lets them count one after another.
@@ -6,44 +10,69 @@ once are not checked at once: the lock lets them count one after another.
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, insert, or_, select, text
+from sqlalchemy import ColumnElement, delete, func, insert, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import login_failures
 from app.errors import TooManyAttempts
 from app.settings import easel_command
 
-WINDOW_MINUTES = 15
-ATTEMPTS_PER_NAME = 10
-ATTEMPTS_PER_ADDRESS = 50  # a laboratory often shares one address
+WINDOW_MINUTES = 60
+FREE_PER_NAME = 5  # of one name, or of one browser that is known
+FREE_PER_ADDRESS = 30  # a laboratory often shares one address
+FREE_IN_ALL = 100
+LONGEST_DELAY_SECONDS = 300
 
 
-async def attempt(connection: AsyncConnection, name: str, address: str, *, now: datetime) -> None:
+def delay(failures: int, free: int) -> timedelta:
+    """How long after the last of so many failures another attempt is looked at."""
+    doublings = min(failures - free, LONGEST_DELAY_SECONDS.bit_length())
+    return timedelta(seconds=min(2**doublings, LONGEST_DELAY_SECONDS) if doublings >= 0 else 0)
+
+
+async def attempt(connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime) -> None:
     """Write an attempt down. The caller commits before it looks at the password.
 
-    Raises `TooManyAttempts` (`too_many_attempts`, details `retry_after_seconds`) when there were too many already.
+    `browser`: one that has logged in under this name before. Raises `TooManyAttempts` (`too_many_attempts`, details
+    `retry_after_seconds`).
     """
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('login_failures'))"))
-    window = timedelta(minutes=WINDOW_MINUTES)
-    await connection.execute(delete(login_failures).where(login_failures.c.failed_at <= now - window))
-    by_name = login_failures.c.name == name
-    by_address = login_failures.c.address == address
-    counts = select(
-        func.count().filter(by_name), func.count().filter(by_address), func.min(login_failures.c.failed_at)
-    ).where(or_(by_name, by_address))
-    names, addresses, oldest = (await connection.execute(counts)).one()
-    if names >= ATTEMPTS_PER_NAME or addresses >= ATTEMPTS_PER_ADDRESS:
-        seconds = max(1, round((oldest + window - now).total_seconds()))
-        raise TooManyAttempts(
-            f"There were too many attempts to log in. Please try again in {-(-seconds // 60)} min, "
-            f"or make a login link on the server with `{easel_command()} login`.",
-            retry_after_seconds=seconds,
-        )
-    await connection.execute(insert(login_failures).values(name=name, address=address, failed_at=now))
+    failure = login_failures.c
+    await connection.execute(delete(login_failures).where(failure.failed_at <= now - timedelta(minutes=WINDOW_MINUTES)))
+    counted: dict[int, ColumnElement[bool]] = {
+        FREE_PER_NAME: failure.name == name,
+        FREE_PER_ADDRESS: failure.address == address,
+        FREE_IN_ALL: true(),
+    }
+    if browser is not None:
+        counted = {FREE_PER_NAME: failure.browser == browser}
+    columns = [
+        column
+        for which in counted.values()
+        for column in (func.count().filter(which), func.max(failure.failed_at).filter(which))
+    ]
+    among = failure.browser.is_(None) if browser is None else failure.browser == browser
+    row = (await connection.execute(select(*columns).where(among))).one()
+    ends = [
+        last + delay(failures, free)
+        for free, failures, last in zip(counted, row[::2], row[1::2], strict=True)
+        if last is not None
+    ]
+    if (wait := max([now, *ends]) - now) > timedelta(0):
+        raise too_many(max(1, round(wait.total_seconds())))
+    await connection.execute(insert(login_failures).values(name=name, address=address, browser=browser, failed_at=now))
 
 
-async def forgive(connection: AsyncConnection, name: str, address: str) -> None:
-    """Strike out the attempts of whoever has now shown the right password."""
-    await connection.execute(
-        delete(login_failures).where(login_failures.c.name == name, login_failures.c.address == address)
+def too_many(seconds: int) -> TooManyAttempts:
+    when = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
+    return TooManyAttempts(
+        f"There were too many attempts to log in. Please try again in {when}, "
+        f"or make a login link on the server with `{easel_command()} login`.",
+        retry_after_seconds=seconds,
     )
+
+
+async def forgive(connection: AsyncConnection, name: str, address: str, browser: str | None) -> None:
+    """Strike out the attempts of whoever has now shown the right password."""
+    where = login_failures.c.address == address if browser is None else login_failures.c.browser == browser
+    await connection.execute(delete(login_failures).where(login_failures.c.name == name, where))

@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.secret import digest, new_secret
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.database.tables import api_tokens, logins, users
+from app.database.tables import api_tokens, logins, one_time_logins, users
 from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
+LONGEST_NAME = 64
+NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
 FIND_TOKEN = text("SELECT id AS token_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
 
@@ -73,10 +74,25 @@ async def remove_user(connection: AsyncConnection, user_id: int, *, by: int) -> 
         raise NotFound("This researcher has already been removed.", code="user_not_found")
 
 
-async def set_password(connection: AsyncConnection, user_id: int, password_hash: str, *, keep: bytes) -> None:
-    """A new password ends every other session of this user; `keep` is the digest of the one that asks."""
+async def set_password(
+    connection: AsyncConnection, user_id: int, password_hash: str, *, keep: bytes, revoke_tokens: bool = False
+) -> None:
+    """A new password ends every other session of this user and their login links; if wished, their API tokens, too.
+
+    `keep` is the digest of the session that asks. From now on it must show the new password to change it again.
+    """
     await connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
     await connection.execute(delete(logins).where(logins.c.user_id == user_id, logins.c.token_hash != keep))
+    await connection.execute(update(logins).where(logins.c.token_hash == keep).values(by_link_at=None))
+    await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
+    if revoke_tokens:
+        await connection.execute(delete(api_tokens).where(api_tokens.c.user_id == user_id))
+
+
+async def log_out_everywhere(connection: AsyncConnection, user_id: int) -> None:
+    """End all sessions of this user, and the login links that nobody has used yet."""
+    await connection.execute(delete(logins).where(logins.c.user_id == user_id))
+    await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
 
 
 async def create_api_token(connection: AsyncConnection, user_id: int, name: str, *, now: datetime) -> str:

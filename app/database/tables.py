@@ -78,6 +78,8 @@ logins = Table(
     Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
+    Column("idle_at", Time, nullable=False),  # it ends then, too, unless someone uses it before
+    Column("by_link_at", Time),  # when someone came by a login link, who may have forgotten the password
 )
 
 one_time_logins = Table(
@@ -95,6 +97,7 @@ login_failures = Table(
     Column("name", Text, nullable=False),
     Column("address", Text, nullable=False),
     Column("failed_at", Time, nullable=False, index=True),
+    Column("browser", Text),  # one that had logged in under this name before
 )
 
 api_tokens = Table(

@@ -1,6 +1,10 @@
 import re
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
-from app.auth import users
+from sqlalchemy import text
+
+from app.auth import login, users
 from app.auth.secret import csrf_token
 from tests.conftest import browser_of
 
@@ -93,8 +97,9 @@ async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, resea
 
 async def test_a_researcher_who_forgot_the_password_gets_a_link(researcher, client):
     page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"})).text
-    make = re.search(rf'action="({ACCOUNT}/users/\d+/link)"', page)
+    make = re.search(rf'href="({ACCOUNT}/users/\d+/link)"', page)
     assert make
+    assert "Login link for bob" in (await researcher.get(make[1])).text
     token = shown_secret((await researcher.post(make[1])).text, "new-link").partition("token=")[2]
     assert (await client.post("/login", data={"token": token})).status_code == 303
     assert (await researcher.post(f"{ACCOUNT}/users/999/link")).status_code == 404
@@ -117,3 +122,80 @@ async def test_nobody_removes_themselves(app, researcher):
 
 async def test_an_impossible_number_is_not_an_error_of_ours(researcher):
     assert (await researcher.post(f"{ACCOUNT}/users/{2**63}/remove")).status_code == 422
+
+
+async def a_link_for(app, name="admin"):
+    async with app.state.database.begin() as connection:
+        user = await users.find_user(connection, name)
+        assert user
+        return await login.create_one_time_login(connection, now=datetime.now(UTC), user_id=user.id)
+
+
+@asynccontextmanager
+async def came_by_link(app, token):
+    """Someone who has just logged in by a link."""
+    async with browser_of(app) as someone:
+        assert (await someone.post("/login", data={"token": token})).status_code == 303
+        someone.headers["X-CSRF-Token"] = csrf_token(someone.cookies[app.state.cookie_name])
+        yield someone
+
+
+async def test_whoever_forgot_the_password_sets_a_new_one_with_a_link_alone_and_once(app, researcher, client):
+    await set_password(researcher)
+    async with came_by_link(app, await a_link_for(app)) as me:
+        page = (await me.get(ACCOUNT)).text
+        assert "without the one you forgot" in page
+        assert 'name="current"' not in page
+        assert (await set_password(me, "another password")).status_code == 303
+        assert (await set_password(me, "a third password")).status_code == 422  # now there is one to show
+    assert (await client.post("/login", data={"name": "admin", "password": "another password"})).status_code == 303
+
+
+async def test_a_link_is_proof_for_an_hour(app, researcher):
+    await set_password(researcher)
+    async with came_by_link(app, await a_link_for(app)) as me:
+        async with app.state.database.begin() as connection:
+            await connection.execute(text("UPDATE logins SET by_link_at = by_link_at - interval '1 hour'"))
+        assert (await set_password(me, "another password")).status_code == 422
+
+
+async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_the_password(app, researcher):
+    await set_password(researcher)
+    async with app.state.database.begin() as connection:
+        bob = await users.add_user(connection, "bob", now=datetime.now(UTC))
+    link = f"{ACCOUNT}/users/{bob.id}/link"
+    assert 'name="current"' in (await researcher.get(link)).text
+    for address, fields in ((link, {}), (f"{ACCOUNT}/users", {"name": "eve"})):
+        refused = await researcher.post(address, data=fields)
+        assert refused.status_code == 422
+        assert "Your current password is not right" in refused.text
+        assert "/login?token=" not in refused.text
+    for address, fields in ((link, {}), (f"{ACCOUNT}/users", {"name": "eve"})):
+        made = await researcher.post(address, data=fields | {"current": PASSWORD})
+        assert "/login?token=" in made.text
+
+
+async def test_a_new_password_ends_login_links_and_if_wished_tokens(app, researcher, client):
+    await set_password(researcher)
+    link = await a_link_for(app)
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    bearer = {"authorization": f"Bearer {token}"}
+    await set_password(researcher, "another password", PASSWORD)
+    assert (await client.post("/login", data={"token": link})).status_code == 410
+    assert (await client.get("/api/v1/campaigns", headers=bearer)).status_code == 200
+    fields = {"current": "another password", "password": PASSWORD, "revoke_tokens": "yes"}
+    await researcher.post(f"{ACCOUNT}/password", data=fields)
+    assert (await client.get("/api/v1/campaigns", headers=bearer)).status_code == 401
+
+
+async def test_log_out_everywhere_ends_every_session_and_link_of_mine_and_nobody_elses(app, researcher):
+    async with app.state.database.begin() as connection:
+        await users.add_user(connection, "bob", now=datetime.now(UTC))
+    async with (
+        came_by_link(app, await a_link_for(app)) as elsewhere,
+        came_by_link(app, await a_link_for(app, "bob")) as bob,
+    ):
+        link = await a_link_for(app)
+        assert (await researcher.post(f"{ACCOUNT}/logout-everywhere")).headers["location"] == "/login"
+        assert [(await who.get("/admin")).status_code for who in (researcher, elsewhere, bob)] == [303, 303, 200]
+        assert (await elsewhere.post("/login", data={"token": link})).status_code == 410
