@@ -73,6 +73,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would redirect to the name that the request claims; `web` stays on this server
         openapi_url="/api/v1/openapi.json",
     )
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +33,7 @@ from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.protocol import LimitedProtocol
 from app.serving.newest import settle_restored
-from app.settings import Settings, environment_name
+from app.settings import Settings, easel_command, environment_name
 
 LINKS_SHOWN = 5
 LAST_PORT = 65535
@@ -55,7 +56,7 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
         for listener in listeners:
             listener.listen(2048)  # from here on visitors wait instead of being refused
         base = address(settings, listeners[0].getsockname()[1])
-        words, key = asyncio.run(welcome(url, base, with_demo=with_demo))
+        words, key = asyncio.run(welcome(url, base, with_demo=with_demo, to_a_person=sys.stdout.isatty()))
         click.echo(words)
         # The workers are new processes; what was found out here reaches them by the environment. So they ask nothing of
         # the database when they start: one that starts while PostgreSQL is away would fail, and end the whole server.
@@ -203,8 +204,11 @@ def usual_address(settings: Settings) -> str:
 # What is said at the start
 
 
-async def welcome(url: str, base: str, *, with_demo: bool) -> tuple[str, str]:
-    """Make the database ready to be served: the addresses to open first, a fresh login in them, and the signing key."""
+async def welcome(url: str, base: str, *, with_demo: bool, to_a_person: bool) -> tuple[str, str]:
+    """Make the database ready to be served: the addresses to open first, and the signing key.
+
+    A person at a terminal gets a fresh login; what goes into a log is kept, and read by others.
+    """
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     try:
@@ -212,9 +216,12 @@ async def welcome(url: str, base: str, *, with_demo: bool) -> tuple[str, str]:
             await settle_restored(connection)
             if with_demo:
                 await demo(connection, now=now)
-            token = await create_one_time_login(connection, now=now)
             lines = [f"Easel is running at {base}. Ctrl-C stops it; the data stay.", ""]
-            lines += [f"  Researchers  {base}{one_time_login_path(token)}  (works once, for a day)"]
+            if to_a_person:
+                token = await create_one_time_login(connection, now=now)
+                lines += [f"  Researchers  {base}{one_time_login_path(token)}  (works once, for a day)"]
+            else:
+                lines += [f"  Researchers  {base}/admin  (`{easel_command()} login` prints a link that logs you in)"]
             words = "\n".join([*lines, *await running_campaigns(connection, base), ""])
             return words, await installation_key(connection)
     finally:

@@ -3,18 +3,20 @@
 import hashlib
 import logging
 import re
+import socket
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import nh3
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -127,9 +129,18 @@ def sanitised(markdown: str) -> Markup:
 
 
 def base_url(request: Request) -> str:
-    """Where people reach this server: the operator's setting, else what this request used."""
+    """Where people reach this server: the operator's setting, else the name that this request used, if it is ours.
+
+    A request can claim any name. Under one that is not known, the address that it came in on stands in links.
+    """
     settings: Settings = request.app.state.settings
-    return settings.public_url or str(request.base_url).rstrip("/")
+    if settings.public_url:
+        return settings.public_url
+    host, port = request.scope.get("server") or (settings.host, settings.port)
+    name, machine = request.url.hostname or "", socket.gethostname().lower()
+    if name in {host, settings.host, machine, f"{machine}.local", "localhost", "127.0.0.1", "::1"}:
+        return str(request.base_url).rstrip("/")
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 PREFIX_OF_ONE_PLACE = 64  # of an IPv6 address: the rest is everyone's own to choose
@@ -213,6 +224,10 @@ def unreadable_body(request: Request, why: str) -> Response:
 
 def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
+    path = request.url.path
+    if error.status_code == 404 and request.method in ("GET", "HEAD") and path.strip("/") and path.endswith("/"):
+        # Within this server, whatever name the request gave it
+        return RedirectResponse(f"/{quote(path.strip('/'))}", status_code=307)
     if error.status_code == 400:
         return unreadable_body(request, str(error.detail))
     words = {
@@ -392,7 +407,7 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
                 headers["X-Content-Type-Options"] = "nosniff"
-                headers["Referrer-Policy"] = "no-referrer"
+                headers.setdefault("Referrer-Policy", "no-referrer")
                 headers.setdefault("Cache-Control", caching(scope["path"], scope["query_string"]))
                 if not framed:
                     headers["X-Frame-Options"] = "DENY"

@@ -60,20 +60,19 @@ class EaselServer:
             stderr=subprocess.STDOUT,
         )
         self.base = _found(r"Easel is running at (\S+)\. ", self.process, self._said)[1]
-        self._welcome = self._said()  # printed at once
-        self.login = self._printed(r"http://\S+/login\?token=\S+")
+        self.welcome = self._said()  # printed at once
         self.link = self._printed(r"http://\S+/link/\S+")
 
     def _said(self) -> str:
         return Path(self._file.name).read_text()
 
     def _printed(self, pattern: str) -> str:
-        match = re.search(pattern, self._welcome)
+        match = re.search(pattern, self.welcome)
         return match[0] if match else ""
 
     def rest(self) -> str:
         """What it said after its start."""
-        return self._said().removeprefix(self._welcome)
+        return self._said().removeprefix(self.welcome)
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)

@@ -6,7 +6,7 @@ needs to know who it is takes `Researcher`. The serving path looks at the `Token
 
 from collections.abc import AsyncIterator
 from typing import Annotated
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -17,7 +17,7 @@ from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
 from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
-from app.web import Database, Now, fetched, wants_json
+from app.web import Database, Now, base_url, fetched, wants_json
 
 HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -91,8 +91,14 @@ def safe_next(target: str) -> str:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Nobody logs a visitor in from another site's page. Browsers tell where a request comes from; programs do not."""
-    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    """Nobody logs a visitor in from another site's page. Browsers tell where a request comes from; programs do not.
+
+    Older browsers tell the origin alone. The login page asks them to.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    ours = {request.headers.get("host"), urlsplit(base_url(request)).netloc}
+    elsewhere = origin is not None and urlsplit(origin).netloc not in ours
+    if site not in (None, "same-origin", "none") or (elsewhere and site != "same-origin"):
         raise Forbidden("Log in on Easel's own page.", code="cross_site")
 
 

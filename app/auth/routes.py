@@ -22,6 +22,7 @@ from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
 
 ACCOUNT = "/admin/account"
+TELL_US_THE_ORIGIN = {"Referrer-Policy": "same-origin"}  # without it a browser sends `Origin: null`
 KNOWN_SECONDS = 365 * 86_400  # for which a browser is known that someone logged in with
 
 public = APIRouter(include_in_schema=False)
@@ -33,7 +34,8 @@ Text = Annotated[str, Form()]
 @public.get("/login")
 async def login_page(request: Request, token: str = "", next: str = HOME) -> HTMLResponse:  # noqa: A002  (a URL's word)
     """The form, or for a one-time link a button: mail programs that look into links must not use it up."""
-    return page(request, "admin/login.html", {"token": token, "next": safe_next(next)})
+    context = {"token": token, "next": safe_next(next)}
+    return page(request, "admin/login.html", context, headers=TELL_US_THE_ORIGIN)
 
 
 @public.post("/login", dependencies=[Depends(refuse_other_sites)])
@@ -62,7 +64,13 @@ async def log_in(
                 session = await login.log_in(connection, user.id, now=now, **lasting)
     except Refusal as refusal:
         context = {"name": name[: users.LONGEST_NAME], "next": safe_next(next), "refusal": refusal}
-        return page(request, "admin/login.html", context, status=refusal.status, headers=retry_after(refusal))
+        return page(
+            request,
+            "admin/login.html",
+            context,
+            status=refusal.status,
+            headers=retry_after(refusal) | TELL_US_THE_ORIGIN,
+        )
     response = RedirectResponse(safe_next(next), status_code=303)
     set_cookie(request, response, session, settings)
     mark = request.app.state.known_browsers.mark(user.name)

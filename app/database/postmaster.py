@@ -17,6 +17,7 @@ from app.errors import StartupProblem
 PORT = 5432  # only part of the socket's file name
 START_SECONDS = 60  # recovery after a crash included
 STOP_SECONDS = 60
+ORPHAN_SECONDS = 15  # for each signal: whoever started Easel waits
 RETRY_SECONDS = 0.2
 # What it says while processes of a killed server are still there. They end when they have done what they are at.
 OLD_ONES_LEFT = "pre-existing shared memory block"
@@ -170,15 +171,23 @@ def standing(cluster: Path) -> Standing | None:
 
 def end_orphan(cluster: Path) -> None:
     """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
-    deadline = time.monotonic() + STOP_SECONDS
-    while (left := standing(cluster)) and f"/postgres -D {cluster} " in command_line(left.pid):
-        if time.monotonic() > deadline:
-            raise StartupProblem(
-                f"A PostgreSQL left over on {cluster} (process {left.pid}) does not end. End it first."
-            )
-        with suppress(ProcessLookupError):
-            os.kill(left.pid, signal.SIGINT)
-        time.sleep(0.05)
+    # As `stop` does. Who was killed while it recovered can take very long to shut down in order.
+    for how in (signal.SIGINT, signal.SIGQUIT):
+        deadline = time.monotonic() + ORPHAN_SECONDS
+        while left := orphan(cluster):
+            with suppress(ProcessLookupError):
+                os.kill(left, how)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+    if left := orphan(cluster):
+        raise StartupProblem(f"A PostgreSQL left over on {cluster} (process {left}) does not end. End it first.")
+
+
+def orphan(cluster: Path) -> int | None:
+    """The process of a server that runs on the cluster."""
+    left = standing(cluster)
+    return left.pid if left and f"/postgres -D {cluster} " in command_line(left.pid) else None
 
 
 def disown_lock_files(cluster: Path, sockets: Path) -> None:

@@ -259,13 +259,31 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         os.kill(server, signal.SIGSTOP)
         process.kill()
         process.wait()
-        monkeypatch.setattr(postmaster, "STOP_SECONDS", 0.2)
+        monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 0.1)
         try:
             with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
                 pass
         finally:
             os.kill(server, signal.SIGCONT)
         wait_until(lambda: not runs(server))
+
+
+def checkpointer_of(server: int) -> int:
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    return next(int(child) for child in children if "checkpointer" in postmaster.command_line(int(child)))
+
+
+def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data, monkeypatch):
+    with owner(data) as (process, url):
+        query(url, "INSERT INTO kept VALUES ('another')")
+        server = postmaster_pid(data)
+        os.kill(checkpointer_of(server), signal.SIGSTOP)  # a shutdown in order waits for it
+        process.kill()
+        process.wait()
+        monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 8)  # PostgreSQL gives its processes 5 s to end at once
+        with start(data, FAST) as again:
+            assert not runs(server)
+            assert kept(again) == "a row,another"
 
 
 @pytest.mark.parametrize("now", ["a zombie", "another program's"])
