@@ -339,3 +339,10 @@ def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
     done = subprocess.run(command, env=environment, timeout=PATIENT, capture_output=True, text=True, check=False)
     assert "Exception ignored" in done.stderr
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Stopped.")
+
+
+@pytest.mark.parametrize("to_a_person", [True, False])
+async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_url, to_a_person):
+    words, _ = await servers.welcome(database_url, "http://easel.test", with_demo=False, to_a_person=to_a_person)
+    assert ("http://easel.test/login?token=" in words) is to_a_person
+    assert ("easel login" in words) is not to_a_person

@@ -2,6 +2,7 @@ import re
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import pytest
 from sqlalchemy import text
 
 from app.auth import login, users
@@ -199,3 +200,24 @@ async def test_log_out_everywhere_ends_every_session_and_link_of_mine_and_nobody
         assert (await researcher.post(f"{ACCOUNT}/logout-everywhere")).headers["location"] == "/login"
         assert [(await who.get("/admin")).status_code for who in (researcher, elsewhere, bob)] == [303, 303, 200]
         assert (await elsewhere.post("/login", data={"token": link})).status_code == 410
+
+
+@pytest.mark.parametrize("host", ["evil.test", "evil.test:8000", "localhost.evil.test"])
+async def test_a_name_that_is_not_ours_stands_in_no_link(researcher, host):
+    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"}, headers={"host": host})).text
+    assert shown_secret(page, "new-link").startswith("http://easel.test:")
+    assert "evil" not in page
+
+
+@pytest.mark.parametrize("host", ["localhost:1234", "127.0.0.1:1234", "[::1]:1234", "easel.test"])
+async def test_a_name_that_is_ours_stands_in_links(researcher, host):
+    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"}, headers={"host": host})).text
+    assert shown_secret(page, "new-link").startswith(f"http://{host}/login")
+
+
+@pytest.mark.parametrize(
+    ("path", "location"), [("/admin/", "/admin"), ("//evil.test/", "/evil.test"), ("/\\evil.test/", "/%5Cevil.test")]
+)
+async def test_a_slash_too_much_leads_to_no_other_server(client, path, location):
+    reply = await client.get(f"http://easel.test{path}", headers={"host": "evil.test"})
+    assert (reply.status_code, reply.headers["location"]) == (307, location)

@@ -388,6 +388,27 @@ async def test_another_site_cannot_log_a_visitor_in(client, engine):
     assert "set-cookie" not in response.headers
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.test"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "https://evil.test", "sec-fetch-site": "none"}, 403),
+        ({"origin": "http://easel.test"}, 303),
+        ({"origin": "null", "sec-fetch-site": "same-origin"}, 303),
+    ],
+)
+async def test_a_browser_that_tells_only_the_origin_is_heard(client, engine, headers, status):
+    await add(engine)
+    reply = await client.post("/login", data={"name": "ada", "password": PASSWORD}, headers=headers)
+    assert reply.status_code == status
+
+
+async def test_the_login_page_asks_browsers_to_tell_their_origin_and_no_other_page_does(client):
+    assert (await client.get("/login")).headers["referrer-policy"] == "same-origin"
+    assert (await client.get("/nothing")).headers["referrer-policy"] == "no-referrer"
+
+
 async def test_opening_a_one_time_link_does_not_use_it_up(app, client, engine):
     token = await one_time(engine, now=datetime.now(UTC))
     for _ in range(3):
