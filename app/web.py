@@ -224,7 +224,7 @@ def unreadable_body(request: Request, why: str) -> Response:
 
 def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
-    path = request.url.path
+    path = request.scope["path"]
     if error.status_code == 404 and request.method in ("GET", "HEAD") and path.strip("/") and path.endswith("/"):
         # Within this server, whatever name the request gave it
         return RedirectResponse(f"/{quote(path.strip('/'))}", status_code=307)
