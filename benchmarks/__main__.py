@@ -18,6 +18,7 @@ def main(llmfao: Path | None) -> None:
         "replay": [],
         "dawid_skene": [],
         "agreement": [],
+        "analysis_page": [],
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],

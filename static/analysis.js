@@ -11,7 +11,7 @@ const asked = new Map(); // name of a part: how often it was asked for, so that 
 const part = (name) => analysis.querySelector(`.part[id="${name}"]`);
 const title = (name) => part(name).querySelector("h2").firstChild.textContent.trim();
 
-/** A line at the top of a part that says how long its fit has run. */
+/** A line above a part's title, where nothing has to make way for it, that says how long its fit has run. */
 function busy(name) {
   const line = document.createElement("p");
   line.className = "busy";
@@ -27,7 +27,7 @@ function busy(name) {
   const timer = setInterval(tell, 1000);
   part(name).setAttribute("aria-busy", "true");
   part(name).querySelector(".busy")?.remove();
-  (part(name).querySelector(".title") ?? part(name).querySelector("h2")).after(line);
+  part(name).prepend(line);
   return () => {
     clearInterval(timer);
     line.remove();
@@ -53,10 +53,23 @@ function swap(name, html) {
   const fresh = document.createElement("template");
   fresh.innerHTML = html;
   const next = fresh.content.querySelector(".part");
+  const still = kept(part(name));
   const key = part(name).contains(document.activeElement) ? document.activeElement.dataset.key ?? document.activeElement.id : null;
   part(name).replaceWith(next);
   if (key) (next.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? next.querySelector(`#${CSS.escape(key)}`))?.focus({ preventScroll: true });
+  still();
   next.querySelectorAll(".drawing").forEach(explore);
+}
+
+/** Remembers where the part is whose title is in sight, or else the first one in sight; gives what scrolls it back there. */
+function kept(changing) {
+  const parts = [...analysis.querySelectorAll(".part")];
+  const top = (of) => of.getBoundingClientRect().top;
+  const seen = parts.find((it) => top(it) >= 0 && top(it) < innerHeight) ?? parts.find((it) => it.getBoundingClientRect().bottom > 0);
+  const before = seen && top(seen);
+  return () => {
+    if (seen && seen !== changing) scrollBy({ top: top(seen) - before, behavior: "instant" });
+  };
 }
 
 /** Fetch a part and put it in its place; gives whether it is there. */
@@ -90,14 +103,22 @@ function reason(html) {
 /** Show what was pressed, and give the page an address that shows it again. */
 async function go(name, url) {
   const address = new URLSearchParams(location.search);
-  const own = part(name).dataset.own?.split(" ") ?? [];
+  const own = reads(part(name)).filter((key) => address.get(key) !== url.searchParams.get(key));
   for (const key of [...TABLE, ...own]) {
     const value = url.searchParams.get(key);
     if (value) address.set(key, value); else address.delete(key);
   }
   const home = whole ? `${analysis.dataset.address}?${address}#${name}` : url.pathname + url.search;
-  if (await load(name, url.pathname + url.search)) history.pushState(Object.fromEntries(shown), "", home);
+  if (!await load(name, url.pathname + url.search)) return;
+  history.pushState(Object.fromEntries(shown), "", home);
+  for (const other of analysis.querySelectorAll(".part")) {
+    if (other.id !== name && reads(other).some((key) => own.includes(key))) await load(other.id, `${analysis.dataset.address}/${other.id}?${address}`);
+  }
+  if (own.length && location.href.endsWith(home)) history.replaceState(Object.fromEntries(shown), "", home);
 }
+
+/** What of the address a part is made from, besides what is of one table. */
+const reads = (of) => of.dataset.own?.split(" ") ?? [];
 
 analysis.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-part]");
@@ -161,8 +182,9 @@ function explore(frame) {
 
 analysis.querySelectorAll(".drawing").forEach(explore);
 
-// One after the other: the server fits one thing at a time, so the part that is seen first is there first.
+// One after the other, since the server fits one thing at a time; first the part that the address leads to.
 const waiting = [...analysis.querySelectorAll("[data-waiting]")];
 const whole = waiting.length > 0;
-for (const { id, dataset } of waiting) await load(id, dataset.waiting);
+const wanted = ({ id }) => `#${id}` === location.hash;
+for (const { id, dataset } of [...waiting.filter(wanted), ...waiting.filter((it) => !wanted(it))]) await load(id, dataset.waiting);
 history.replaceState(Object.fromEntries(shown), "");

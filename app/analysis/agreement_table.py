@@ -9,6 +9,7 @@ import numpy as np
 from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
+from app.analysis.view import NOTHING, between, written
 from app.inference import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement import Agreement
 from app.inference.inestimable import Inestimable
@@ -18,6 +19,7 @@ MOST_PAIRS = 3_000_000
 
 COLUMNS = (
     Column("measure", "Name", "text"),
+    Column("group", "Of what", "text"),
     Column("title", "Measure", "text"),
     Column("value", "Value"),
     Column("low", "Low (95 %)"),
@@ -32,35 +34,38 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Measure:
-    """A coefficient. of_labels: of scores cut into labels, else of the scores. by_choices: its chance depends on how
-    many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one item; otherwise
-    with the judgments.
+    """A coefficient. group: of what; those of labels take scores cut into classes. by_choices: its chance depends on
+    how many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one item;
+    otherwise with the judgments.
     """
 
     name: str
+    group: str
     title: str
     measure: Callable[..., Agreement]
-    of_labels: bool = False
     by_choices: bool = False
     by_pair: bool = False
 
 
+ORDER, SCORES, LABELS = "Order of the items", "Scores", "Labels"
+
 MEASURES = (
-    Measure("correlation", "Spearman between annotators", score_agreement.correlation, by_pair=True),
-    Measure("split_half", "Split-half Spearman", score_agreement.split_half),
+    Measure("correlation", ORDER, "Spearman between annotators", score_agreement.correlation, by_pair=True),
+    Measure("split_half", ORDER, "Split-half Spearman", score_agreement.split_half),
     Measure(
         "split_half_stepped_up",
+        ORDER,
         "Split-half Spearman, stepped up",
         partial(score_agreement.split_half, spearman_brown=True),
     ),
-    Measure("alpha_interval", "Krippendorff’s alpha, interval", partial(krippendorff.fit, metric="interval")),
-    Measure("alpha_ordinal", "Krippendorff’s alpha, ordinal", partial(krippendorff.fit, metric="ordinal")),
-    Measure("icc_one_way", "ICC, one-way", intraclass.one_way),
-    Measure("icc_two_way", "ICC, two-way", intraclass.two_way),
-    Measure("label_agreement", "Agreement of labels", label_agreement.pairwise, of_labels=True),
-    Measure("cohen", "Cohen’s kappa of labels", label_agreement.cohens_kappa, of_labels=True, by_pair=True),
-    Measure("fleiss", "Fleiss’ kappa of labels", label_agreement.fleiss_kappa, of_labels=True),
-    Measure("gwet", "Gwet’s AC1 of labels", label_agreement.gwets_ac1, of_labels=True, by_choices=True),
+    Measure("alpha_interval", SCORES, "Krippendorff’s alpha, interval", partial(krippendorff.fit, metric="interval")),
+    Measure("alpha_ordinal", SCORES, "Krippendorff’s alpha, ordinal", partial(krippendorff.fit, metric="ordinal")),
+    Measure("icc_one_way", SCORES, "ICC, one-way", intraclass.one_way),
+    Measure("icc_two_way", SCORES, "ICC, two-way", intraclass.two_way),
+    Measure("label_agreement", LABELS, "Agreement of labels", label_agreement.pairwise),
+    Measure("cohen", LABELS, "Cohen’s kappa of labels", label_agreement.cohens_kappa, by_pair=True),
+    Measure("fleiss", LABELS, "Fleiss’ kappa of labels", label_agreement.fleiss_kappa),
+    Measure("gwet", LABELS, "Gwet’s AC1 of labels", label_agreement.gwets_ac1, by_choices=True),
 )
 
 
@@ -72,7 +77,39 @@ def fit(answers: Answers, options: Options) -> Table:
         raise refused[0]
     shared = for_all([result.notes for result in found if isinstance(result, Agreement)])
     rows = [row(measure, result, shared) for measure, result in zip(MEASURES, found, strict=True)]
-    return Table(COLUMNS, rows, (what_a_label_is(options.classes), *shared))
+    by_name = {measure.name: result for measure, result in zip(MEASURES, found, strict=True)}
+    verdict = in_a_sentence(by_name["alpha_interval"], by_name["split_half_stepped_up"])
+    return Table(COLUMNS, rows, (what_a_label_is(options.classes), *shared), verdict)
+
+
+def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable) -> str:
+    """How far single judgments agree, and how far the order from all of them would come out again.
+
+    Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
+    """
+    if isinstance(alpha, Inestimable):
+        return f"Whether annotators agree more than by chance cannot be told: {beginning_small(str(alpha))}"
+    beyond = f"{beyond_chance(alpha)}: Krippendorff’s alpha is {in_figures(alpha, '95 % interval ')}"
+    if isinstance(again, Inestimable):
+        return f"{beyond}, where 0 is chance and 1 is complete."
+    return f"{beyond}; the order from as many judgments again would correlate {in_figures(again)} with this one."
+
+
+def beyond_chance(alpha: Agreement) -> str:
+    if alpha.low > 0.0:
+        return "Annotators agree more than by chance"
+    if alpha.high < 0.0:
+        return "Annotators disagree more than by chance"
+    return "It cannot be told whether annotators agree more than by chance"
+
+
+def in_figures(found: Agreement, words: str = "") -> str:
+    ends = between(found.low, found.high, 2)
+    return f"{written(found.value, 2)} ({'no interval' if ends == NOTHING else words + ends})"
+
+
+def beginning_small(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def what_a_label_is(classes: int) -> str:
@@ -97,7 +134,7 @@ def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inest
         return measure.measure(
             answers.item,
             answers.annotator,
-            labels_of(answers, classes) if measure.of_labels else answers.score,
+            labels_of(answers, classes) if measure.group == LABELS else answers.score,
             **({"n_labels": classes} if measure.by_choices else {}),
             n_items=answers.n_items,
             n_annotators=answers.n_annotators,
@@ -110,7 +147,7 @@ def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inest
 
 def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> tuple[Cell, ...]:
     """shared: notes that are given elsewhere."""
-    name = measure.name, measure.title
+    name = measure.name, measure.group, measure.title
     if isinstance(found, Inestimable):
         return (*name, None, None, None, None, None, None, str(found), None)
     counts = found.n_items, found.n_annotators, found.n_pairs

@@ -31,6 +31,13 @@ SYSTEMS = text("""
                    AND fields->>'system' IS NOT NULL AND fields->>'segment' IS NOT NULL)
 """)
 
+# Items are numbered from 0 without gaps. Annotators are counted no further than anybody looks at once.
+SIZE = text("""
+    SELECT (SELECT coalesce(max(number) + 1, 0) FROM items WHERE campaign_id = :campaign) AS items,
+           (SELECT count(*) FROM (SELECT FROM annotators WHERE campaign_id = :campaign LIMIT :most) AS some_of_them)
+           AS annotators
+""")
+
 ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
 
 # A response can be committed after one with a higher number, so the highest number alone would not tell that it came.
@@ -51,6 +58,11 @@ async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
     """Whether anybody has answered."""
     statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
+
+
+async def size(connection: AsyncConnection, campaign: Row[Any], most: int) -> Row[Any]:
+    """How many items there are, and how many annotators have come, if they are no more than `most`."""
+    return (await connection.execute(SIZE, {"campaign": campaign.id, "most": most})).one()
 
 
 async def has_systems(connection: AsyncConnection, campaign: Row[Any]) -> bool:

@@ -258,6 +258,7 @@ async def get_comparison(
 
 class AnalysisTable(Rows):
     table: TableMethod
+    verdict: str = Field(description="What the figures say together, in a sentence; empty where nothing is said.")
 
 
 @router.get(
@@ -276,4 +277,5 @@ async def get_table(
 ) -> AnalysisTable:
     """Agreement, annotators, consistency, labels or the graded response model, from the newest answers."""
     found = await fits.table(database, slug, name, methods.Options(classes, baseline))
-    return AnalysisTable.model_validate(rows_of(found, offset, limit) | {"table": table_method(name)})
+    of = {"table": table_method(name), "verdict": found.verdict}
+    return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)

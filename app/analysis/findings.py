@@ -5,9 +5,11 @@ programs read, it is None. `methods` is the list of what there is.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +102,24 @@ class Answers:
     def rng(self) -> np.random.Generator:
         """A fresh generator that starts the same for the same campaign."""
         return np.random.default_rng(self.seed)
+
+
+Result = TypeVar("Result")
+Choice = TypeVar("Choice", bound=Hashable)
+
+
+def once(fit: Callable[[Answers, Choice], Result]) -> Callable[[Answers, Choice], Result]:
+    """`fit`, where several tables are made from one: the last result for each `Answers`, kept as long as they are."""
+    kept: WeakKeyDictionary[Answers, tuple[Choice, Result]] = WeakKeyDictionary()
+
+    @wraps(fit)
+    def fitted(answers: Answers, choice: Choice) -> Result:
+        last = kept.get(answers)
+        if last is None or last[0] != choice:
+            last = kept[answers] = choice, fit(answers, choice)
+        return last[1]
+
+    return fitted
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ preferred, and scores within the tie margin are a tie. Judgments with the baseli
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
 
-from app.analysis.findings import Answers, Column, Mask, Options, Table, rows_of
+from app.analysis.findings import Answers, Column, Mask, Options, Table, once, rows_of
 from app.analysis.naming import in_order, named
 from app.analysis.scores import require_answers
 from app.inference import comparisons, graded_response
@@ -95,7 +94,7 @@ def segments(answers: Answers, options: Options) -> Table:
     return Table(columns, rows, found.notes)
 
 
-@lru_cache(maxsize=1)  # three tables are made from one fit
+@once
 def fitted(answers: Answers, baseline: str | None) -> Graded:
     """The fit; raises `Inestimable` (`no_systems`, `no_shared_segments`, `no_such_system`, or that of the fit)."""
     require_answers(answers)

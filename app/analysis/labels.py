@@ -1,12 +1,11 @@
 """Scores cut into labels, and what Dawid and Skene make of them: of the classes, the annotators and the items."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from app.analysis.findings import POINTS, Answers, Column, Options, Table, rows_of
+from app.analysis.findings import POINTS, Answers, Column, Options, Table, once, rows_of
 from app.analysis.naming import named
 from app.analysis.scores import require_answers
 from app.inference import dawid_skene
@@ -40,7 +39,7 @@ def cuts(classes: int) -> list[str]:
     return [f"{POINTS * k / classes:.4g}" for k in range(1, classes)]
 
 
-@lru_cache(maxsize=1)  # three tables and two exports are made from one fit
+@once
 def fitted(answers: Answers, classes: int) -> Result:
     """Dawid-Skene on the labels; raises `Inestimable`."""
     require_answers(answers)

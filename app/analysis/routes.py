@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.answers import has_answers
+from app.analysis.answers import has_answers, size
 from app.analysis.drawing import interval
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, Options
 from app.analysis.score_part import COLUMNS, scores_part
-from app.analysis.sections import TITLES
+from app.analysis.sections import READS, TITLES, rows_to_come
 from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
-from app.analysis.view import View, between, written
+from app.analysis.view import ROWS, View, between, written
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
 from app.errors import NotFound
@@ -91,9 +91,6 @@ analysis = APIRouter(
     prefix="/admin/campaigns/{slug}/analysis", dependencies=[Depends(researcher)], include_in_schema=False
 )
 
-# what else of the address a part depends on
-OWN = {"scores": ("one", "other"), "labels": ("classes",), "graded_response": ("baseline",)}
-
 Name = Annotated[str, Query(max_length=100)]
 
 
@@ -117,7 +114,7 @@ Seen = Annotated[View, Depends(view_of)]
 
 @analysis.get("")
 async def analysis_page(request: Request, database: ReadingDatabase, slug: str, view: Seen) -> HTMLResponse:
-    """All parts, empty: our script fetches each, or one follows its link."""
+    """All parts, empty, without a fit: our script fetches each, or one follows its link."""
     return page(request, "admin/analysis.html", await frame(database, slug, view))
 
 
@@ -126,7 +123,9 @@ async def frame(database: ReadingDatabase, slug: str, view: View, alone: str = "
     async with database.connect() as connection:
         campaign = await campaign_of_page(connection, slug)
         answered = await has_answers(connection, campaign)
-    return {"campaign": campaign, "answered": answered, "view": view, "titles": TITLES, "alone": alone}
+        seen = await size(connection, campaign, ROWS)
+    rows = rows_to_come(items=seen.items, annotators=seen.annotators, classes=view.classes)
+    return {"campaign": campaign, "answered": answered, "view": view, "titles": TITLES, "alone": alone, "rows": rows}
 
 
 @analysis.get("/figures/{name}.svg")
@@ -160,7 +159,7 @@ async def analysis_part(
     """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
     if section not in TITLES:
         raise NotFound(f"The analysis has no part “{section}”.", code="part_not_found")
-    context = await frame(database, slug, view, alone=section) | {"own": OWN.get(section, ())}
+    context = await frame(database, slug, view, alone=section) | {"own": READS[section]}
     if not context["answered"]:
         return page(request, "admin/analysis.html", context)
     context |= await content_of(fits, database, slug, section, view)

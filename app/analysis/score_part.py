@@ -118,20 +118,24 @@ def composed(
     found: list[Scores | Conflict],
     comparison: Comparison | None,
 ) -> ScoresPart:
-    from scipy.stats import rankdata  # it takes long to import, and a server starts without it
-
     nothing = np.full(answers.n_items, np.nan)
     scores = [Scores(nothing, answers.judged) if isinstance(one, Conflict) else one for one in found]
     refusals = ["" if isinstance(one, Scores) else str(one) for one in found]
     one, other = (
         Side(
             *(name, SCORES[name], mine, refusal, axis, decimals(largest(mine.values))),
-            rankdata(-mine.values, method="min", nan_policy="omit"),
+            places_of(mine.values),
         )
         for name, mine, refusal, axis in zip(names, scores, refusals, axes(names, scores), strict=True)
     )
     picture = None if comparison is None or not comparison.n else scatter(answers, one, other)
     return ScoresPart(view, basis(answers), (one, other), comparison, picture, score_page(view, answers, one, other))
+
+
+def places_of(values: Array) -> Array:
+    """1 for the highest; equal values share the better place, and NaN has none."""
+    seen = np.isfinite(values)
+    return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
 
 
 def largest(values: Array) -> list[float]:

@@ -1,7 +1,9 @@
 """A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -45,6 +47,7 @@ FOR_PROGRAMS = {
     "id": "text",
     "annotator": "name",
 }  # columns that people need not see beside another one
+HEADS_OF_GROUPS = {"group"}
 ENDS = ("low", "high")
 
 
@@ -67,14 +70,18 @@ class CellInWords:
 
 @dataclass(frozen=True)
 class Row:
-    """sentence: stands under the row's name. item: its id, if the row is one. at, ends, between: of what is drawn."""
+    """sentence: what the row tells, for who asks. item: its id, if the row is one. group: what it stands under, if the
+    row is the first of it. missing: it should have a figure and has none. at, ends, between: of what is drawn.
+    """
 
     cells: list[CellInWords]
     sentence: str
     item: str
+    missing: bool
     at: float | None
     ends: tuple[float, float] | None
     between: str
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,11 @@ class TablePart:
     def explained(self) -> bool:
         """Whether rows have sentences under their names; they stand in an order of their own."""
         return any(row.sentence for row in self.rows)
+
+    @property
+    def width(self) -> int:
+        """How many cells a row has: of a figure that is drawn there is a picture, and an interval if it has one."""
+        return len(self.columns) + (0 if self.line is None else 1 + self.line.intervals)
 
     @property
     def long(self) -> bool:
@@ -134,11 +146,20 @@ def composed(name: str, table: Table, view: View) -> TablePart:
     beside = hidden(table) | set(alike) | (empty(table) - {line.name if line else ""})
     columns = tuple(column for column in table.columns if column.name not in beside)
     places = {column.name: decimals(column_of(table, column.name)) for column in table.columns}
-    rows = tuple(row_in_words(table, row, line, places, beside) for row in page.rows)
+    groups = beginnings([dict(zip(places, row, strict=True)).get("group") for row in page.rows])
+    rows = tuple(
+        replace(row_in_words(table, row, line, places, beside), group=group)
+        for row, group in zip(page.rows, groups, strict=True)
+    )
     picture = annotator_picture.scatter(table) if name == "annotators" else None
     return TablePart(
         name, TABLES[name], view, table, "", columns, rows, page, line, ", ".join(alike.values()), table.notes, picture
     )
+
+
+def beginnings(groups: Sequence[Cell]) -> list[str]:
+    """The name of a group where it begins, "" on its other rows."""
+    return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
 def hidden(table: Table) -> set[str]:
@@ -146,7 +167,7 @@ def hidden(table: Table) -> set[str]:
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in FOR_PROGRAMS.items() if beside in names}
     sentences = {column.name for column in table.columns if column.kind == "sentence"}
-    return for_programs | sentences | (set(ENDS) & names)
+    return for_programs | sentences | HEADS_OF_GROUPS | (set(ENDS) & names)
 
 
 def line_of(name: str, table: Table) -> Line | None:
@@ -174,6 +195,7 @@ def row_in_words(
         [cell for cell in words if cell.name not in beside],
         " ".join(cell.words for cell in words if cell.kind == "sentence"),
         str(cells["id"]) if "text" in cells else "",
+        line is not None and cells[line.name] is None,
         *drawn_of(cells, line, places),
     )
 

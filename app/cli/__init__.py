@@ -1,5 +1,6 @@
 """The `easel` command: over the same functions that the web calls."""
 
+import os
 from collections.abc import Sequence
 
 from app.cli.interrupts import ended_by_interrupt
@@ -7,6 +8,9 @@ from app.cli.interrupts import ended_by_interrupt
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; by default those of this process."""
+    # Read when NumPy is imported, here and in the server's workers. Matrices are small: threads that wait for each other
+    # cost a fit more than they give it, and on a busy machine take the cores from annotators.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ended_by_interrupt():
         from app.cli.commands import easel
     easel(arguments)

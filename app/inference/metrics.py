@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.inference import weighted_correlation
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
+
+_FEW = 1_000  # items; from there on sorting them is faster than comparing each two
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +63,38 @@ def _tried(measure: Callable[[Array, Array], float], reference: Array, score: Ar
         return np.nan, str(reason)
 
 
-def _statistic(name: str, reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
-    """Of `scipy.stats`, which takes longer to import than all else that a server or a command needs."""
-    from scipy import stats
-
-    return float(getattr(stats, name)(*_varied(reference, score)).statistic)
-
-
 def pearson(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Pearson's correlation of two (N,) arrays. Raises ValueError for shapes that differ or a value that is not finite.
 
     Raises Inestimable for fewer than 2 items ("too_few") or if all scores on one side are equal ("constant").
     """
-    return _statistic("pearsonr", reference, score)
+    return _correlation(*_varied(reference, score))
 
 
 def spearman(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Spearman's rank correlation, ties at their mean rank. Otherwise as `pearson`."""
-    return _statistic("spearmanr", reference, score)
+    return _correlation(*map(_ranks, _varied(reference, score)))
 
 
 def kendall(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """Kendall's tau-b, which allows for ties. Otherwise as `pearson`."""
-    return _statistic("kendalltau", reference, score)
+    x, y = _varied(reference, score)
+    if len(x) <= _FEW:
+        return float(weighted_correlation.kendall(x, y, np.ones((1, len(x))))[0])
+    from scipy.stats import kendalltau  # it takes longer to import than all else that a server or a command needs
+
+    return float(kendalltau(x, y).statistic)
+
+
+def _correlation(x: Array, y: Array) -> float:
+    x, y = (values / np.abs(values).max() for values in (x - x.mean(), y - y.mean()))  # so that no square overflows
+    return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def _ranks(values: Array) -> Array:
+    _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Array = (np.cumsum(ties) - (ties - 1) / 2.0)[place]
+    return ranks
 
 
 def ndcg(reference: npt.ArrayLike, score: npt.ArrayLike, *, cutoff: int | None = None) -> float:

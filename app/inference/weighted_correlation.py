@@ -67,3 +67,14 @@ def _centred(values: Array, weights: Array, total: Array, starts: Integers) -> A
     squares = np.add.reduceat(weights * values * values, starts, axis=1)
     varies = np.add.reduceat(weights * centred * centred, starts, axis=1) > _ROUNDING * squares
     return np.where(np.repeat(varies, sizes, axis=1), centred, 0.0)
+
+
+def kendall(x: Array, y: Array, weights: Array) -> Array:
+    """Kendall's tau-b of entries that are one block, (D,), NaN where one of the two does not vary (Kendall 1945).
+
+    x, y: (E,); weights: (D, E) whole numbers. Concordant less discordant pairs are a quadratic form of the weights, and
+    so are the pairs that are no tie. Takes E^2 memory and D E^2 time.
+    """
+    of_x, of_y = (np.sign(values[:, None] - values) for values in (x, y))
+    xy, xx, yy = (np.einsum("dn,dn->d", weights @ signs, weights) for signs in (of_x * of_y, of_x * of_x, of_y * of_y))
+    return np.clip(quotient(xy, np.sqrt(xx) * np.sqrt(yy)), -1.0, 1.0)

@@ -1,6 +1,8 @@
 """Agreement, annotators, consistency, labels, graded response: tables of a campaign's answers."""
 
+import gc
 import json
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -133,6 +135,47 @@ def test_labels_of_agreement_are_cut_as_chosen():
     two, five = (by_name(table(crowd(), "agreement", classes=classes)) for classes in (2, 5))
     assert two["label_agreement"]["value"] > five["label_agreement"]["value"]
     assert two["alpha_interval"] == five["alpha_interval"]
+
+
+def verdict(made: Answers) -> str:
+    return table(made, "agreement").verdict
+
+
+def test_agreement_begins_with_what_its_figures_say_together():
+    found = table(crowd(), "agreement")
+    rows = by_name(found)
+    alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
+    assert found.verdict == (
+        f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}); the order from as many judgments again would correlate "
+        f"{again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
+    )
+
+
+def test_agreement_that_may_be_chance_is_not_called_agreement():
+    random = np.random.default_rng(2).integers(0, 101, (4, 12)).tolist()
+    made = answers([(who, {k: float(score) for k, score in enumerate(row)}) for who, row in enumerate(random)])
+    assert verdict(made).startswith("It cannot be told whether annotators agree more than by chance: ")
+
+
+def test_annotators_who_turn_the_scale_around_disagree():
+    truth = {k: 9.0 * k for k in range(12)}
+    made = answers([(0, truth), (1, {k: 99 - score for k, score in truth.items()})])
+    assert verdict(made).startswith("Annotators disagree more than by chance: ")
+
+
+def test_judgments_that_are_all_the_same_have_no_agreement_beyond_chance():
+    assert "cannot be told: all judgments are the same" in verdict(answers(TIES))
+
+
+@pytest.mark.parametrize("name", ["label_items", "graded_response"])
+def test_a_fit_that_several_tables_share_keeps_no_campaign_in_memory(name):
+    made = systems_judged()
+    table(made, name)
+    seen = weakref.ref(made)
+    del made
+    gc.collect()
+    assert seen() is None
 
 
 def ac1(made: Answers, classes: int) -> float:

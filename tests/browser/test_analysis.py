@@ -61,6 +61,75 @@ async def test_every_part_comes_by_itself_in_the_order_of_the_page(judged: Any, 
     await expect(page.locator("#said")).to_have_text("Graded response: shown")
 
 
+BOTH_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+SUM_OF_SHIFTS = """
+    window.shifted = 0;
+    const add = (entry) => { if (!entry.hadRecentInput) window.shifted += entry.value; };
+    new PerformanceObserver((list) => list.getEntries().forEach(add)).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("part", ["", "#consistency", "#labels"])
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_parts_come_without_moving_what_is_read(judged: Any, study: Any, width: int, part: str) -> None:
+    page = await study(judged, "/scores", whole=False, **looks(width, "light"))
+    await page.add_init_script(SUM_OF_SHIFTS)
+
+    async def after_a_frame(route: Route) -> None:  # so that every part is drawn by itself, however fast they come
+        await page.evaluate(BOTH_FRAMES)
+        await route.continue_()
+
+    await page.route("**/analysis/*", after_a_frame)
+    await page.goto(page.url.removesuffix("/scores") + part)
+    await all_there(page)
+    await page.evaluate(BOTH_FRAMES)
+    assert await page.evaluate("shifted") < 0.1
+
+
+async def test_the_page_stands_before_anything_is_estimated(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    ready = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await asyncio.wait_for(ready.wait(), 60)
+        await route.continue_()
+
+    await page.route("**/analysis/*", wait)
+    await page.reload()
+    for title in ("Scores", "Agreement", "Annotators", "Consistency", "Labels", "Graded response"):
+        await expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    await expect(page.locator("#scores .busy")).to_contain_text("Estimating …")
+    ready.set()
+    await all_there(page)
+
+
+async def test_a_coefficient_is_a_line_that_says_more_when_asked(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    rows = page.locator("#agreement tbody tr:not(.group)")
+    heights = await rows.evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    assert len(heights) == 11
+    assert max(heights) <= 32
+    await expect(page.locator("#agreement .verdict")).to_contain_text("Krippendorff’s alpha is")
+    assert await page.locator("#agreement .group").all_inner_texts() == ["Order of the items", "Scores", "Labels"]
+    told = rows.nth(3).locator("p")
+    await expect(told).to_be_hidden()
+    await rows.nth(3).locator("summary").click()
+    await expect(told).to_contain_text("where 0 is chance and 1 is complete")
+    assert await violations(page) == ""
+
+
+async def test_the_classes_chosen_are_those_of_agreement_too(judged: Any, study: Any) -> None:
+    page = await study(judged)
+    await page.evaluate("window.annotators = document.querySelector('#annotators')")
+    await page.get_by_label("Cut the scale into").select_option("5")
+    await page.get_by_role("button", name="Cut", exact=True).click()
+    await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 5 classes")
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
+    assert await page.evaluate("window.annotators.isConnected")
+    await page.go_back()
+    await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 2 classes")
+
+
 async def test_other_methods_change_the_scores_alone_and_the_address(judged: Any, study: Any) -> None:
     page = await study(judged)
     await page.evaluate("window.agreement = document.querySelector('#agreement')")

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy import stats
 
-from app.inference import metrics
+from app.inference import metrics, weighted_correlation
 from app.inference.inestimable import Inestimable
 from app.inference.side_by_side import Figure, compare
 
@@ -90,3 +91,24 @@ def test_one_item_cannot_be_compared():
 def test_options_that_cannot_be_are_refused(options):
     with pytest.raises(ValueError, match=r"level|draws"):
         compare(*noisy(), **options, rng=rng())
+
+
+@pytest.mark.parametrize("values", [20, 1000], ids=["many ties", "hardly a tie"])
+def test_kendall_of_draws_at_once_is_that_of_each_draw(values):
+    x, y = (rng(seed).integers(values, size=40).astype(float) for seed in (1, 2))
+    weights = rng(3).multinomial(40, np.full(40, 1 / 40), size=30).astype(float)
+    copied = [np.repeat(np.arange(40), row.astype(int)) for row in weights]
+    expected = [stats.kendalltau(x[items], y[items]).statistic for items in copied]
+    assert weighted_correlation.kendall(x, y, weights) == pytest.approx(expected, abs=1e-12)
+
+
+def test_kendall_of_a_draw_of_one_item_does_not_exist():
+    assert np.isnan(weighted_correlation.kendall(np.arange(3.0), np.arange(3.0), np.array([[3.0, 0.0, 0.0]]))).all()
+
+
+def test_a_thousand_items_and_more_have_the_same_kendall(monkeypatch):
+    reference, score = noisy(items=50)
+    at_once = compare(reference, score, draws=100, rng=rng()).kendall
+    monkeypatch.setattr("app.inference.side_by_side.MOST_AT_ONCE", 10)
+    one_by_one = compare(reference, score, draws=100, rng=rng()).kendall
+    assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high), abs=1e-12)
