@@ -8,8 +8,8 @@ from app.cli.interrupts import ended_by_interrupt
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; by default those of this process."""
-    # Read when NumPy is imported, here and in the server's workers. Matrices are small: threads that wait for each other
-    # cost a fit more than they give it, and on a busy machine take the cores from annotators.
+    # Read when NumPy is imported, here and in the server's workers. The matrices are small: threads that wait for each
+    # other cost a fit more than they give it, and take the cores from annotators where the machine is busy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with ended_by_interrupt():
         from app.cli.commands import easel
