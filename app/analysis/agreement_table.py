@@ -100,12 +100,14 @@ def beyond_chance(alpha: Agreement) -> str:
         return "Annotators agree more than by chance"
     if alpha.high < 0.0:
         return "Annotators disagree more than by chance"
+    if np.isnan(alpha.low):
+        return "There is no interval to tell agreement from chance"
     return "It cannot be told whether annotators agree more than by chance"
 
 
 def in_figures(found: Agreement, words: str = "") -> str:
     ends = between(found.low, found.high, 2)
-    return f"{written(found.value, 2)} ({'no interval' if ends == NOTHING else words + ends})"
+    return written(found.value, 2) + ("" if ends == NOTHING else f" ({words}{ends})")
 
 
 def beginning_small(sentence: str) -> str:

@@ -160,8 +160,14 @@ def test_agreement_that_may_be_chance_is_not_called_agreement():
 
 def test_annotators_who_turn_the_scale_around_disagree():
     truth = {k: 9.0 * k for k in range(12)}
-    made = answers([(0, truth), (1, {k: 99 - score for k, score in truth.items()})])
+    made = answers([(0, truth), (1, {k: 99 - score + 7 * k % 5 for k, score in truth.items()})])
     assert verdict(made).startswith("Annotators disagree more than by chance: ")
+
+
+def test_agreement_without_an_interval_is_given_as_a_figure_alone():
+    truth = {k: 9.0 * k for k in range(12)}
+    said = verdict(answers([(0, truth), (1, truth)]))
+    assert said.startswith("There is no interval to tell agreement from chance: Krippendorff’s alpha is 1.00;")
 
 
 def test_judgments_that_are_all_the_same_have_no_agreement_beyond_chance():
