@@ -97,7 +97,7 @@ async function load(name, address) {
 /** What the server says on its error page. */
 function reason(html) {
   const page = new DOMParser().parseFromString(html ?? "", "text/html");
-  return page.querySelector(".error-page h1")?.textContent.trim() ?? "This part could not be shown.";
+  return page.querySelector("main h1")?.textContent.trim() ?? "This part could not be shown.";
 }
 
 /** Show what was pressed, and give the page an address that shows it again. */
