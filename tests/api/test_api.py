@@ -84,7 +84,10 @@ async def test_results_of_mechanical_turk_become_responses(program, as_form):
 
     reply = await send(RESULTS)
     assert reply.status_code == 201
-    assert reply.json() == {"responses": 2, "items": 3, "over_wanted": 0, "finished": False}
+    assert reply.json() == {
+        "responses": 2, "known": 0, "items": 3, "not_applicable": 0, "without_score": 0,
+        "over_wanted": 0, "finished": False,
+    }  # fmt: skip
     assert refused(await send(RESULTS), 409, "assignment_known") == {"line": 2}
     assert (
         refused(await send(RESULTS.replace("A1", "B1").replace("A2", "B2").replace("v2", "v9")), 422, "item_unknown")[
