@@ -314,12 +314,12 @@ RESPONSES = text("""
 """)
 
 WITHOUT_SCORE = text("""
-    SELECT NULL AS seq, a.pseudonym, 'import' AS source, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
+    SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
            CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS first_touch_ms, NULL AS changes,
            NULL AS input_kinds, NULL AS viewport, h.issued_at, h.closed_at AS received_at
-    FROM hits h JOIN annotators a ON a.id = h.annotator_id
+    FROM hits h JOIN named_annotators a ON a.id = h.annotator_id AND a.campaign_id = :campaign
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.hit_id = h.id)
     ORDER BY h.id

@@ -129,7 +129,7 @@ async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
     await page.get_by_label("Result file").set_input_files(file | {"buffer": RESULTS.encode()})
     await expect(page.get_by_role("alert")).to_be_hidden()
     await page.get_by_role("button", name="Import responses").click()
-    await page.wait_for_url("**/items?done=responses")
+    await page.wait_for_url("**/items?done=responses&*")
     assert len(await running.responses()) == 30
 
 
@@ -261,14 +261,14 @@ async def test_a_password_of_ones_own_logs_in(enter: Enter, origin: str) -> None
     await page.get_by_label("Login name of a new researcher").fill("grace")
     await page.get_by_role("button", name="Add researcher").click()
     link = await page.locator("#new-link").inner_text()
-    await page.get_by_role("button", name="Log out").click()
+    await page.get_by_role("button", name="Log out", exact=True).click()
     await page.goto(link)
     await page.get_by_role("button", name="Log in with this link").click()
     await page.goto(f"{origin}/admin/account")
     await page.get_by_label("New password").fill("ten small verbs")
     await page.get_by_role("button", name="Set password").click()
     await page.get_by_text("Password changed").wait_for()
-    await page.get_by_role("button", name="Log out").click()
+    await page.get_by_role("button", name="Log out", exact=True).click()
     await page.goto(f"{origin}/admin/account")
     await page.get_by_label("Name").fill("grace")
     await page.get_by_label("Password").fill("ten small verbs")
