@@ -221,7 +221,7 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
 @router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
-) -> responses_import.Imported:
+) -> responses_import.ImportedResponses:
     """Import a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ... from 0 to 100) as responses.
 
     Into a launched campaign, as the body or as the field `file` of a form. A file that is refused changes nothing. An

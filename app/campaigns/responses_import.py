@@ -27,7 +27,7 @@ FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
 
 
-class Imported(BaseModel):
+class ImportedResponses(BaseModel):
     """What an import of results did."""
 
     responses: int = Field(0, description="Stored now.")
@@ -41,7 +41,7 @@ class Imported(BaseModel):
     )
 
 
-def sentences(done: Imported) -> list[str]:
+def sentences(done: ImportedResponses) -> list[str]:
     """What an import did, in words."""
     said = {
         f"Imported {done.responses:,} responses on {done.items:,} items.": True,
@@ -66,7 +66,7 @@ async def import_results(
     now: datetime,
     max_mb: int,
     progress: Progress = lambda _rows: None,
-) -> Imported:
+) -> ImportedResponses:
     """Store a result file's rows as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
@@ -96,7 +96,7 @@ async def import_results(
         progress(len(done))
     async with engine.begin() as connection:
         finished = await finish_if_complete(connection, campaign.id, now=now)
-    return Imported(
+    return ImportedResponses(
         responses=sum(bool(hit.items) for hit in done),
         items=len(judgments),
         not_applicable=sum(len(hit.not_applicable) for hit in done),

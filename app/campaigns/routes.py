@@ -141,7 +141,7 @@ async def show_items(
 def imported_lately(request: Request) -> list[str]:
     """What the import of results did that led here, in words."""
     try:
-        done = responses_import.Imported.model_validate(dict(request.query_params))
+        done = responses_import.ImportedResponses.model_validate(dict(request.query_params))
     except ValidationError:  # somebody changed the address
         return []
     return responses_import.sentences(done) if done.model_fields_set else []

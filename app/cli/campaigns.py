@@ -196,7 +196,7 @@ def import_responses(slug: str, file: Path) -> None:
     A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the rows it stored.
     """
 
-    async def work(engine: AsyncEngine) -> responses_import.Imported:
+    async def work(engine: AsyncEngine) -> responses_import.ImportedResponses:
         max_mb = read_settings().max_upload_mb
         with file.open("rb") as opened:
             return await responses_import.import_results(engine, slug, opened, file.name, now=now(), max_mb=max_mb)

@@ -43,7 +43,7 @@ async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -
 
 async def import_results(
     engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv", **how: Any
-) -> responses_import.Imported:
+) -> responses_import.ImportedResponses:
     file = io.BytesIO(content.encode())
     return await responses_import.import_results(engine, campaign.slug, file, name, now=NOW, max_mb=16, **how)
 
