@@ -314,7 +314,8 @@ RESPONSES = text("""
 """)
 
 WITHOUT_SCORE = text("""
-    SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
+    SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
+           h.items AS shown,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
            CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS first_touch_ms, NULL AS changes,
