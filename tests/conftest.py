@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 from argon2 import PasswordHasher
 from fastapi import FastAPI
+from hypothesis import settings
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -29,6 +30,10 @@ from app.database.session import create_engine
 from app.database.tables import metadata
 from app.main import create_app
 from app.settings import Settings
+
+# The same examples on every run, and no stopwatch: a busy machine is not a failure.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
