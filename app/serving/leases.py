@@ -13,13 +13,12 @@ from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
 from app.crowd.doors import Visitor
-from app.crowd.platforms import PLATFORMS
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.serving.newest import Newest
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, lease, renew
-from app.serving.standing import CLOCK, OPEN, AssignmentKey, standing
+from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -91,15 +90,14 @@ ANY_OPEN = text(f"""
 """)  # noqa: S608  (made of constants)
 
 # The first touch makes a short lease a whole one.
-# The first touch makes a short lease a whole one.
 SAVE_DRAFT = text(f"""
     UPDATE hits h SET draft = CAST(:draft AS jsonb), untouched_by = NULL,
         expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {CLOCK} THEN h.expires_at
                           ELSE {CLOCK} + make_interval(mins => c.lease_minutes) END
-    FROM campaigns c, hits before
-    WHERE h.id = :hit AND h.annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)
-      AND h.closed_at IS NULL AND c.id = h.campaign_id AND before.id = h.id
-    RETURNING c.*, h.annotator_id, h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration,
+    FROM campaigns c, hits before, annotators owner
+    WHERE h.id = :hit AND {THEIRS}
+      AND h.closed_at IS NULL AND c.id = h.campaign_id AND before.id = h.id AND owner.id = h.annotator_id
+    RETURNING c.*, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit, h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration,
               h.ordinal AS hit_ordinal, before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
 """)  # noqa: S608  (made of constants)
 
@@ -120,7 +118,7 @@ async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, no
 async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh."""
     here = await standing(connection, newest, who)
-    if here.hit_id is None and here.begun_elsewhere and not PLATFORMS[here.platform].one_hit_per_assignment:
+    if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
         await take_over(connection, here)
         here = await standing(connection, newest, who)
     if here.hit_id is not None:
@@ -150,7 +148,7 @@ async def stop(connection: Driver, newest: Newest, who: AssignmentKey, *, now: d
 
 def closed_because(here: Record) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
-    if PLATFORMS[here.platform].one_hit_per_assignment and here.answered_here:
+    if here.one_hit and here.answered_here:
         return "assignment_done"
     if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:
         return "limit"
@@ -207,7 +205,7 @@ async def leased(
 def is_last(newest: Newest, work: Work) -> bool:
     """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
     here, copy = work.assignment, newest.copies.get(work.assignment.id)
-    if PLATFORMS[here.platform].one_hit_per_assignment or here.hits_answered + 1 == here.hits_per_annotator:
+    if here.one_hit or here.hits_answered + 1 == here.hits_per_annotator:
         return True
     if work.hit is None or copy is None:
         return False

@@ -5,7 +5,8 @@ The races, and who decides them:
 - two HITs that would put an item over the wanted judgments, show one person an item twice, or share a leader by
   accident: the posterior rows are locked in number order, then open leases are counted in a second statement, whose
   snapshot is newer than the locks;
-- two visits of one person that would give them more HITs than one person may have: their row is locked first;
+- two visits of one person that would give them more HITs than one person may have, or two answers of one assignment
+  that is one HIT: the person's row is locked first;
 - a lease and an answer whose law looks at other items again: both lock what the campaign has learned first, because
   posteriors are then locked out of order;
 - an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
@@ -51,13 +52,16 @@ STILL_WANTED = f"""
     )"""  # noqa: S608  (made of constants of this module)
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice, and fewer other HITs than
-# one person may have.
+# one person may have. An assignment that is one HIT has no other.
 STILL_ALLOWED = f"""
     (:repeat_items OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit
         AND h.items && CAST(:items AS int[]) AND {TAKEN}))
     AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
-        SELECT count(*) FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit AND {TAKEN}))"""  # noqa: S608
+        SELECT count(*) FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit AND {TAKEN}))
+    AND (NOT :one_hit OR NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.assignment_id = CAST(:assignment AS bigint) AND h.id <> :hit
+        AND (h.closed_at IS NULL OR {TAKEN})))"""  # noqa: S608  (made of constants of this module)
 
 # No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
 PLAN_IS_FREE = f"""
@@ -91,6 +95,7 @@ LEASE_TAKES = {
     "shared_leader": "boolean",
     "repeat_items": "boolean",
     "hits_per_annotator": "int",
+    "one_hit": "boolean",
     "wanted": "int",
     "hit": "bigint",
     "now": "timestamptz",
@@ -114,7 +119,7 @@ MAKE_FUNCTION = f"""
     DECLARE time_after_locks timestamptz;
     BEGIN
         PERFORM FROM ({in_function(learned.LOCK.text)}) AS locked;
-        IF its_hits_per_annotator IS NOT NULL THEN
+        IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
             PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
         END IF;
         PERFORM FROM ({in_function(LOCK)}) AS locked;
@@ -151,7 +156,6 @@ async def lease(
     `connection` is in no transaction: a rollback would take back the function, and nobody would know.
     """
     parameters = {
-        "assignment": here.assignment_id,
         "leader": proposal.leader,
         "items": proposal.items,
         "iteration": proposal.iteration,
@@ -195,8 +199,10 @@ def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
     return {
         "campaign": here.id,
         "annotator": here.annotator_id,
+        "assignment": here.assignment_id,
         "repeat_items": here.repeat_items,
         "hits_per_annotator": here.hits_per_annotator,
+        "one_hit": here.one_hit,
         "wanted": here.judgments_per_item,
         "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
     }
@@ -204,6 +210,6 @@ def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
 
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The annotator only where their HITs are counted."""
-    if parameters["hits_per_annotator"] is not None:
+    if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
         await fetch(connection, LOCKED_ANNOTATOR, parameters)
     await fetch(connection, LOCK_POSTERIORS, parameters)

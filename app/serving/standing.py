@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import TextClause, text
 
 from app.crowd.doors import Visitor
+from app.crowd.platforms import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
 from app.serving.newest import Newest, changes
@@ -18,6 +19,14 @@ from app.serving.newest import Newest, changes
 CLOCK = "statement_timestamp()"
 
 OPEN = f"h.closed_at IS NULL AND h.expires_at > {CLOCK}"
+
+# Platforms whose assignments are one HIT each. Elsewhere one may go on in another visit with the HIT of an earlier one.
+ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
+
+# The HIT is for :assignment to answer.
+THEIRS = f"""
+    EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.id = s.annotator_id
+            WHERE s.id = :assignment AND a.id = h.annotator_id AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608
 
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # noqa: S608  (made of constants)
@@ -29,7 +38,7 @@ def standing_where(condition: str) -> TextClause:
     What others hold is only for who gets a new HIT: one that is held is shown alike however many are open.
     """
     return text(f"""
-    SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform,
+    SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
                    WHERE o.assignment_id = s.id) AS answered_here,

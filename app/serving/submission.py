@@ -19,7 +19,7 @@ from app.errors import Gone, NotFound
 from app.inference.online import ONLINE
 from app.serving.learning import learn
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
-from app.serving.standing import CLOCK
+from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
 LOCK_LEARNED = """
     SELECT 1 FROM learned l WHERE l.kind = 'campaign' AND l.campaign_id = (SELECT campaign_id FROM hits WHERE id = :hit)
@@ -34,9 +34,9 @@ def closing(condition: str) -> str:
     """
     return f"""
     WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
-        UPDATE hits SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
+        UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
         FROM (SELECT count(*) FROM crowd) AS locked
-        WHERE id = :hit AND {condition} RETURNING campaign_id, annotator_id, items, expires_at
+        WHERE h.id = :hit AND {condition} RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     )
     SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,
            c.id AS campaign_id, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
@@ -47,20 +47,18 @@ def closing(condition: str) -> str:
     """  # noqa: S608  (made of constants)
 
 
-# The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
-THEIRS = "annotator_id = (SELECT annotator_id FROM assignments WHERE id = :assignment)"
-
 # First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
-CLOSE = text(closing(f"{THEIRS} AND closed_at IS NULL AND expires_at > clock_timestamp()"))
+# The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
+CLOSE = text(closing(f"{THEIRS} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()"))
 CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
 
 LOCKED_LEARNED = text(LOCK_LEARNED)
 
 FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, h.items, c.judgments_per_item AS wanted,
-           c.repeat_items, c.hits_per_annotator, c.status
-    FROM hits h JOIN campaigns c ON c.id = h.campaign_id
-    WHERE h.id = :hit AND h.{THEIRS} FOR NO KEY UPDATE OF h
+           c.repeat_items, c.hits_per_annotator, c.status, owner.{ONE_HIT} AS one_hit
+    FROM hits h JOIN campaigns c ON c.id = h.campaign_id JOIN annotators owner ON owner.id = h.annotator_id
+    WHERE h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
 
 ANSWERED = text("SELECT seq FROM responses WHERE hit_id = :hit")
@@ -106,7 +104,7 @@ async def submit(
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
-    (`hit_not_found`), `Gone` (`lease_expired`: others have answered meanwhile), `Invalid` (see `designs.slider`).
+    (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator has no answer left), `Invalid` (see `designs.slider`).
     `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
     """
     key = {"hit": hit_id, "assignment": assignment_id, "now": now}
@@ -151,7 +149,7 @@ async def submit_late(connection: Driver, key: dict[str, Any], answer: slider.An
 
 def overtaken() -> Gone:
     return Gone(
-        "Your time for these items had run out, and others have answered them meanwhile, so your answer was not "
+        "Your time for these items had run out, and they are no longer yours to answer, so this answer was not "
         "stored. Your earlier answers are safe.",
         code="lease_expired",
     )

@@ -196,7 +196,7 @@ async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page
     await score_all(quick, [4, 5, 6])
     await submit(quick)
     await submit(late)
-    await expect(late.get_by_role("alert")).to_contain_text("others have answered them meanwhile")
+    await expect(late.get_by_role("alert")).to_contain_text("they are no longer yours to answer")
     await expect(late.get_by_role("heading", name="All done")).to_be_visible()
     assert len(await campaign.responses()) == 1
 

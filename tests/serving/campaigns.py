@@ -82,6 +82,11 @@ async def values(engine: AsyncEngine, statement: str, **parameters: Any) -> list
         return [tuple(row) for row in await connection.execute(text(statement), parameters)]
 
 
+async def execute(engine: AsyncEngine, statement: str, **parameters: Any) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(text(statement), parameters)
+
+
 async def value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
     (row,) = await values(engine, statement, **parameters)
     return row[0]

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from app.database.session import statements
-from app.errors import NotFound
+from app.errors import Gone, NotFound
 from app.serving import leases, standing
 from app.serving.newest import Newest
-from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
+from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
 
 async def visits(engine, campaign, *sessions, person="W1"):
@@ -80,6 +80,52 @@ async def test_two_mturk_assignments_of_one_worker_are_two_hits(engine):
     campaign = await running(engine)
     hits = [await hit_of(engine, await annotator(engine, campaign, "W1", "mturk", assignment=a)) for a in ("A1", "A2")]
     assert hits[0].id != hits[1].id
+
+
+async def test_an_mturk_assignment_cannot_answer_the_hit_of_another_one(engine):
+    campaign = await running(engine, items=30)
+    first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=it) for it in ("asg1", "asg2")]
+    hit = await hit_of(engine, first)
+    with pytest.raises(NotFound):
+        await submit(engine, second, hit)
+    async with statements(engine) as connection:
+        assert not await leases.save_draft(connection, second, hit.id, {"1": {"score": 7}})
+    assert (await hit_of(engine, first)).draft == {}
+    assert not (await submit(engine, first, hit)).repeated
+
+
+async def two_hits_of_one_mturk_assignment(engine, campaign):
+    """The assignment, the HIT that it lost because others needed the items, and the one that it got instead."""
+    mine = await annotator(engine, campaign, "W1", "mturk", assignment="asg1")
+    lost = await hit_of(engine, mine)
+    await expire(engine)
+    rival = await annotator(engine, campaign, "W2", "mturk", assignment="asg2")
+    taken = await hit_of(engine, rival)
+    got = await hit_of(engine, mine)
+    assert got.id != lost.id
+    await expire(engine, taken)
+    return mine, lost, got
+
+
+async def test_an_mturk_assignment_that_has_another_hit_now_cannot_answer_the_lost_one(engine):
+    campaign = await running(engine, items=7, judgments_per_item=1)
+    mine, lost, got = await two_hits_of_one_mturk_assignment(engine, campaign)
+    with pytest.raises(Gone):
+        await submit(engine, mine, lost)
+    assert not (await submit(engine, mine, got)).repeated
+    with pytest.raises(Gone):
+        await submit(engine, mine, lost)
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_of_two_late_answers_of_one_mturk_assignment_one_counts(engine):
+    campaign = await running(engine, items=7, judgments_per_item=1)
+    mine, lost, got = await two_hits_of_one_mturk_assignment(engine, campaign)
+    await execute(engine, "UPDATE hits SET closed_at = issued_at WHERE assignment_id = :mine", mine=mine)
+    answers = await asyncio.gather(submit(engine, mine, lost), submit(engine, mine, got), return_exceptions=True)
+    assert [type(answer) for answer in answers if isinstance(answer, Exception)] == [Gone]
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert (await next_hit(engine, mine)).reason == "assignment_done"
 
 
 async def test_another_person_cannot_answer_ones_hit(engine):
