@@ -97,8 +97,9 @@ SAVE_DRAFT = text(f"""
     FROM campaigns c, hits before, annotators owner
     WHERE h.id = :hit AND {THEIRS}
       AND h.closed_at IS NULL AND c.id = h.campaign_id AND before.id = h.id AND owner.id = h.annotator_id
-    RETURNING c.*, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit, h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration,
-              h.ordinal AS hit_ordinal, before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
+    RETURNING c.*, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit, h.id AS hit_id, h.items AS hit_items,
+              h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
+              before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
 """)  # noqa: S608  (made of constants)
 
 

@@ -104,7 +104,8 @@ async def submit(
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
-    (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator has no answer left), `Invalid` (see `designs.slider`).
+    (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator may answer no
+    more), `Invalid` (see `designs.slider`).
     `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
     """
     key = {"hit": hit_id, "assignment": assignment_id, "now": now}
