@@ -9,7 +9,7 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app import web
+from app import middleware, web
 from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
 from app.analysis.fits import Fits
@@ -106,10 +106,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
-    app.add_middleware(web.BodyLimits, upload_mb=settings.max_upload_mb)
-    app.add_middleware(web.Compressed)
+    app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb)
+    app.add_middleware(middleware.Compressed)
     app.add_middleware(
-        web.SecurityHeaders,
+        middleware.SecurityHeaders,
         form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),
         frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
         framed_paths=tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.framed),

@@ -1,4 +1,4 @@
-"""What all routes share: the request's transaction and clock, templates, page-or-JSON errors, security headers."""
+"""What all routes share: the request's transaction and clock, templates, page-or-JSON errors."""
 
 import hashlib
 import logging
@@ -21,15 +21,11 @@ from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
-from python_multipart.multipart import parse_options_header
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.database import session
 from app.errors import Refusal
@@ -301,126 +297,6 @@ class Problem(BaseModel):
 def refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     """For OpenAPI: the codes a route refuses with, by HTTP status."""
     return {status: {"model": Problem, "description": words} for status, words in codes.items()}
-
-
-SMALL_BODY_BYTES = 1_000_000
-FORM_AROUND_A_FILE_BYTES = 100_000
-UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/(items|responses)(/|$)")
-
-
-def in_utf8(content_type: bytes) -> bool:
-    """Whether a form's text is. Starlette takes every codec of Python; some read what UTF-8 cannot say."""
-    if b"multipart" not in content_type.lower():
-        return True
-    _, parameters = parse_options_header(content_type)
-    return parameters.get(b"charset", b"utf-8").lower() in (b"utf-8", b"utf8")
-
-
-class BodyLimits:
-    """No request may send more than it should: files up to the operator's limit, everything else a megabyte.
-
-    And no form in another encoding than UTF-8. Both is enforced where the body is read, so that whoever may not come in
-    is told that instead.
-    """
-
-    def __init__(self, app: ASGIApp, *, upload_mb: int) -> None:
-        self.app = app
-        self.upload_bytes = upload_mb * 2**20 + FORM_AROUND_A_FILE_BYTES
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        limit = self.upload_bytes if UPLOAD.match(scope["path"]) else SMALL_BODY_BYTES
-        headers = dict(scope["headers"])
-        declared = headers.get(b"content-length", b"").lstrip(b"0")[:20]  # `int` refuses thousands of digits
-        received = int(declared) if declared.isdigit() and int(declared) > limit else 0
-        too_large = HTTPException(413, f"This is more than the {limit // 10**6} MB allowed here. Nothing was stored.")
-
-        async def receive_within_limit() -> Message:
-            nonlocal received
-            if not in_utf8(headers.get(b"content-type", b"")):
-                raise HTTPException(400, "the form is not in UTF-8")
-            if received > limit:
-                raise too_large
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > limit:
-                raise too_large
-            return message
-
-        await self.app(scope, receive_within_limit, send)
-
-
-class Compressed:
-    """What researchers read, and static files, go out compressed where the browser takes that.
-
-    Not so the annotators' pages: they are small, each costs the server time between two HITs, and their token is a
-    secret in a page that also shows what its address says. Researchers' forms carry a CSRF token that is masked anew on
-    each page, so lengths tell nothing about it. Streams of events, downloads and reports of progress go out as they
-    come.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.plain = app
-        self.compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=4)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self.compressed if compressible(scope) else self.plain)(scope, receive, send)
-
-
-def compressible(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["method"] != "GET":
-        return False
-    path: str = scope["path"]
-    return path.startswith(("/admin", "/static/")) and "/export/" not in path
-
-
-class SecurityHeaders:
-    """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        form_targets: tuple[str, ...],
-        frame_ancestors: tuple[str, ...],
-        framed_paths: tuple[str, ...],
-    ) -> None:
-        self.app = app
-        self.framed_paths = framed_paths
-        policy = (
-            "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
-            f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
-        )
-        self.policy = policy + "'none'"
-        self.framed_policy = policy + " ".join(frame_ancestors)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        framed = scope["path"].startswith(self.framed_paths)
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers.setdefault("Referrer-Policy", "no-referrer")
-                headers.setdefault("Cache-Control", caching(scope["path"], scope["query_string"]))
-                if not framed:
-                    headers["X-Frame-Options"] = "DENY"
-            await send(message)
-
-        await self.app(scope, receive, send_with_headers)
-
-
-def caching(path: str, query: bytes) -> str:
-    """Static files are kept for ever when their address holds their hash; a script imported by another one has none."""
-    if not path.startswith("/static/"):
-        return "no-store"
-    return "max-age=31536000, immutable" if query.startswith(b"v=") else "no-cache"
 
 
 def install(app: FastAPI) -> None:
