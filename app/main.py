@@ -114,6 +114,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
         framed_paths=tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.framed),
     )
+    app.add_middleware(middleware.Heads)  # the last added is the first asked: all others see a GET
     return app
 
 

@@ -8,6 +8,26 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+
+class Heads:
+    """HEAD is answered as GET is, without the body; a stream without end is over after its headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body"})
+
+        await self.app(scope | {"method": "GET"}, receive, send_head)
+
+
 SMALL_BODY_BYTES = 1_000_000
 FORM_AROUND_A_FILE_BYTES = 100_000
 UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/(items|responses)(/|$)")

@@ -26,6 +26,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match, Mount
 
 from app.database import session
 from app.errors import Refusal
@@ -221,7 +222,7 @@ def unreadable_body(request: Request, why: str) -> Response:
 def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
     path = request.scope["path"]
-    if error.status_code == 404 and request.method in ("GET", "HEAD") and path.strip("/") and path.endswith("/"):
+    if error.status_code == 404 and request.method == "GET" and path.strip("/") and path.endswith("/"):
         # Within this server, whatever name the request gave it
         return RedirectResponse(f"/{quote(path.strip('/'))}", status_code=307)
     if error.status_code == 400:
@@ -234,7 +235,27 @@ def on_http_error(request: Request, error: Exception) -> Response:
     code, message = words.get(error.status_code, ("http_error", str(error.detail)))
     response = refuse(request, error.status_code, code, message)
     response.headers.update(error.headers or {})
+    if error.status_code == 405:
+        response.headers["Allow"] = ", ".join(methods_taken(request))
     return response
+
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def methods_taken(request: Request) -> list[str]:
+    """All that the address of a request takes; Starlette names the methods of one of its routes alone.
+
+    What no route has is a static file, which is only read. HEAD is taken wherever GET is, see `middleware.Heads`.
+    """
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+
+    def taken(method: str) -> bool:
+        asked = {"type": "http", "method": method, "path": request.scope["path"], "headers": []}
+        return any(route.matches(asked)[0] is Match.FULL for route in routes)
+
+    methods = [method for method in METHODS if taken(method)] or ["GET"]
+    return [*methods[:1], "HEAD", *methods[1:]] if methods[0] == "GET" else methods
 
 
 # PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room

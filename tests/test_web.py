@@ -234,3 +234,36 @@ async def test_no_connection_stays_open_when_the_application_ends(database_url, 
     async with app.router.lifespan_context(app), app.state.turns.turn() as connection:
         pid = connection.get_server_pid()
     await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
+
+
+ALLOWED = [
+    ("/link/none", "DELETE", "GET, HEAD, POST, PUT"),
+    ("/admin/account/users/1/link", "PUT", "GET, HEAD, POST"),
+    ("/admin/campaigns/any/launch", "GET", "POST"),
+    ("/api/v1/campaigns/any", "PUT", "GET, HEAD, PATCH, DELETE"),
+    ("/api/v1/campaigns", "DELETE", "GET, HEAD, POST"),
+    ("/api/v1/tokens", "BREW", "POST"),
+    ("/static/easel.css", "POST", "GET, HEAD"),
+]
+
+
+@pytest.mark.parametrize(("address", "method", "allowed"), ALLOWED)
+async def test_who_asks_with_a_wrong_method_is_told_all_that_the_address_takes(client, address, method, allowed):
+    reply = await client.request(method, address)
+    assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
+
+
+async def test_head_is_answered_as_get_is_without_the_body(researcher, client, engine):
+    campaign = await running(engine)
+    for address in ("/admin", "/admin/nowhere", f"/link/{campaign.link_key}", "/static/easel.css", "/api/v1/campaigns"):
+        whole, head = await researcher.get(address), await researcher.head(address)
+        assert (head.status_code, head.headers["content-type"]) == (whole.status_code, whole.headers["content-type"])
+        assert head.content == b""
+    assert (await client.head("/admin")).headers["location"] == (await client.get("/admin")).headers["location"]
+    assert (await client.head("/login/")).headers["location"] == "/login"
+    assert (await researcher.head("/logout")).headers["allow"] == "POST"
+
+
+async def test_head_of_a_page_without_end_is_over_at_once(researcher, engine):
+    campaign = await running(engine)
+    await researcher.head(f"/admin/campaigns/{campaign.slug}/events")
