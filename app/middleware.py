@@ -25,7 +25,7 @@ class Heads:
                 await send(message)
                 await send({"type": "http.response.body"})
 
-        await self.app(scope | {"method": "GET"}, receive, send_head)
+        await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
 SMALL_BODY_BYTES = 1_000_000

@@ -17,7 +17,7 @@ from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
 from app.database.session import statements
 from app.errors import Forbidden, Unauthenticated
-from app.web import Database, Now, base_url, fetched, wants_json
+from app.web import Database, Now, address_of, base_url, fetched, wants_json
 
 HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -113,7 +113,7 @@ Researcher = Annotated[Session, Depends(researcher)]
 Token = Annotated[str, Depends(token_shown)]
 
 
-async def program(database: Database, now: Now, token: Token) -> None:
+async def program(request: Request, database: Database, now: Now, token: Token) -> None:
     """A program that shows a researcher's token. Raises `Unauthenticated`."""
     async with statements(database) as connection:
-        await admit(connection, token, now=now)
+        await admit(connection, token, address_of(request), now=now)

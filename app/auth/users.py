@@ -19,9 +19,14 @@ NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
 FIND_TOKEN = text("SELECT id AS token_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
 
-NOTE_USE = text("UPDATE api_tokens SET last_used_at = :now WHERE id = :token")
+# Of many requests at once one writes, and the others do not wait for it.
+NOTE_USE = text("""
+    UPDATE api_tokens SET last_used_at = :now, last_used_from = :address
+    WHERE id = (SELECT id FROM api_tokens WHERE id = :token AND (last_used_at IS NULL OR last_used_at < :stale)
+                FOR NO KEY UPDATE SKIP LOCKED)
+""")
 
-TOKEN_NOTED_MINUTES = 1  # `last_used_at` is written at most this often, so that reading costs no write
+TOKEN_NOTED_MINUTES = 1  # a use is written down at most this often, so that reading costs no write
 
 
 def user_name(raw: str) -> str:
@@ -121,17 +126,20 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def admit(connection: Driver, token: str, *, now: datetime) -> None:
-    """Raises `Unauthenticated` (`token_invalid`)."""
-    await admit_found(connection, await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}), now=now)
+async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> None:
+    """`address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
+    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)})
+    await admit_found(connection, found, address, now=now)
 
 
-async def admit_found(connection: Driver, found: Record | None, *, now: datetime) -> Record:
+async def admit_found(connection: Driver, found: Record | None, address: str, *, now: datetime) -> Record:
     """The row of a statement that looked for a token (`token_id`, `last_used_at`), whatever else it found."""
     if found is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    if found.last_used_at is None or found.last_used_at < now - timedelta(minutes=TOKEN_NOTED_MINUTES):
-        await fetch(connection, NOTE_USE, {"token": found.token_id, "now": now})
+    stale = now - timedelta(minutes=TOKEN_NOTED_MINUTES)
+    if found.last_used_at is None or found.last_used_at < stale:
+        use = {"token": found.token_id, "now": now, "address": address, "stale": stale}
+        await fetch(connection, NOTE_USE, use)
     return found
 
 

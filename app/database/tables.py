@@ -109,6 +109,7 @@ api_tokens = Table(
     Column("token_hash", LargeBinary, nullable=False, unique=True),
     Column("created_at", Time, nullable=False),
     Column("last_used_at", Time),
+    Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
 )
 
 campaigns = Table(

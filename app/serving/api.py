@@ -13,7 +13,7 @@ from app.database.session import Driver, Record
 from app.designs import slider
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.web import LARGEST_ID, Now, RowId, Turn, refusals
+from app.web import LARGEST_ID, Now, RowId, Turn, address_of, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -26,16 +26,16 @@ Annotator = Annotated[
 ]
 
 
-async def connection_of_program(token: Token, connection: Turn, now: Now) -> Driver:
+async def connection_of_program(request: Request, token: Token, connection: Turn, now: Now) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
-    await admit(connection, token, now=now)
+    await admit(connection, token, address_of(request), now=now)
     return connection
 
 
 async def hit_shown_to_program(request: Request, token: Token, connection: Turn, now: Now) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
-    return await outside.hit_answered(connection, token, hit_id, now=now)
+    return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
 
 
 class WhoAsks(BaseModel):

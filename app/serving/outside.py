@@ -50,10 +50,10 @@ async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: d
     await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
 
 
-async def hit_answered(connection: Driver, token: str, hit_id: int | None, *, now: datetime) -> Record:
+async def hit_answered(connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime) -> Record:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": digest(token), "hit": hit_id, "platform": PLATFORM}
-    return await admit_found(connection, await fetch_one(connection, THEIRS, key), now=now)
+    return await admit_found(connection, await fetch_one(connection, THEIRS, key), address, now=now)
 
 
 def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:

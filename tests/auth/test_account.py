@@ -1,12 +1,14 @@
 import re
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from sqlalchemy import text
 
 from app.auth import login, users
 from app.auth.secret import csrf_token
+from app.database.session import statements
 from tests.conftest import browser_of
 
 ACCOUNT = "/admin/account"
@@ -70,6 +72,47 @@ async def test_a_token_is_shown_once_works_and_can_be_revoked(researcher, client
     refused = await client.get("/api/v1/campaigns", headers=bearer)
     assert refused.json()["error"]["code"] == "token_invalid"
     assert (await researcher.post(revoke[1])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("address", "told"), [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("?", "")]
+)
+async def test_the_account_page_tells_when_and_from_where_a_token_was_last_used(app, researcher, address, told):
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    assert last_use((await researcher.get(ACCOUNT)).text) == "never"
+    transport = httpx.ASGITransport(app, client=(address, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://easel.test") as program:
+        assert (await program.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})).is_success
+    when, _, where = last_use((await researcher.get(ACCOUNT)).text).partition(" UTC")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", when)
+    assert where == (f" from {told}" if told else "")
+
+
+def last_use(page):
+    """The third cell of the only row in the table of tokens, as it is read."""
+    row = page.split('aria-label="Table of tokens"')[1].split("<tbody>")[1].split("</tr>")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", row.split("<td")[2].partition(">")[2]).split())
+
+
+async def test_a_use_is_noted_at_most_once_a_minute(app, researcher):
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    noted = []
+    for seconds, address in ((0, "192.0.2.1"), (59, "192.0.2.2"), (61, "192.0.2.3")):
+        async with statements(app.state.database) as connection:
+            await users.admit(connection, token, address, now=start + timedelta(seconds=seconds))
+        async with app.state.database.connect() as connection:
+            (row,) = await users.listed_tokens(connection, 1)
+        noted.append(((row.last_used_at - start).seconds, row.last_used_from))
+    assert noted == [(0, "192.0.2.1"), (0, "192.0.2.1"), (61, "192.0.2.3")]
+
+
+async def test_no_program_waits_while_a_use_of_its_token_is_noted(app, researcher, client):
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    async with app.state.database.begin() as another:
+        await another.execute(text("UPDATE api_tokens SET last_used_at = NULL"))
+        reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
+    assert reply.status_code == 200
 
 
 async def test_a_token_needs_a_name(researcher):

@@ -22,6 +22,7 @@ STATEMENTS = {
     "store": submission.STORE,
     "lock learned": submission.LOCKED_LEARNED,
     "whose token": users.FIND_TOKEN,
+    "note a token's use": users.NOTE_USE,
     "whose token and HIT": outside.THEIRS,
     "learned": learned.STATES,
     "priors": learned.PRIORS,
