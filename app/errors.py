@@ -4,7 +4,27 @@ A refusal says what happened, what is safe and what to do. The code never change
 the message may. `details` carries what the message names (a line number, a field) for programs.
 """
 
+from collections.abc import Sequence
 from typing import Any
+
+LONGEST_ECHO = 80  # characters
+MOST_NAMED = 20
+
+
+def shortened(text: str) -> str:
+    """What someone sent, as a refusal repeats it: enough to know it again, however long it is."""
+    return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 1] + "…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b, c`; of many names the first ones, and how many more there are."""
+    more = [f"and {len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*map(shortened, names[:MOST_NAMED]), *more])
+
+
+def some_of(names: Sequence[str]) -> list[str]:
+    """For `details`: the names that `listed` says."""
+    return [shortened(name) for name in names[:MOST_NAMED]]
 
 
 class Refusal(Exception):

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
@@ -29,7 +29,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Refusal
+from app.errors import Refusal, shortened
 from app.settings import Settings, easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -202,16 +202,23 @@ def retry_after(refusal: Refusal | None) -> dict[str, str]:
     return {} if seconds is None else {"Retry-After": str(seconds)}
 
 
+MOST_PROBLEMS = 100  # of one request; a body has room for a hundred thousand
+
+
 def on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
         return unreadable_body(request, "This is not JSON")
     problems = [
-        {"field": ".".join(str(part) for part in problem["loc"] if part != "body") or "body", "message": problem["msg"]}
-        for problem in error.errors()
+        {"field": field_of(problem["loc"]), "message": problem["msg"]} for problem in error.errors()[:MOST_PROBLEMS]
     ]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
     return refuse(request, 422, "invalid", message, {"fields": problems})
+
+
+def field_of(place: Sequence[int | str]) -> str:
+    """`scores.v7`: where in a body something is wrong; a field may have any name, and one of any length."""
+    return ".".join(shortened(str(part)) for part in place if part != "body") or "body"
 
 
 def unreadable_body(request: Request, why: str) -> Response:

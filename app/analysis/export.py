@@ -36,7 +36,7 @@ from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.database.tables import campaigns
 from app.designs import slider
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, NotFound, shortened
 from app.inference.online import ONLINE
 
 ROWS_AT_ONCE = 5_000
@@ -90,7 +90,9 @@ async def export(
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
     if what not in NAMES or format_ not in MEDIA_TYPES:
-        raise NotFound(f"There is no export “{what}” as {format_}.", code="export_not_found", exports=[*NAMES])
+        raise NotFound(
+            f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*NAMES]
+        )
     if what in FITTED:
         table = await FITTED[what](Fitting(fits or Fits(), engine, slug, options))
         pieces = written(table, format_, spreadsheet=spreadsheet)

@@ -15,7 +15,7 @@ from app.analysis.answers import Mark
 from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, NotFound, shortened
 from app.inference.inestimable import Inestimable
 
 MOST_CAMPAIGNS = 3
@@ -157,5 +157,6 @@ Method = TypeVar("Method")
 def known(registry: dict[str, Method], name: str, code: str) -> Method:
     """The entry of this name; raises `NotFound` with this code, naming those that there are."""
     if name not in registry:
-        raise NotFound(f"There is no “{name}” here; there are {', '.join(registry)}.", code=code, names=[*registry])
+        there = ", ".join(registry)
+        raise NotFound(f"There is no “{shortened(name)}” here; there are {there}.", code=code, names=[*registry])
     return registry[name]

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from app.analysis.findings import Answers, Column, Mask, Options, Table, once, rows_of
 from app.analysis.naming import in_order, named
 from app.analysis.scores import require_answers
+from app.errors import shortened
 from app.inference import comparisons, graded_response
 from app.inference.baseline import against, baseline_advice
 from app.inference.graded_response import GradedResponse, item_information
@@ -118,7 +119,7 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
     rows, other, outcomes = against(chosen, first, second, outcomes)
     if not len(rows):
         raise Inestimable(
-            f"Nobody has judged the baseline “{systems[chosen]}” and another system on the same segment.",
+            f"Nobody has judged the baseline “{shortened(systems[chosen])}” and another system on the same segment.",
             code="no_shared_segments",
         )
     who, where = np.divmod(place[group[rows]], len(segments))
@@ -131,8 +132,8 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
         np.bincount(column, minlength=size) for column, size in zip((other, who, where), sizes, strict=True)
     )
     about = (
-        f"The baseline is “{baseline}”, which has no score of its own. A performance of 0 is what the model expects of "
-        "a system before any judgment; it is not the baseline’s."
+        f"The baseline is “{shortened(baseline)}”, which has no score of its own. A performance of 0 is what the "
+        "model expects of a system before any judgment; it is not the baseline’s."
     )
     notes = (about, baseline_advice(outcomes).sentence, *named(fit.notes, names))
     return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
@@ -157,5 +158,5 @@ def baseline_of(systems: list[str], wanted: str | None, first: Integers, second:
         counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
         return int(counts.argmax())
     if wanted not in systems:
-        raise Inestimable(f"No item is of a system “{wanted}”.", code="no_such_system")
+        raise Inestimable(f"No item is of a system “{shortened(wanted)}”.", code="no_such_system")
     return systems.index(wanted)

@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.errors import shortened
+
 # Such as: item 3; Items 3, 7; items 0, 1 and 4 more; 25 items (0, 1, ...); items 0 and 1; 2 and 3; and 4 more.
 NUMBERED = r"\b({nouns})(s? \(?)(\d+\b(?! more)(?:(?:, | and |; )\d+\b(?! more))*)"
 
@@ -23,6 +25,6 @@ def named(notes: Iterable[str], names: Mapping[str, Sequence[str]]) -> tuple[str
     def with_names(found: re.Match[str]) -> str:
         noun, between, numbers = found.groups()
         of = names[noun.lower()]
-        return noun + between + re.sub(r"\d+", lambda number: f"“{of[int(number[0])]}”", numbers)
+        return noun + between + re.sub(r"\d+", lambda number: f"“{shortened(of[int(number[0])])}”", numbers)
 
     return tuple(pattern.sub(with_names, note) for note in notes)

@@ -19,7 +19,7 @@ from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
 from app.analysis.view import ROWS, View, between, written
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
-from app.errors import NotFound
+from app.errors import NotFound, shortened
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -74,7 +74,7 @@ async def download(database: ReadingDatabase, fits: KeptFits, slug: str, file: s
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
     what, _, end = file.partition(".")
     if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
-        raise NotFound(f"There is no export “{file}”.", code="export_not_found")
+        raise NotFound(f"There is no export “{shortened(file)}”.", code="export_not_found")
     format_: Format = "jsonl" if end == "jsonl" else "csv"
     return streamed(await export(database, slug, what, format_, spreadsheet=end == "xl.csv", fits=fits))
 
@@ -136,7 +136,7 @@ async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, 
     else:
         picture = (await table_part(fits, database, slug, name, view)).picture
     if picture is None:
-        raise NotFound(f"There is no picture of {name} for these answers.", code="figure_not_found")
+        raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
     drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
     headers = {"Content-Disposition": f'inline; filename="{slug}-{name}.svg"'}
     return Response(drawn, media_type="image/svg+xml", headers=headers)
@@ -158,7 +158,7 @@ async def analysis_part(
 ) -> HTMLResponse:
     """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
     if section not in TITLES:
-        raise NotFound(f"The analysis has no part “{section}”.", code="part_not_found")
+        raise NotFound(f"The analysis has no part “{shortened(section)}”.", code="part_not_found")
     context = await frame(database, slug, view, alone=section) | {"own": READS[section]}
     if not context["answered"]:
         return page(request, "admin/analysis.html", context)

@@ -21,7 +21,7 @@ from app.database import learned, tables
 from app.database.bulk import copy, reserve
 from app.database.session import driver_of
 from app.designs import slider
-from app.errors import Conflict
+from app.errors import Conflict, shortened
 from app.inference import annotator_aware_online as aware
 from app.inference.annotator_aware_online import Learned
 from app.inference.online import ONLINE, Replay
@@ -127,7 +127,8 @@ async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequen
     for row in rows:
         for external_id in row.items:
             if external_id not in numbers:
-                refuse("item_unknown", row.line, f"the campaign has no item “{external_id}”.", item=external_id)
+                said = shortened(external_id)
+                refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
     return [Hit(row, [numbers[external_id] for external_id in row.items]) for row in rows]
 
 
@@ -149,8 +150,8 @@ async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: 
     for hit in hits:
         if any(not same(hit, row) for row in known.get(hit.row.assignment_id, [])):
             raise Conflict(
-                f"Line {hit.row.line}: the assignment {hit.row.assignment_id} is in “{campaign.name}” already, with "
-                "another answer. Nothing was imported.",
+                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign.name}” "
+                "already, with another answer. Nothing was imported.",
                 code="assignment_known",
                 line=hit.row.line,
             )

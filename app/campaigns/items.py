@@ -17,7 +17,7 @@ from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refus
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
-from app.errors import Invalid, TooLarge
+from app.errors import Invalid, TooLarge, shortened
 from app.inference.online import ONLINE
 
 LONGEST_ID = 200
@@ -69,8 +69,8 @@ def identified(upload: Upload) -> Iterator[tuple[Record, str]]:
     for record in upload.records:
         external_id = id_of(record)
         if external_id in lines:
-            other = lines[external_id]
-            refuse("id_twice", record.line, f"the id “{external_id}” was already on line {other}.", first_line=other)
+            said, other = shortened(external_id), lines[external_id]
+            refuse("id_twice", record.line, f"the id “{said}” was already on line {other}.", first_line=other)
         lines[external_id] = record.line
         yield record, external_id
 
@@ -104,7 +104,7 @@ def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[st
     prior_columns = prior_columns_of(upload.columns, update_law)
     for record, external_id in identified(upload):
         if external_id in taken:
-            refuse("id_taken", record.line, f"the campaign has an item “{external_id}” already.")
+            refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
         prior = prior_of(record, prior_columns, update_law) if prior_columns else None
         yield Item(external_id, text_of(record, shown), record.values, prior)
 
@@ -156,7 +156,8 @@ def prior_of(record: Record, columns: tuple[str, str], update_law: str) -> tuple
         refuse(
             "prior_invalid",
             record.line,
-            f"{columns[0]} {cells[0]} and {columns[1]} {cells[1]} are no prior for the update law {update_law}.",
+            f"{columns[0]} {shortened(cells[0])} and {columns[1]} {shortened(cells[1])} are no prior for the update "
+            f"law {update_law}.",
         )
     return a, b
 

@@ -18,7 +18,7 @@ from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
 from app.database.tables import campaigns, items, posteriors
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, NotFound, shortened
 from app.inference.annotator_aware_online import BEGUN
 from app.inference.online import ONLINE
 
@@ -180,7 +180,7 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
     the other gets `Conflict` (`wrong_status`).
     """
     if action not in TRANSITIONS:
-        raise NotFound(f"A campaign cannot “{action}”.", code="unknown_action", action=action)
+        raise NotFound(f"A campaign cannot “{shortened(action)}”.", code="unknown_action", action=shortened(action))
     sources, changes = TRANSITIONS[action]
     statement = (
         update(campaigns)

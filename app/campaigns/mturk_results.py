@@ -16,7 +16,7 @@ from typing import BinaryIO
 from app.campaigns.upload import Record, Upload, as_text, check_size, read, refuse
 from app.crowd.platforms import LONGEST_ID
 from app.designs import slider
-from app.errors import Invalid
+from app.errors import Invalid, listed, shortened, some_of
 
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
@@ -64,7 +64,7 @@ def judged_in(upload: Upload, digest: str) -> list[Judged]:
             refuse(
                 "assignment_twice",
                 row.line,
-                f"the assignment {row.assignment_id} was already on line {lines[row.assignment_id]}.",
+                f"the assignment {shortened(row.assignment_id)} was already on line {lines[row.assignment_id]}.",
             )
         lines[row.assignment_id] = row.line
         rows.append(row)
@@ -79,9 +79,9 @@ def hit_size(columns: Sequence[str]) -> int:
     if not inputs or inputs != answers or inputs != set(range(1, len(inputs) + 1)):
         raise Invalid(
             "A result file has the columns Input.id1, Input.id2, ... and as many Answer.range1, Answer.range2, ...; "
-            f"this one has {', '.join(columns)}. Nothing was imported.",
+            f"this one has {listed(columns)}. Nothing was imported.",
             code="result_columns",
-            columns=list(columns),
+            columns=some_of(columns),
         )
     return len(inputs)
 
@@ -94,9 +94,9 @@ def check_answers(line: int, columns: Iterable[str], count: int) -> None:
         refuse(
             "answer_column_unknown",
             line,
-            f"Easel does not know what {', '.join(unknown)} says about an item: it reads Answer.range1 to "
+            f"Easel does not know what {listed(unknown)} says about an item: it reads Answer.range1 to "
             f"Answer.range{count} and Answer.na1 to Answer.na{count}. Remove what should not count.",
-            columns=unknown,
+            columns=some_of(unknown),
         )
 
 
@@ -134,7 +134,7 @@ def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
         if not external_id:
             refuse("item_missing", line, f"Input.id{place} is empty.")
         if external_id in ids[: place - 1]:
-            refuse("item_repeated", line, f"the item “{external_id}” is twice in this HIT.")
+            refuse("item_repeated", line, f"the item “{shortened(external_id)}” is twice in this HIT.")
     return tuple(ids)
 
 
@@ -142,7 +142,8 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
     """Whether the item at this place was marked N/A."""
     cell = values.get(f"Answer.na{place}", "")
     if cell.lower() not in TICKED:
-        refuse("na_unknown", line, f"Answer.na{place} is “{cell}”: it is on where the item was marked N/A, else empty.")
+        said = shortened(cell)
+        refuse("na_unknown", line, f"Answer.na{place} is “{said}”: it is on where the item was marked N/A, else empty.")
     return TICKED[cell.lower()]
 
 
@@ -150,9 +151,9 @@ def score_of(line: int, place: int, cell: str) -> float:
     try:
         score = slider.decimal(cell)
     except ValueError:
-        refuse("score_not_a_number", line, f"Answer.range{place} is “{cell}”, not a number.")
+        refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
     if not (math.isfinite(score) and 0 <= score <= slider.POINTS):
-        refuse("score_out_of_range", line, f"Answer.range{place} is {cell}, not between 0 and 100.")
+        refuse("score_out_of_range", line, f"Answer.range{place} is {shortened(cell)}, not between 0 and 100.")
     return score
 
 

@@ -21,7 +21,7 @@ from app.campaigns.imported_hits import Hit, numbered, store_closed, store_respo
 from app.campaigns.items import Progress
 from app.campaigns.mturk_results import read_results
 from app.database.campaign import finish_if_complete
-from app.errors import Conflict
+from app.errors import Conflict, shortened
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
@@ -83,8 +83,8 @@ async def import_results(
     if not new:
         first = hits[0].row
         raise Conflict(
-            f"Line {first.line}: the assignment {first.assignment_id} is in “{campaign.name}” already, and so are all "
-            "others of this file. Nothing was imported.",
+            f"Line {first.line}: the assignment {shortened(first.assignment_id)} is in “{campaign.name}” already, and "
+            "so are all others of this file. Nothing was imported.",
             code="assignment_known",
             line=first.line,
         )

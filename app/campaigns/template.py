@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.campaigns.upload import as_text
-from app.errors import Invalid
+from app.errors import Invalid, listed, shortened, some_of
 
 Shown = Callable[[Mapping[str, Any]], str]
 
@@ -35,9 +35,9 @@ def shown_by(columns: Sequence[str], column: str | None, template: str | None) -
     chosen = column or guess(columns)
     if chosen is None:
         raise Invalid(
-            f"Choose which column annotators see: {', '.join(columns)}. Nothing was imported.",
+            f"Choose which column annotators see: {listed(columns)}. Nothing was imported.",
             code="shown_not_chosen",
-            columns=list(columns),
+            columns=some_of(columns),
         )
     check_known(columns, [chosen])
     return lambda values: as_text(values.get(chosen))
@@ -80,8 +80,8 @@ def check_known(columns: Sequence[str], names: Sequence[str]) -> None:
     for name in names:
         if name not in columns:
             raise Invalid(
-                f"There is no column “{name}”. The columns are: {', '.join(columns)}. Nothing was imported.",
+                f"There is no column “{shortened(name)}”. The columns are: {listed(columns)}. Nothing was imported.",
                 code="column_unknown",
-                column=name,
-                columns=list(columns),
+                column=shortened(name),
+                columns=some_of(columns),
             )

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from app.errors import Invalid, TooLarge
+from app.errors import Invalid, TooLarge, shortened
 
 LONGEST_CELL = 100_000  # characters; below the csv module's own limit
 MOST_COLUMNS = 500
@@ -147,7 +147,8 @@ def check_columns(line: int, columns: tuple[str, ...]) -> None:
         if not name:
             refuse("column_unnamed", line, f"column {place} has no name. Name it, or remove it.")
         if name in columns[: place - 1]:
-            refuse("column_twice", line, f"two columns are named “{name}”. Rename one.", column=name)
+            twice = shortened(name)
+            refuse("column_twice", line, f"two columns are named “{twice}”. Rename one.", column=twice)
 
 
 def csv_records(rows: Iterable[tuple[int, list[str]]], columns: tuple[str, ...]) -> Iterator[Record]:

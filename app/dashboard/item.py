@@ -12,7 +12,7 @@ from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
-from app.errors import NotFound
+from app.errors import NotFound, shortened
 from app.inference.law import Array
 from app.inference.moderated import Moderated
 from app.inference.online import ONLINE, Law
@@ -73,7 +73,8 @@ async def item_of(
         )
     ).one_or_none()
     if row is None:
-        raise NotFound(f"“{campaign.name}” has no item “{external_id}”.", code="item_not_found", item=external_id)
+        said = shortened(external_id)
+        raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
     answers = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": row.number})).all()
     law = ONLINE[campaign.update_law]
     x = grid(law.support, row.score, row.variance)

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, t
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import campaigns, items
-from app.errors import NotFound
+from app.errors import NotFound, shortened
 
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
 # asks for a HIT next does.
@@ -42,6 +42,7 @@ def item_count(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
 
 
 def no_campaign(slug: str) -> NotFound:
+    slug = shortened(slug)
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 

@@ -12,7 +12,7 @@ from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Record, fetch_one
-from app.errors import Invalid, NotFound
+from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
 PLATFORM = "api"
@@ -60,7 +60,8 @@ def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
     if hit.worker_id != annotator:
         raise NotFound(
-            f"There is no HIT {hit_id} of the annotator “{annotator}”. Nothing was stored.", code="hit_not_found"
+            f"There is no HIT {hit_id} of the annotator “{shortened(annotator)}”. Nothing was stored.",
+            code="hit_not_found",
         )
 
 
@@ -85,6 +86,8 @@ def by_number(hit: Record, values: Mapping[str, T]) -> dict[int, T]:
     unknown = [external_id for external_id in values if external_id not in numbers]
     if unknown:
         raise Invalid(
-            f"“{unknown[0]}” is not in this HIT. Nothing was stored.", code="scores_unknown", items=unknown[:20]
+            f"“{shortened(unknown[0])}” is not in this HIT. Nothing was stored.",
+            code="scores_unknown",
+            items=unknown[:20],
         )
     return {numbers[external_id]: value for external_id, value in values.items()}

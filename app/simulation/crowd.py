@@ -18,7 +18,7 @@ from app.crowd.annotators import arrive
 from app.crowd.platforms import Arrival
 from app.database.session import driver_of, statements
 from app.designs.slider import POINTS, Answer, Touch
-from app.errors import Conflict, Invalid
+from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
 from app.serving.newest import Newest
 from app.serving.standing import by_id
@@ -61,14 +61,17 @@ async def truth_of(
     if all(value is None for value in values):
         columns = list(await connection.scalars(COLUMNS, {"campaign": campaign_id}))
         raise Invalid(
-            f"The items have no column “{column}”. Their columns are: {', '.join(columns)}.", code="column_unknown"
+            f"The items have no column “{shortened(column)}”. Their columns are: {listed(columns)}.",
+            code="column_unknown",
         )
     try:
         numbers = np.array(values, dtype=np.float64)
     except ValueError:
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all():
-        raise Invalid(f"The column “{column}” does not hold a number for every item.", code="truth_not_numeric")
+        raise Invalid(
+            f"The column “{shortened(column)}” does not hold a number for every item.", code="truth_not_numeric"
+        )
     low, high = numbers.min(), numbers.max()
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
 
