@@ -16,7 +16,7 @@ from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
-from app.web import ReadingDatabase, Transaction, refusals
+from app.web import Database, ReadingDatabase, Transaction, refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -44,9 +44,18 @@ class Posterior(BaseModel):
     b: float = Field(description="beta of a Beta posterior, or sigma squared of a Gaussian.")
     score: float = Field(description="Mode of the Beta or mean of the Gaussian; 0 to 1 for the bounded laws.")
     variance: float
-    low: float = Field(description="Lower end of the central interval.")
+    low: float = Field(description="Lower end of the posterior's central interval.")
     high: float
     judgments: int
+    mean_score: float | None = Field(description="Mean of the scores given, 0 to 1; null without any.")
+    standard_error: float | None = Field(
+        description="Of that mean, judging by how far annotators differ; null while no two differ on any item."
+    )
+    calibrated_low_95: float | None = Field(
+        description="Lower end of the calibrated interval, which holds the mean score that all annotators would give, "
+        "95 times in 100, whatever `level` is."
+    )
+    calibrated_high_95: float | None
 
 
 class Posteriors(BaseModel):
@@ -56,19 +65,22 @@ class Posteriors(BaseModel):
 
 @router.get("/posteriors")
 async def list_posteriors(
-    connection: Transaction,
+    database: Database,
+    fits: KeptFits,
     slug: str,
     *,
     offset: Offset = 0,
     limit: Limit = 1000,
     order: Annotated[posteriors.Order, Query(description="`-` for descending.")] = "number",
-    level: Annotated[float, Query(gt=0, lt=1, description="Mass of the interval.")] = 0.95,
+    level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
 ) -> Posteriors:
-    """A page of the items' newest posteriors."""
-    campaign = await campaign_by_slug(connection, slug)
-    total, found = await posteriors.estimates(
-        connection, campaign, offset=offset, limit=limit, order=order, level=level
-    )
+    """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
+    async with snapshot(database) as connection:
+        campaign = await campaign_by_slug(connection, slug)
+        known = await fits.intervals(connection, campaign)
+        total, found = await posteriors.estimates(
+            connection, campaign, known, offset=offset, limit=limit, order=order, level=level
+        )
     return Posteriors.model_validate({"total": total, "posteriors": found}, from_attributes=True)
 
 

@@ -6,11 +6,13 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.findings import Cell, rows_of
 from app.database.bulk import numbers
 from app.designs.slider import POINTS
 from app.inference.moderated import Moderated, moderated
 from app.inference.tally import Tally
 
+COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
@@ -22,6 +24,11 @@ JUDGMENTS = """
         WHERE campaign_id BETWEEN $1 AND $1 AND seq > $2 ORDER BY campaign_id, seq LIMIT $3
     ) r, unnest(r.items, r.scores) AS shown (number, score)
 """
+
+
+def cells(of_some: Moderated) -> list[tuple[Cell, ...]]:
+    """Each item's `COLUMNS`."""
+    return rows_of(of_some.mean, of_some.standard_error, *of_some.interval())
 
 
 async def intervals(connection: AsyncConnection, campaign_id: int) -> Moderated:

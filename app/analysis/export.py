@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.calibrated import intervals
+from app.analysis import calibrated
 from app.analysis.findings import Options, rows_of
 from app.analysis.fits import Fits
 from app.analysis.fitted_exports import FITTED, Fitting
@@ -53,7 +53,6 @@ ASSIGNMENT_COLUMNS = (
     *("annotator", "name", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
-CALIBRATED = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
 Format = Literal["csv", "jsonl", "json"]
@@ -147,19 +146,19 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
         "low_95",
         "high_95",
         "judgments",
-        *CALIBRATED,
+        *calibrated.COLUMNS,
     )
-    known = await intervals(connection, campaign.id)
+    known = await calibrated.intervals(connection, campaign.id)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
     def cells(rows: Sequence[ItemRow]) -> list[Cells]:
         low, high = law.interval([a for _, _, _, a, *_ in rows], [b for _, _, _, _, b, *_ in rows])
-        mine = known.of([number for *_, number in rows])
+        told = calibrated.cells(known.of([number for *_, number in rows]))
         return [
-            (external_id, shown, *map(values(fields), uploaded), a, b, score, variance, *ends, judgments, *told)
-            for (external_id, shown, fields, a, b, score, variance, judgments, _), ends, told in zip(
-                rows, rows_of(low, high), rows_of(mine.mean, mine.standard_error, *mine.interval()), strict=True
+            (external_id, shown, *map(values(fields), uploaded), a, b, score, variance, *ends, judgments, *mine)
+            for (external_id, shown, fields, a, b, score, variance, judgments, _), ends, mine in zip(
+                rows, rows_of(low, high), told, strict=True
             )
         ]
 

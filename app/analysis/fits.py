@@ -8,15 +8,18 @@ from functools import partial
 from threading import Thread
 from typing import Any, TypeVar, cast
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import answers as stored
 from app.analysis.answers import Mark
+from app.analysis.calibrated import intervals
 from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound, shortened
 from app.inference.inestimable import Inestimable
+from app.inference.moderated import Moderated
 
 MOST_CAMPAIGNS = 3
 MOST_RESULTS = 100  # of one campaign
@@ -42,6 +45,7 @@ class Fits:
     """
 
     kept: dict[int, Newest] = field(default_factory=dict)
+    calibrated: dict[int, tuple[Mark, Moderated]] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -101,6 +105,15 @@ class Fits:
                 newest = Newest(mark, await stored.read(connection, campaign))
                 keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
             return newest
+
+    async def intervals(self, connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
+        """The calibrated intervals as this snapshot has them, made anew only if there is a new answer."""
+        mark = await stored.mark(connection, campaign)
+        mine = self.calibrated.get(campaign.id)
+        if mine is None or mine[0] != mark:
+            mine = mark, await intervals(connection, campaign.id)
+            keep(self.calibrated, campaign.id, mine, MOST_CAMPAIGNS)
+        return mine[1]
 
     async def fitted(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.

@@ -50,7 +50,9 @@ async def item_labels_table(of: Fitting) -> Table:
     return Table([IN_EXPORTS.get(column.name, column.name) for column in table.columns], chunks())
 
 
-LABEL_COLUMNS = (*("seq", "annotator", "item", "score", "label", "confidence", "item_label", "item_confidence"),)
+LABEL_COLUMNS = (
+    *("seq", "annotator", "name", "item", "score", "label", "confidence", "item_label", "item_confidence"),
+)
 
 
 async def labels_table(of: Fitting) -> Table:
@@ -68,10 +70,11 @@ async def labels_table(of: Fitting) -> Table:
 
 def label_rows(answers: Answers, found: Labelled, names: Sequence[str], some: slice) -> list[tuple[Cell, ...]]:
     """Some judgments as `LABEL_COLUMNS`."""
-    item = answers.item[some]
+    item, annotator = answers.item[some], answers.annotator[some].tolist()
     return rows_of(
         answers.seq[answers.hit[some]],
-        [answers.annotators[k] for k in answers.annotator[some].tolist()],
+        [answers.annotators[k] for k in annotator],
+        [answers.names[k] for k in annotator],
         [answers.ids[k] for k in item.tolist()],
         answers.score[some],
         [names[k] for k in found.labels[some].tolist()],

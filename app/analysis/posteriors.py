@@ -7,7 +7,9 @@ import numpy as np
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis import calibrated
 from app.database.tables import items, posteriors
+from app.inference.moderated import Moderated
 from app.inference.online import ONLINE
 
 Order = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
@@ -15,7 +17,10 @@ Order = Literal["number", "score", "-score", "variance", "-variance", "judgments
 
 @dataclass(frozen=True)
 class Estimate:
-    """One item's posterior: `a` and `b` as the update law has them, the rest on the scale of the scores, 0 to 1."""
+    """One item's posterior: `a` and `b` as the update law has them, the rest on the scale of the scores, 0 to 1.
+
+    The last four are those of `calibrated.COLUMNS`, None where nothing is known.
+    """
 
     id: str
     text: str
@@ -26,12 +31,26 @@ class Estimate:
     low: float
     high: float
     judgments: int
+    mean_score: float | None
+    standard_error: float | None
+    calibrated_low_95: float | None
+    calibrated_high_95: float | None
 
 
 async def estimates(
-    connection: AsyncConnection, campaign: Row[Any], *, offset: int, limit: int, order: Order, level: float
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    known: Moderated,
+    *,
+    offset: int,
+    limit: int,
+    order: Order,
+    level: float,
 ) -> tuple[int, list[Estimate]]:
-    """How many there are (none before the launch), and one page of them; `level` is that of the central interval."""
+    """How many there are (none before the launch), and one page of them.
+
+    known: the calibrated intervals of all items; level: of the posterior's central interval.
+    """
     mine = posteriors.c.campaign_id == campaign.id
     total = (await connection.execute(select(func.count()).select_from(posteriors).where(mine))).scalar_one()
     column = posteriors.c[order.removeprefix("-")]
@@ -46,7 +65,8 @@ async def estimates(
         np.array([row.a for row in rows], float), np.array([row.b for row in rows], float), level=level
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
+    told = calibrated.cells(known.of([row.number for row in rows]))
     return total, [
-        Estimate(row.external_id, row.shown, row.a, row.b, row.score, row.variance, *end, row.judgments)
-        for row, end in zip(rows, ends, strict=True)
+        Estimate(row.external_id, row.shown, row.a, row.b, row.score, row.variance, *end, row.judgments, *mine)
+        for row, end, mine in zip(rows, ends, told, strict=True)
     ]

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from app.analysis import calibrated
 from app.analysis import export as exports
-from app.analysis.export import ASSIGNMENT_COLUMNS, CALIBRATED, RESPONSE_COLUMNS, export
+from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
@@ -82,8 +82,8 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     for number in (0, 2):
         low, high = known.of([number]).interval()
         expected = [known.mean[number], known.standard_error[number], low[0], high[0]]
-        assert [float(found[number][name]) for name in CALIBRATED] == pytest.approx(expected)
-    assert [found[1][name] for name in CALIBRATED] == [""] * 4
+        assert [float(found[number][name]) for name in calibrated.COLUMNS] == pytest.approx(expected)
+    assert [found[1][name] for name in calibrated.COLUMNS] == [""] * 4
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):

@@ -304,9 +304,9 @@ async def test_every_label_is_exported_with_its_confidence(engine):
         ("v2", "90.0", "50 to 100"),
     ]
     responses = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "responses"))))
-    assert [(row["seq"], row["item"], row["annotator"]) for row in rows] == [
-        (row["seq"], row["item"], row["annotator"]) for row in responses
-    ]
+    who_and_what = [[row[name] for name in ("seq", "annotator", "name", "item")] for row in responses]
+    assert [[row[name] for name in ("seq", "annotator", "name", "item")] for row in rows] == who_and_what
+    assert {row["name"] for row in rows} == {"A1", "A2", "A3"}
     for row in rows:
         confidence, of_item = float(row["confidence"]), float(row["item_confidence"])
         assert confidence == of_item if row["label"] == row["item_label"] else confidence < of_item

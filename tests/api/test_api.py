@@ -308,6 +308,24 @@ async def test_posteriors_come_in_pages_with_intervals(program):
     assert wide["low"] < best["low"] < best["high"] < wide["high"]
 
 
+async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(program):
+    address = await launched(program, update_law="trueskill")
+    for turn in range(3):
+        await answer(
+            program, await hit_for(program, address, f"ann {turn}"), f"ann {turn}", (10 + turn, 50 + turn, 90 + turn)
+        )
+        lines = (await program.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
+        exported = [json.loads(line) for line in lines]
+        for page in ({}, {"order": "-score", "limit": 2, "offset": 1, "level": 0.5}):
+            posteriors = (await program.get(f"{address}/posteriors", params=page)).json()["posteriors"]
+            by_id = {posterior["id"]: posterior for posterior in posteriors}
+            told = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
+            for item in exported:
+                if item["id"] in by_id:
+                    assert [by_id[item["id"]][name] for name in told] == [item[name] for name in told]
+    assert any(item["calibrated_low_95"] is not None for item in exported)
+
+
 async def test_a_draft_has_no_posteriors(program):
     address = await draft(program)
     assert (await program.get(f"{address}/posteriors")).json() == {"total": 0, "posteriors": []}
