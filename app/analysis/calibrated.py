@@ -1,12 +1,13 @@
 """The calibrated intervals of all items of a campaign, from every stored judgment."""
 
 import asyncio
+from typing import Any
 
 import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.findings import Cell, rows_of
+from app.analysis.findings import rows_of
 from app.database.bulk import numbers
 from app.designs.slider import POINTS
 from app.inference.moderated import Moderated, moderated
@@ -26,7 +27,7 @@ JUDGMENTS = """
 """
 
 
-def cells(of_some: Moderated) -> list[tuple[Cell, ...]]:
+def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
     """Each item's `COLUMNS`."""
     return rows_of(of_some.mean, of_some.standard_error, *of_some.interval())
 

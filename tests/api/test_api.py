@@ -310,10 +310,10 @@ async def test_posteriors_come_in_pages_with_intervals(program):
 
 async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(program):
     address = await launched(program, update_law="trueskill")
+    exported: list[dict[str, Any]] = []
     for turn in range(3):
-        await answer(
-            program, await hit_for(program, address, f"ann {turn}"), f"ann {turn}", (10 + turn, 50 + turn, 90 + turn)
-        )
+        scores = (10 + turn, 50 + turn, 90 + turn)
+        await answer(program, await hit_for(program, address, f"ann {turn}"), f"ann {turn}", scores)
         lines = (await program.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
         exported = [json.loads(line) for line in lines]
         for page in ({}, {"order": "-score", "limit": 2, "offset": 1, "level": 0.5}):
