@@ -102,7 +102,7 @@ SCORES: dict[str, ScoreMethod] = {
         "Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the same "
         "size everywhere.",
         "mean of the posterior, without bounds",
-        scores.online("trueskill"),
+        scores.online("trueskill", told=scores.how_far_off),
     ),
     "easl-aware": ScoreMethod(
         "EASL-aware",

@@ -11,7 +11,9 @@ from app.inference.bootstrap import DRAWS
 from app.inference.direct_assessment import DirectAssessment
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
+from app.inference.moderated import moderated
 from app.inference.online import ONLINE, Law, Replay
+from app.inference.tally import Tally
 
 DRAWN_JUDGMENTS = 100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
 LEAST_DRAWS = 100
@@ -86,8 +88,30 @@ ASKED = (
 )
 
 
-def online(name: str, *notes: str) -> Callable[[Answers], Scores]:
-    """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers."""
+def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
+    """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
+    none while no two annotators differ.
+    """
+    tally = Tally.nothing(answers.n_items).after(answers.item, answers.annotator, answers.unit_score)
+    share, times = moderated(tally).beside(low, high)
+    if not np.isfinite(share):
+        return ()
+    wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
+    sentence = (
+        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals hold the mean score that "
+        f"all annotators would give: they lie around a score from the order alone, and are {wide} as the mean’s "
+        "calibrated intervals, which hold it 95 times in 100."
+    )
+    return (sentence,)
+
+
+def online(
+    name: str, *notes: str, told: Callable[[Answers, Array, Array], tuple[str, ...]] = lambda *_: ()
+) -> Callable[[Answers], Scores]:
+    """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers.
+
+    told: more notes, from the answers and the intervals.
+    """
 
     def fit(answers: Answers) -> Scores:
         require_answers(answers)
@@ -97,7 +121,7 @@ def online(name: str, *notes: str) -> Callable[[Answers], Scores]:
         seen = answers.judged
         columns = (law.score(a, b), low, high, np.sqrt(law.variance(a, b)))
         values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
-        return Scores(values, seen, low, high, error, (*notes, *unseen_notes(seen)))
+        return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
 
     return fit
 

@@ -10,7 +10,9 @@ from app.analysis.methods import SCORES, compare
 from app.analysis.score_tables import with_interval
 from app.inference.inestimable import Inestimable
 from app.inference.law import Parameters
+from app.inference.moderated import moderated
 from app.inference.online import ONLINE, Replay
+from app.inference.tally import Tally
 from tests.analysis.answers import answers, crowd
 
 TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
@@ -37,6 +39,20 @@ def test_an_interval_holds_its_score(name):
         assert (found.low <= found.values + 1e-12).all()
         assert (found.values <= found.high + 1e-12).all()
         assert (found.low < found.high).all()
+
+
+def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
+    made = crowd()
+    found = SCORES["trueskill"].fit(made)
+    told = moderated(Tally.nothing(12).after(made.item, made.annotator, made.unit_score))
+    share, times = told.beside(*with_interval(found)[1:])
+    assert f"about {100 * share:.0f} in 100 of its intervals hold" in found.notes[0]
+    assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
+    assert share < 0.9  # an error of 8 points is more than it believes in
+
+
+def test_trueskill_says_nothing_of_its_intervals_while_no_two_annotators_differ():
+    assert SCORES["trueskill"].fit(answers(ALL_TIES)).notes == ()
 
 
 @pytest.mark.parametrize("name", SCORES)
