@@ -98,8 +98,8 @@ def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
     sentence = (
-        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals hold the mean score that "
-        f"all annotators would give: they lie around a score from the order alone, and are {wide} as the mean’s "
+        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals hold the mean score "
+        f"that all annotators would give: they lie around a score from the order alone, and are {wide} as the mean’s "
         "calibrated intervals, which hold it 95 times in 100."
     )
     return (sentence,)

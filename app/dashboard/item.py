@@ -1,7 +1,8 @@
 """One item: its posterior as a curve, now and after its first judgments, and who said what."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
+from app.database import learned
+from app.database.session import driver_of
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
 from app.errors import NotFound, shortened
+from app.inference import annotator_aware_online as aware
 from app.inference.law import Array
 from app.inference.moderated import Moderated
 from app.inference.online import ONLINE, Law
@@ -44,6 +48,17 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all count alike."""
+
+    annotator: str
+    score: float
+    received_at: datetime
+    weight: float | None = None
+    corrected: float | None = None
+
+
+@dataclass(frozen=True)
 class Item:
     """An item with its posterior (`row`: texts, a, b, judgments), its curve now and those before, over `x` in points,
     the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
@@ -53,8 +68,15 @@ class Item:
     x: list[float]
     now: Curve
     earlier: list[Curve]
-    answers: Sequence[Row[Any]]
+    answers: Sequence[Answer]
     calibrated: tuple[float, float, float] | None
+
+    @property
+    def weighted_mean(self) -> float | None:
+        """Of the corrected scores; None where all count alike."""
+        weight = np.array([answer.weight for answer in self.answers], np.float64)
+        corrected = np.array([answer.corrected for answer in self.answers], np.float64)
+        return float(weight @ corrected / weight.sum()) if len(weight) and np.isfinite(weight).all() else None
 
     @property
     def curves(self) -> dict[str, Any]:
@@ -65,7 +87,7 @@ class Item:
 async def item_of(
     connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course, intervals: Moderated
 ) -> Item:
-    """The item its researcher calls `external_id`. Raises `NotFound` (`item_not_found`)."""
+    """The item its researcher calls `external_id`; give it a `snapshot`. Raises `NotFound` (`item_not_found`)."""
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors, SAME_ITEM)
     row = (
         await connection.execute(
@@ -75,12 +97,29 @@ async def item_of(
     if row is None:
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
-    answers = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": row.number})).all()
     law = ONLINE[campaign.update_law]
+    answers = await answers_to(connection, campaign.id, row.number, weighted=law.update is None)
     x = grid(law.support, row.score, row.variance)
     now = curve(law, row.judgments, row.a, row.b, x)
     earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
     return Item(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
+
+
+async def answers_to(connection: AsyncConnection, campaign_id: int, number: int, *, weighted: bool) -> list[Answer]:
+    """Who said what of an item, newest first; with what it counts for under a law that learns of annotators."""
+    found = await connection.execute(ANSWERS, {"campaign": campaign_id, "number": number})
+    answers = [Answer(row.annotator, row.score, row.received_at) for row in found]
+    if not weighted:
+        return answers
+    driver = await driver_of(connection)
+    totals = await learned.of_campaign(driver, campaign_id)
+    state = (await learned.states(driver, campaign_id, "item", [number])).get(number, [])
+    people = await learned.states(driver, campaign_id, "annotator", {*aware.judges(state, totals)})
+    newest_first = (reversed(column) for column in aware.counted(state, people, totals))
+    return [
+        replace(answer, weight=weight, corrected=score * POINTS)
+        for answer, weight, score in zip(answers, *newest_first, strict=True)
+    ]
 
 
 def calibrated(one: Moderated) -> tuple[float, float, float] | None:

@@ -18,6 +18,7 @@ from app.dashboard import campaigns, draft, figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
+from app.database.bulk import snapshot
 from app.designs.slider import POINTS
 from app.errors import Conflict
 from app.inference.online import ONLINE
@@ -105,7 +106,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
 
 async def chosen(database: Database, campaign: Any, view: table.View, state: State) -> item.Item:
     """The view's item."""
-    async with database.connect() as connection:
+    async with snapshot(database) as connection:
         return await item.item_of(connection, campaign, view.item, state.course, state.intervals)
 
 

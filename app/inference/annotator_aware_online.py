@@ -79,6 +79,11 @@ def _turned(totals: Sequence[float]) -> bool:
     return len(totals) not in (0, TOTALS)
 
 
+def _sums(totals: Sequence[float]) -> Array:
+    """What annotators have added to the campaign's state, (TOTALS,)."""
+    return np.array([*totals[len(BEGUN) if _turned(totals) else 0 :]] or [0.0] * TOTALS)
+
+
 def _judgments(state: Sequence[float], totals: Sequence[float]) -> Sequence[float]:
     return state[_POSTERIOR:] if _turned(totals) else state
 
@@ -218,7 +223,7 @@ def _learned(
     """
     rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
     evidence, known, added = np.split(rows, [learning.EVIDENCE, learning.EVIDENCE + _BELIEFS], axis=1)
-    sums = np.array([*totals[len(BEGUN) if _turned(totals) else 0 :]] or [0.0] * TOTALS)
+    sums = _sums(totals)
     common = learning.crowd(sums)
     new = np.array([number not in annotators for number in numbers])
     known[new] = learning.beliefs(evidence[new], common).rows()
@@ -257,6 +262,31 @@ def _posteriors(
     np.add.at(posteriors[:, 0], items, weight * score)
     np.add.at(posteriors[:, 1], items, weight * (1.0 - score))
     return [(a, b) for a, b in posteriors.tolist()]
+
+
+def judges(item: Sequence[float], totals: Sequence[float]) -> list[int]:
+    """Who gave each judgment of an item, first to last."""
+    return [int(number) for number in _judgments(item, totals)[::JUDGMENT]]
+
+
+def counted(
+    item: Sequence[float], annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """What each judgment of an item counts for by what is known now, first to last: weights in (0, 1] and corrected
+    scores in [0, 1].
+
+    item: its state; annotators: the states of its `judges`; totals: the campaign's. The posterior is the prior and
+    weight times corrected score, as they were when the item was last looked at: after the HIT that looked at it, the
+    weighted mean is the mode of a posterior that began as Beta(1, 1); later, until its turn comes, it is ahead of it.
+    """
+    numbers, who = np.unique(np.array(judges(item, totals), dtype=np.int64), return_inverse=True)
+    scores = np.array(_judgments(item, totals)[1::JUDGMENT])
+    known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
+    beliefs = Beliefs.of(known[:, learning.EVIDENCE : learning.EVIDENCE + _BELIEFS])
+    common = learning.crowd(_sums(totals), caution=_CAUTION)
+    judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
+    weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
+    return weight.tolist(), score.tolist()
 
 
 @dataclass

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from sqlalchemy import insert
 
@@ -151,6 +153,32 @@ async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engi
     drawn = ET.fromstring((await researcher.get(address(campaign, "/figures/item.svg?item=v2"))).text)
     words = [element.text for element in drawn.iter() if element.text]
     assert {"after 1", "after 5", "after 10", "verb 2: posterior after 11 judgments"} <= set(words)
+
+
+async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_for(engine, researcher):
+    campaign = await running(engine, items=5, judgments_per_item=30, update_law="easl-aware")
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    for turn in range(24):
+        who = turn % 8
+        hit = await hit_of(engine, people[who])
+        at_random = [float(37 * (turn + 1) * (item + 1) % 101) for item in hit.items]
+        seen = [18.0 * item + 3 * who for item in hit.items]
+        await submit(engine, people[who], hit, scores=seen if who else at_random)
+    page = (await researcher.get(address(campaign, "?item=v2"))).text
+    table = page.partition('aria-label="Who said what"')[2].partition("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>(?:<[^>]*>)?([^<]*)", row) for row in table.split("<tr>")[2:]]
+    weights, corrected = (np.array([float(row[column]) for row in rows]) for column in (2, 3))
+    assert [len(rows), rows[0][0], rows[7][0]] == [24, "A8", "A1"]
+    assert weights[7] < 0.7 < weights[0] <= 1
+    score = float(page.partition("Line: mode ")[2].partition(". ")[0])
+    assert weights @ corrected / weights.sum() == pytest.approx(score, abs=0.3)  # they are shown to two digits
+    assert f"Their weighted mean is {score:.1f}." in page
+
+
+async def test_where_all_count_alike_no_weights_are_shown(engine, researcher, campaign):
+    hit = await answered(engine, campaign)
+    page = (await researcher.get(address(campaign, f"?item=v{hit.items[1]}"))).text
+    assert "Weight" not in page
 
 
 async def test_what_nobody_judged_says_so_quietly(engine, researcher, campaign):

@@ -94,7 +94,8 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
         state = json.loads(stored)
         totals, items = state["totals"], {int(number): kept for number, kept in state["items"].items()}
         last, may = aware.turn(totals)
-        following = sorted(items.keys() - set(shown), key=lambda number: (number <= last, number))
+        others = items.keys() - set(shown) if may else set()
+        following = sorted(others, key=lambda number: (number <= last, number))
         again, then = aware.chosen([(k, aware.judgments_in(len(items[k]))) for k in following], last, may)
         totals, numbers = aware.turned(totals, *then), [*shown, *again]
         before = [items.get(item, []) for item in numbers]
@@ -129,6 +130,50 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     kept = np.array([annotators[number] for number in range(12)])
     assert kept[:, : learning.EVIDENCE] == pytest.approx(evidence, abs=1e-9)
     assert kept[:, -learning.TOTALS :].sum(axis=0) == pytest.approx(np.array(totals[3:]), abs=1e-9)
+
+
+def shares_of(learned, item):
+    people = {k: learned.annotators[k] for k in aware.judges(learned.items[item], learned.totals)}
+    return map(np.array, aware.counted(learned.items[item], people, learned.totals))
+
+
+@pytest.mark.parametrize("begun", [aware.BEGUN, []])
+def test_the_mean_of_corrected_scores_by_weight_is_the_score_of_an_item_that_was_just_looked_at(begun):
+    _, hits = campaign(5, rounds=10, share=0.25)
+    learned = aware.Learned.nothing(FLAT).begun_like(begun)
+    posteriors: dict[int, tuple[float, float]] = {}
+    numbers: list[int] = []
+    for who, shown, scores in hits:
+        numbers, change = learned.apply(who, shown, scores)
+        posteriors |= zip(numbers, zip(change.a, change.b, strict=True), strict=True)
+    for item, (a, b) in posteriors.items():
+        weight, score = shares_of(learned, item)
+        just_now = item in numbers
+        assert weight @ score / weight.sum() == pytest.approx((a - 1) / (a + b - 2), abs=1e-12 if just_now else 0.02)
+        if just_now:
+            assert weight.sum() == pytest.approx(a + b - 2)
+            assert ((weight > 0) & (weight <= 1)).all()
+
+
+def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
+    _, hits = campaign(5, rounds=10, share=0.25)
+    learned = aware.Learned.nothing(FLAT)
+    for hit in hits:
+        learned.apply(*hit)
+    heard: list[list[float]] = [[] for _ in range(12)]
+    moved = 0.0
+    for item in range(ITEMS):
+        weight, score = shares_of(learned, item)
+        judges = aware.judges(learned.items[item], learned.totals)
+        for who, one in zip(judges, weight, strict=True):
+            heard[who].append(one)
+        moved = max(moved, abs(score - learned.items[item][3 :: aware.JUDGMENT]).max())
+    assert max(map(max, heard[:3])) < 0.5 < min(map(min, heard[3:]))
+    assert moved > 0.05
+
+
+def test_an_item_that_nobody_judged_has_no_weights():
+    assert aware.counted([], {}, aware.BEGUN) == ([], [])
 
 
 def test_only_those_concerned_change():
