@@ -168,11 +168,11 @@ async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_
     table = page.partition('aria-label="Who said what"')[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>(?:<[^>]*>)?([^<]*)", row) for row in table.split("<tr>")[2:]]
     weights, corrected = (np.array([float(row[column]) for row in rows]) for column in (2, 3))
-    assert [len(rows), rows[0][0], rows[7][0]] == [24, "A8", "A1"]
+    assert [len(rows), rows[0][0].strip(), rows[7][0].strip()] == [24, "A8", "A1"]
     assert weights[7] < 0.7 < weights[0] <= 1
     score = float(page.partition("Line: mode ")[2].partition(". ")[0])
     assert weights @ corrected / weights.sum() == pytest.approx(score, abs=0.3)  # they are shown to two digits
-    assert f"Their weighted mean is {score:.1f}." in page
+    assert f"The weighted mean of the corrected scores is {score:.1f}:" in page
 
 
 async def test_where_all_count_alike_no_weights_are_shown(engine, researcher, campaign):
