@@ -54,10 +54,6 @@ BEGUN: State = [2.0, -1.0, 0.0]
 _POSTERIOR = 2  # floats of an item before its judgments
 _HALF = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 
-# What is looked at after every HIT passes any bound sooner or later; and what a HIT does to its items' posteriors stays
-# for a while, also when it turns out that nothing was to be corrected.
-_CAUTION = 2.0
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -105,7 +101,7 @@ def chosen(following: Iterable[tuple[int, int]], last: int, may: int) -> tuple[l
     """
     numbers: list[int] = []
     for number, judgments in following:
-        if judgments > may or len(numbers) == AGAIN:
+        if not may or judgments > may or len(numbers) == AGAIN:
             break
         numbers.append(number)
         may -= judgments
@@ -172,7 +168,7 @@ def apply(
     given = [floats[place] for place in looked if place < len(floats)]
     judged, said = _judged(annotator, given, [_judgments(items[place], totals) for place in looked], numbers)
     beliefs, heard, people, sums = _learned(judged, said, numbers, annotators, totals)
-    common = learning.crowd(sums, caution=_CAUTION)
+    common = learning.crowd(sums)
 
     def scored(judgments: Judged) -> tuple[Array, Array]:
         return learning.corrected(judgments, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
@@ -283,7 +279,7 @@ def counted(
     scores = np.array(_judgments(item, totals)[1::JUDGMENT])
     known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
     beliefs = Beliefs.of(known[:, learning.EVIDENCE : learning.EVIDENCE + _BELIEFS])
-    common = learning.crowd(_sums(totals), caution=_CAUTION)
+    common = learning.crowd(_sums(totals))
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
     return weight.tolist(), score.tolist()
@@ -325,7 +321,7 @@ class Learned:
         """
         checked_items(shown, len(self.items))
         last, may = turn(self.totals)
-        again, then = chosen(self._following(last, shown) if may else (), last, may)
+        again, then = chosen(self._following(last, shown), last, may)
         numbers = [*shown, *again]
         states = [self.items[item] for item in numbers]
         around = concerned(annotator, states, self.totals, again=len(again))

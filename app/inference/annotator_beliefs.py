@@ -19,9 +19,9 @@ What is learned is used for the scores only as far as it helps. A judgment is co
 
 Whether that helps is measured: do annotators agree more (correlation with the consensus of the others, which carries
 no bias of their own) when the others are corrected than when they are averaged? With a mean gain d over annotators of
-standard error e, the corrections are taken to the part max(0, 1 - e^2 / d^2) (the positive part of James & Stein's
-factor): no evidence, no correction, and the score is the plain mean. The online law, which asks after every HIT, takes
-e^2 twice.
+standard error e, the corrections are taken to the part max(0, 1 - 2 e^2 / d^2) (the positive part of James & Stein's
+factor, with e^2 taken twice): no evidence, no correction, and the score is the plain mean. Where there is nothing to
+correct, a correction by chance costs little then; where there is, hardly less is won.
 
 This method is the project's own; no paper describes it. All arrays are float64; "items" and "annotators" are numbers
 from 0; a judgment is one entry of arrays of equal length.
@@ -57,6 +57,7 @@ _PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15
 
 COMPARED_AT_LEAST: Final = 3
 """Judgments on items which others have judged too, before an annotator's agreement means anything."""
+_CAUTION = 2.0  # times the squared standard error of a gain must be outdone before it is trusted at all
 _TOO_FEW = 4.0  # annotators, to tell whether correcting them helps
 _WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
 _BLOCK = 4096  # annotators, whose grids are held at once
@@ -175,11 +176,8 @@ class Beliefs:
         return reliability
 
 
-def crowd(totals: Array, *, caution: float = 1.0) -> Crowd:
-    """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer.
-
-    caution: how many times the squared standard error of a gain must be outdone before it is trusted at all, >= 1.
-    """
+def crowd(totals: Array) -> Crowd:
+    """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
     judgments = totals[JUDGMENTS] + _PRIOR_JUDGMENTS
     shares = totals[:CLASSES] + np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
     shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
@@ -196,12 +194,12 @@ def crowd(totals: Array, *, caution: float = 1.0) -> Crowd:
         scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
         typical=float(max(told, 1e-9)),
         headroom=float(max(headroom / judgments, 0.01)),
-        trust=_trust(totals, 0, caution),
-        scale_trust=_trust(totals, 1, caution),
+        trust=_trust(totals, 0),
+        scale_trust=_trust(totals, 1),
     )
 
 
-def _trust(totals: Array, gain: int, caution: float) -> float:
+def _trust(totals: Array, gain: int) -> float:
     """The positive part of James & Stein's factor for one of the two mean gains; 0 if four annotators are nearly all.
 
     The standard error of a mean over few annotators may be far too small by chance, so its square is taken times
@@ -214,7 +212,7 @@ def _trust(totals: Array, gain: int, caution: float) -> float:
         return 0.0
     mean = first / voices
     variance = max(square - 2.0 * mean * second + mean * mean * voices2, 0.0) / (voices * voices - voices2)
-    return float(max(0.0, 1.0 - caution * variance * effective / (effective - _TOO_FEW) / (mean * mean)))
+    return float(max(0.0, 1.0 - _CAUTION * variance * effective / (effective - _TOO_FEW) / (mean * mean)))
 
 
 def beliefs(evidence: Array, common: Crowd) -> Beliefs:

@@ -22,6 +22,7 @@ _HALF = 0.5  # of each step is taken
 # point need not be one that rounds lead to.
 _NEAR = 0.05
 _ROUNDS_KEPT = 6  # to extrapolate from
+_NOTHING = 1e-6  # what is learned from somebody's answers, and the same from those that tell even less
 _PATIENCE = 10  # rounds without extrapolating, after one that led away
 
 STARTS = (0.1, 4.0)
@@ -100,7 +101,7 @@ def _point(known: Beliefs, common: Crowd) -> Array:
     means as much anywhere.
     """
     positive = (known.information, known.slope, common.shares, [common.bias_sd, common.scale_sd])
-    return np.concatenate([np.log(np.concatenate(positive)), known.offset])
+    return np.concatenate([np.log(np.maximum(np.concatenate(positive), _NOTHING)), known.offset])
 
 
 def _round(point: Array, judged: Judged, counted: Crowd) -> _Seen:

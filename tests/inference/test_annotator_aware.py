@@ -109,18 +109,16 @@ def test_the_others_are_heard_without_oneself():
 
 
 def test_trust_grows_with_the_evidence_that_correcting_helps():
-    def trust(*gains: float, caution: float = 1.0) -> float:
+    def trust(*gains: float) -> float:
         totals = np.zeros(learning.TOTALS)
         g, w = np.array(gains), np.full(len(gains), 10.0)
         totals[[learning.HEARD, learning.VOICES]] = w.sum()
         totals[[learning.HEARD2, learning.VOICES2]] = (w * w).sum()
         totals[learning.GAINS : learning.GAINS + 3] = (w * g).sum(), (w * w * g).sum(), (w * w * g * g).sum()
-        return learning.crowd(totals, caution=caution).trust
+        return learning.crowd(totals).trust
 
-    # Mean .1, squared standard error .02 / 3 / 4, times 4 / (4 - 2) as of Student's t with 4 degrees of freedom.
-    # Mean .1, squares .04 over 5, and 6 / (6 - 4) = 3.
-    assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2) == pytest.approx(1 - 3 * 0.04 / 5 / 6 / 0.01)
-    assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2, caution=2.0) == pytest.approx(1 - 2 * 3 * 0.04 / 5 / 6 / 0.01)
+    # Mean .1, squares .04 over 5, and 6 / (6 - 4) = 3; the squared standard error twice.
+    assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2) == pytest.approx(1 - 2 * 3 * 0.04 / 5 / 6 / 0.01)
     assert trust(0.1, 0.1, 0.1, 0.1, 0.1) == pytest.approx(1)
     assert trust(-0.2, 0.2, -0.1, 0.1, 0.1, 0.0) == 0
     assert trust(-0.1, -0.1, -0.1, -0.1, -0.1) == 0
@@ -300,6 +298,15 @@ def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
         further = settled(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
         assert further.residual <= 1e-10
         np.testing.assert_allclose(end.known.rows(), further.known.rows(), atol=1e-4)
+
+
+def test_a_fit_ends_also_where_some_always_say_the_same():
+    """From 500 answers in the middle the probability that they tell nothing is 1 to the last bit."""
+    for items, annotators, scores in arms("naturalness"):
+        always = np.random.default_rng(0).permutation(annotators.max() + 1) < round(0.3 * (annotators.max() + 1))
+        fitted = fit(items, annotators, np.where(always[annotators], 0.5, scores))
+        assert fitted.converged
+        assert fitted.random[always].min() > 0.99
 
 
 # What cannot be estimated

@@ -94,8 +94,7 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
         state = json.loads(stored)
         totals, items = state["totals"], {int(number): kept for number, kept in state["items"].items()}
         last, may = aware.turn(totals)
-        others = items.keys() - set(shown) if may else set()
-        following = sorted(others, key=lambda number: (number <= last, number))
+        following = sorted(items.keys() - set(shown), key=lambda number: (number <= last, number))
         again, then = aware.chosen([(k, aware.judgments_in(len(items[k]))) for k in following], last, may)
         totals, numbers = aware.turned(totals, *then), [*shown, *again]
         before = [items.get(item, []) for item in numbers]
