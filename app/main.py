@@ -88,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.newest = Newest()
     app.state.fits = Fits()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
+    app.state.unsafe_paths = tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.has_page)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
     # First, because the most requests are for them, and every router before the right one is asked in vain.
@@ -114,7 +115,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
         framed_paths=tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.framed),
     )
-    app.add_middleware(middleware.Heads)  # the last added is the first asked: all others see a GET
+    # The last added is the first asked: all others see a GET.
+    app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)
     return app
 
 

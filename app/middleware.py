@@ -10,13 +10,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Heads:
-    """HEAD is answered as GET is, without the body; a stream without end is over after its headers."""
+    """HEAD is answered as GET is, without the body; a stream without end is over after its headers.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Not below `unsafe_paths`, where GET does something: a link checker is to lease no HIT.
+    """
+
+    def __init__(self, app: ASGIApp, *, unsafe_paths: tuple[str, ...]) -> None:
         self.app = app
+        self.unsafe_paths = unsafe_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD":
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith(self.unsafe_paths):
             await self.app(scope, receive, send)
             return
 

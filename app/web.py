@@ -253,16 +253,18 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def methods_taken(request: Request) -> list[str]:
     """All that the address of a request takes; Starlette names the methods of one of its routes alone.
 
-    What no route has is a static file, which is only read. HEAD is taken wherever GET is, see `middleware.Heads`.
+    What no route has is a static file, which is only read. HEAD is taken where `middleware.Heads` makes it a GET.
     """
+    path = request.scope["path"]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
 
     def taken(method: str) -> bool:
-        asked = {"type": "http", "method": method, "path": request.scope["path"], "headers": []}
+        asked = {"type": "http", "method": method, "path": path, "headers": []}
         return any(route.matches(asked)[0] is Match.FULL for route in routes)
 
     methods = [method for method in METHODS if taken(method)] or ["GET"]
-    return [*methods[:1], "HEAD", *methods[1:]] if methods[0] == "GET" else methods
+    head = methods[0] == "GET" and not path.startswith(request.app.state.unsafe_paths)
+    return [*methods[:1], "HEAD", *methods[1:]] if head else methods
 
 
 # PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room

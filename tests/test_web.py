@@ -15,7 +15,7 @@ from app.main import create_app
 from app.serving import routes
 from app.settings import Settings
 from tests.conftest import browser_of
-from tests.serving.campaigns import running, until
+from tests.serving.campaigns import running, until, value
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 
@@ -237,7 +237,7 @@ async def test_no_connection_stays_open_when_the_application_ends(database_url, 
 
 
 ALLOWED = [
-    ("/link/none", "DELETE", "GET, HEAD, POST, PUT"),
+    ("/link/none", "DELETE", "GET, POST, PUT"),
     ("/admin/account/users/1/link", "PUT", "GET, HEAD, POST"),
     ("/admin/campaigns/any/launch", "GET", "POST"),
     ("/api/v1/campaigns/any", "PUT", "GET, HEAD, PATCH, DELETE"),
@@ -253,15 +253,22 @@ async def test_who_asks_with_a_wrong_method_is_told_all_that_the_address_takes(c
     assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
 
 
-async def test_head_is_answered_as_get_is_without_the_body(researcher, client, engine):
-    campaign = await running(engine)
-    for address in ("/admin", "/admin/nowhere", f"/link/{campaign.link_key}", "/static/easel.css", "/api/v1/campaigns"):
+async def test_head_is_answered_as_get_is_without_the_body(researcher, client):
+    for address in ("/admin", "/admin/nowhere", "/static/easel.css", "/api/v1/campaigns"):
         whole, head = await researcher.get(address), await researcher.head(address)
         assert (head.status_code, head.headers["content-type"]) == (whole.status_code, whole.headers["content-type"])
         assert head.content == b""
     assert (await client.head("/admin")).headers["location"] == (await client.get("/admin")).headers["location"]
     assert (await client.head("/login/")).headers["location"] == "/login"
     assert (await researcher.head("/logout")).headers["allow"] == "POST"
+
+
+async def test_a_link_checker_leases_no_hit(client, engine):
+    campaign = await running(engine)
+    who = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "v1"}
+    reply = await client.head(f"/prolific/{campaign.link_key}", params=who)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "GET, POST, PUT")
+    assert await value(engine, "SELECT count(*) FROM hits") == 0
 
 
 async def test_head_of_a_page_without_end_is_over_at_once(researcher, engine):

@@ -59,6 +59,7 @@ class Live:
         self.followers = Followers()
         self.clock = clock
         self.broadcasts: dict[str, Broadcast] = {}
+        self.tasks: set[asyncio.Task[None]] = set()  # also those that are cancelled and still give back a connection
         self.stopping = False
 
     async def state(self, campaign: Row[Any], *, now: datetime) -> State:
@@ -91,6 +92,8 @@ class Live:
         if broadcast is None or broadcast.task is None or broadcast.task.done():
             broadcast = self.broadcasts[slug] = Broadcast()
             broadcast.task = asyncio.create_task(self.watch(slug, broadcast))
+            self.tasks.add(broadcast.task)
+            broadcast.task.add_done_callback(self.tasks.discard)
             broadcast.task.add_done_callback(lambda _task: broadcast.ring())
         broadcast.viewers += 1
         return broadcast
@@ -141,10 +144,10 @@ class Live:
     async def stop(self) -> None:
         """End all streams and tasks."""
         self.end_streams()
-        tasks = [broadcast.task for broadcast in self.broadcasts.values() if broadcast.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in self.tasks:
+            if not task.cancelling():  # once more would interrupt what it does to end
+                task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def end_streams(self) -> None:
         self.stopping = True

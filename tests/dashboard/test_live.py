@@ -177,6 +177,29 @@ async def test_stopping_ends_streams_and_tasks(engine, watching):
     assert task.done()
 
 
+async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine, watching, monkeypatch):
+    """Else it would give its connection back to a pool that is gone."""
+    campaign = await running(engine)
+    looking, given_back = asyncio.Event(), asyncio.Event()
+
+    async def slow_look(*_arguments):
+        try:
+            looking.set()
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)
+            given_back.set()
+
+    monkeypatch.setattr(watching, "look", slow_look)
+    async with aclosing(watching.states(campaign.slug)) as states:
+        viewer = asyncio.create_task(anext(states))
+        await looking.wait()
+        viewer.cancel()
+        await asyncio.gather(viewer, return_exceptions=True)
+    await watching.stop()
+    assert given_back.is_set()
+
+
 async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
     campaign = await running(engine)
     alone = await watching.state(campaign, now=NOW)
