@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FREE_MB := 1024
+# Of the tests, which wait about half of their time.
+PROCESSES ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? 2 * cores : 8)))
 # python3 is often older than a python3.x beside it: take the first one that is new enough.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -36,10 +38,10 @@ run: setup
 	@$(BIN)/easel serve --demo
 
 test: setup browser lint
-	$(BIN)/pytest -n 2 --cov --durations=20
+	$(BIN)/pytest -n $(PROCESSES) --cov --durations=20
 
 check: setup browser lint
-	$(BIN)/pytest -n 2 $$($(BIN)/python tests/changed.py)
+	$(BIN)/pytest -n $(PROCESSES) $$($(BIN)/python tests/changed.py)
 
 lint: setup
 	$(BIN)/ruff check

@@ -98,17 +98,17 @@ def drawn_companions(index: SelectionIndex, n: int, times: int, **around: Any) -
 def test_one_companion_comes_with_probability_proportional_to_match_quality(way):
     quality = match_quality(SCORE[0], VARIANCE[0], SCORE, VARIANCE, GAMMA)
     chances = {frozenset({i}): quality[i] / quality[1:].sum() for i in range(1, 8)}
-    assert_drawn_from(chances, drawn_companions(index_of(), 2, 4000))
+    assert_drawn_from(chances, drawn_companions(index_of(), 2, 1500))
 
 
 def test_two_companions_come_with_the_probability_of_successive_draws(way):
     chances = set_probabilities(weights(0, SCORE, VARIANCE), range(1, 8), 2)
-    assert_drawn_from(chances, drawn_companions(index_of(), 3, 4000))
+    assert_drawn_from(chances, drawn_companions(index_of(), 3, 1500))
 
 
 def test_four_companions_come_with_the_probability_of_successive_draws(way):
     chances = set_probabilities(weights(0, SCORE, VARIANCE), range(1, 8), 4)
-    assert_drawn_from(chances, drawn_companions(index_of(), 5, 4000))
+    assert_drawn_from(chances, drawn_companions(index_of(), 5, 1500))
 
 
 def test_successive_probabilities_hold_among_the_candidates_left_by_seen_and_held(way):
@@ -116,14 +116,14 @@ def test_successive_probabilities_hold_among_the_candidates_left_by_seen_and_hel
     index = index_of(judgments=[0, 0, 0, 8, 0, 8, 9, 0])
     # 2 is seen, 5 and 6 are full; 3 has room for one more, and of those that do not lead it is the most uncertain.
     chances = set_probabilities(weights(3, SCORE, VARIANCE), [0, 1, 4, 7], 2)
-    assert_drawn_from(chances, drawn_companions(index, 3, 3000, **around))
+    assert_drawn_from(chances, drawn_companions(index, 3, 1500, **around))
 
 
 def test_places_left_by_unseen_items_are_filled_from_seen_ones_in_the_same_way(way):
     around = {"seen": {1, 2, 4, 6, 7}, "allow_seen": True, "held": {6: 10}}
     chances = set_probabilities(weights(0, SCORE, VARIANCE), [1, 2, 4, 7], 2)
     filled = {frozenset({3, 5}) | items: chance for items, chance in chances.items()}
-    assert_drawn_from(filled, drawn_companions(index_of(), 5, 4000, **around))
+    assert_drawn_from(filled, drawn_companions(index_of(), 5, 1500, **around))
 
 
 def test_the_distribution_is_the_same_after_many_updates(way):
@@ -135,7 +135,7 @@ def test_the_distribution_is_the_same_after_many_updates(way):
         index.update(some, rng.normal(0, 2, size), rng.gamma(0.2, size=size) + 1e-6, rng.integers(0, 14, size))
     index.update(range(8), SCORE, VARIANCE, [0] * 8)
     chances = set_probabilities(weights(0, SCORE, VARIANCE), range(1, 8), 2)
-    assert_drawn_from(chances, drawn_companions(index, 3, 4000))
+    assert_drawn_from(chances, drawn_companions(index, 3, 1500))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_distribution_is_the_same_after_many_updates(way):
 )
 def test_scores_may_be_any_real_numbers_and_variances_any_above_zero(way, score, variance):
     chances = set_probabilities(weights(0, score, variance), range(1, 7), 2)
-    assert_drawn_from(chances, drawn_companions(index_of(score, variance), 3, 3000))
+    assert_drawn_from(chances, drawn_companions(index_of(score, variance), 3, 1500))
 
 
 def test_cells_and_formula_agree_on_ten_thousand_items():
@@ -168,11 +168,11 @@ def test_cells_and_formula_agree_on_ten_thousand_items():
     parts += np.array_split(np.argsort(score[1:]), 20)
     drawn = np.zeros(9_999)
     index = index_of(score, variance)
-    for _ in range(8_000):
+    for _ in range(4_000):
         hit = draw(index, 2, rng)
         drawn[sum(hit.items) - 1] += 1
     for group in (parts[:10], parts[10:]):
-        expected = [weight[part].sum() / weight.sum() * 8_000 for part in group]
+        expected = [weight[part].sum() / weight.sum() * 4_000 for part in group]
         assert chisquare([drawn[part].sum() for part in group], expected).pvalue > 1e-3
 
 
@@ -190,7 +190,7 @@ def test_a_large_share_of_seen_items_does_not_bend_the_distribution(monkeypatch)
     variance = np.concatenate([[0.08], np.full(300, 0.02), VARIANCE[4:5] * 4])
     index = index_of(score, variance)
     seen = set(range(1, 301))
-    counts = Counter(frozenset(draw(index, 3, rng, seen=seen).items) - {0} for _ in range(3000))
+    counts = Counter(frozenset(draw(index, 3, rng, seen=seen).items) - {0} for _ in range(1500))
     assert_drawn_from(set_probabilities(weights(0, score, variance), range(301, 305), 2), counts)
 
 
@@ -244,7 +244,7 @@ def test_a_seen_item_leads_only_when_no_unseen_one_is_left():
 def test_ties_in_variance_are_broken_anew_and_uniformly_at_every_draw(barred):
     index = index_of([0.5] * 10, [1 / 12] * 9 + [0.05])
     rng = np.random.default_rng(2)
-    leaders = Counter(draw(index, 2, rng, seen=barred).leader for _ in range(3000))
+    leaders = Counter(draw(index, 2, rng, seen=barred).leader for _ in range(1500))
     tied = set(range(9)) - barred
     assert_drawn_from({item: 1 / len(tied) for item in tied}, leaders)
 
@@ -263,7 +263,7 @@ def test_the_leader_is_found_when_everything_more_uncertain_is_barred():
 def test_every_order_of_presentation_is_equally_likely():
     rng = np.random.default_rng(4)
     index = index_of(SCORE[:3], VARIANCE[:3])
-    orders = Counter(tuple(draw(index, 3, rng).items) for _ in range(3000))
+    orders = Counter(tuple(draw(index, 3, rng).items) for _ in range(1500))
     assert_drawn_from(dict.fromkeys(permutations(range(3)), 1 / 6), orders)
 
 
@@ -429,7 +429,7 @@ def test_every_partition_into_hits_is_equally_likely():
 
 def test_every_item_of_a_first_hit_is_equally_likely_to_lead_and_to_be_shown_first():
     rng = np.random.default_rng(1)
-    hits = [first_iteration([0] * 3, wanted=1, n=3, rng=rng)[0] for _ in range(3000)]
+    hits = [first_iteration([0] * 3, wanted=1, n=3, rng=rng)[0] for _ in range(1500)]
     pairs = Counter((hit.leader, hit.items[0]) for hit in hits)
     assert_drawn_from(dict.fromkeys(product(range(3), repeat=2), 1 / 9), pairs)
 
@@ -450,7 +450,7 @@ def test_a_short_last_hit_is_filled_with_random_items_that_want_more():
 def test_fillers_of_the_last_hit_are_uniform():
     rng = np.random.default_rng(3)
     twice: Counter[int] = Counter()
-    for _ in range(3000):
+    for _ in range(1500):
         shown = Counter(i for hit in first_iteration([0] * 5, wanted=9, n=3, rng=rng) for i in hit.items)
         twice[next(item for item, times in shown.items() if times == 2)] += 1
     assert_drawn_from(dict.fromkeys(range(5), 1 / 5), twice)
@@ -502,27 +502,27 @@ def test_leaders_accompany_no_one_unless_allowed():
 def test_ties_for_the_last_leader_are_broken_uniformly():
     rng = np.random.default_rng(3)
     variance = [0.08, 0.02, 0.02, 0.02, 0.02]
-    leaders = Counter(later(SCORE[:5], variance, hits=2, rng=rng)[1].leader for _ in range(2000))
+    leaders = Counter(later(SCORE[:5], variance, hits=2, rng=rng)[1].leader for _ in range(1500))
     assert_drawn_from(dict.fromkeys(range(1, 5), 1 / 4), leaders)
 
 
 def test_companions_of_an_iteration_come_with_the_probability_of_successive_draws(way):
     rng = np.random.default_rng(3)
-    drawn = Counter(frozenset(later(hits=2, rng=rng)[1].items) - {5} for _ in range(2000))
+    drawn = Counter(frozenset(later(hits=2, rng=rng)[1].items) - {5} for _ in range(1500))
     chances = set_probabilities(weights(5, SCORE, VARIANCE), [1, 2, 3, 4, 6, 7], 2)
     assert_drawn_from(chances, drawn)
 
 
 def test_leaders_as_companions_come_with_the_probability_of_successive_draws(way):
     rng = np.random.default_rng(3)
-    drawn = Counter(frozenset(later(hits=2, leaders_as_companions=True, rng=rng)[1].items) - {5} for _ in range(2000))
+    drawn = Counter(frozenset(later(hits=2, leaders_as_companions=True, rng=rng)[1].items) - {5} for _ in range(1500))
     assert_drawn_from(set_probabilities(weights(5, SCORE, VARIANCE), [0, 1, 2, 3, 4, 6, 7], 2), drawn)
 
 
 def test_an_item_that_wants_one_more_judgment_is_drawn_for_one_hit_and_gone_for_the_next(way):
     rng = np.random.default_rng(6)
     pairs: Counter[tuple[int, int]] = Counter()
-    for _ in range(3000):
+    for _ in range(1500):
         first, second = later(judgments=[9] * 8, n=2, hits=2, rng=rng)
         pairs[sum(first.items) - 0, sum(second.items) - 5] += 1
     pool = [1, 2, 3, 4, 6, 7]
