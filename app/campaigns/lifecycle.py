@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import Row, Select, delete, exists, func, insert, select, text, update
+from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
@@ -98,7 +98,7 @@ def counted() -> Select[Any]:
         .where(posteriors.c.campaign_id == campaigns.c.id)
         .scalar_subquery()
     )
-    wanted = count * campaigns.c.judgments_per_item
+    wanted = cast(count, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
     return select(
         campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
     )

@@ -14,7 +14,7 @@ from app.campaigns.demo import demo
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
-from tests.serving.campaigns import NOW, value, values
+from tests.serving.campaigns import NOW, execute, running, value, values
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
 
@@ -273,3 +273,11 @@ async def test_a_demo_that_was_finished_stays_so(engine):
 async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):
     campaign = await draft(engine)
     assert await import_items(engine, campaign, SENTENCES, "sentences.csv", shown="sentence") == 40
+
+
+async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
+    campaign = await running(engine, items=1, judgments_per_item=10_000)
+    await execute(engine, "UPDATE items SET number = 999999")
+    async with engine.connect() as connection:
+        counted = await lifecycle.find_counted(connection, campaign.slug)
+    assert (counted.item_count, counted.judgments_wanted) == (1_000_000, 10_000_000_000)
