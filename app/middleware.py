@@ -137,7 +137,8 @@ class SecurityHeaders:
                 headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
-                headers.setdefault("Cache-Control", caching(scope["path"], scope["query_string"]))
+                kept = caching(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
+                headers.setdefault("Cache-Control", kept)
                 if not framed:
                     headers["X-Frame-Options"] = "DENY"
             await send(message)

@@ -231,7 +231,8 @@ def on_http_error(request: Request, error: Exception) -> Response:
     path = request.scope["path"]
     if error.status_code == 404 and request.method == "GET" and path.strip("/") and path.endswith("/"):
         # Within this server, whatever name the request gave it
-        return RedirectResponse(f"/{quote(path.strip('/'))}", status_code=307)
+        query = request.url.query and f"?{request.url.query}"
+        return RedirectResponse(f"/{quote(path.strip('/'))}{query}", status_code=307)
     if error.status_code == 400:
         return unreadable_body(request, str(error.detail))
     words = {

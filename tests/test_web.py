@@ -274,3 +274,16 @@ async def test_a_link_checker_leases_no_hit(client, engine):
 async def test_head_of_a_page_without_end_is_over_at_once(researcher, engine):
     campaign = await running(engine)
     await researcher.head(f"/admin/campaigns/{campaign.slug}/events")
+
+
+async def test_an_address_with_a_slash_at_its_end_keeps_who_comes(client):
+    reply = await client.get("/prolific/any/?PROLIFIC_PID=p%201&STUDY_ID=s1")
+    assert (reply.status_code, reply.headers["location"]) == (307, "/prolific/any?PROLIFIC_PID=p%201&STUDY_ID=s1")
+
+
+async def test_a_static_file_that_is_not_there_is_not_kept(client):
+    for address, kept in (
+        ("/static/easel.css?v=1", "max-age=31536000, immutable"),
+        ("/static/gone.css?v=1", "no-store"),
+    ):
+        assert (await client.get(address)).headers["cache-control"] == kept

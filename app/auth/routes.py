@@ -88,7 +88,8 @@ def set_cookie(request: Request, response: Response, session: str, settings: Set
 
 
 def cookie_rules(request: Request) -> dict[str, Any]:
-    return {"httponly": True, "samesite": "lax", "secure": base_url(request).startswith("https:")}
+    secure = "https" in (request.url.scheme, base_url(request).partition(":")[0])
+    return {"httponly": True, "samesite": "lax", "secure": secure}
 
 
 @public.post("/logout")

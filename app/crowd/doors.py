@@ -66,9 +66,14 @@ class Visitor:
             "now": now,
             "full": now + WINDOW,
         }
-        if await fetch_one(connection, COME_IN, visit) is None:
-            ((room_at,),) = await fetch(connection, ROOM_AT, visit)
-            raise too_many_visits(room_at - WINDOW - now)
+        counted = connection.transaction()
+        await counted.start()
+        if await fetch_one(connection, COME_IN, visit) is not None:
+            await counted.commit()
+            return
+        await counted.rollback()  # who is refused for the campaign's sake is not charged for it
+        ((room_at,),) = await fetch(connection, ROOM_AT, visit)
+        raise too_many_visits(room_at - WINDOW - now)
 
 
 def too_many_visits(wait: timedelta) -> TooManyVisits:

@@ -328,9 +328,10 @@ async def test_the_name_of_the_cookie_stays_over_a_restart(app):
         assert again.state.cookie_name == app.state.cookie_name
 
 
-async def test_the_cookie_is_secure_over_https(client, engine):
+@pytest.mark.parametrize("name", ["easel.test", "a-name-that-nobody-told-us.test"])
+async def test_the_cookie_is_secure_over_https(client, engine, name):
     await add(engine)
-    response = await client.post("https://easel.test/login", data={"name": "ada", "password": PASSWORD})
+    response = await client.post(f"https://{name}/login", data={"name": "ada", "password": PASSWORD})
     assert "secure" in response.headers["set-cookie"].lower()
 
 

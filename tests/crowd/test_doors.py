@@ -89,6 +89,17 @@ async def test_a_campaign_takes_a_limited_number_of_new_visits_from_everywhere(e
     assert refusal.value.details == {"retry_after_seconds": 1200}
 
 
+async def test_whoever_is_refused_for_the_campaigns_sake_is_not_charged_for_it(engine):
+    campaign, limited = await running(engine), doors(visits_per_address=2, visits_per_campaign=1)
+    await visit(engine, campaign, "first", limited.visitor("192.0.2.1"))
+    visitor = limited.visitor("192.0.2.2")
+    for name in ("a", "b", "c"):
+        with pytest.raises(TooManyVisits):
+            await visit(engine, campaign, name, visitor)
+    counted = "SELECT count(*) FROM visit_allowances WHERE address <> ''"
+    assert await value(engine, counted) == 1
+
+
 async def test_whoever_comes_back_is_not_counted(engine):
     campaign, visitor = await running(engine), doors(visits_per_address=1).visitor("192.0.2.1")
     assert await visit(engine, campaign, "me", visitor) == await visit(engine, campaign, "me", visitor)
