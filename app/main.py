@@ -47,24 +47,42 @@ async def secret_key(database: AsyncEngine, settings: Settings) -> str:
         return await installation_key(connection)
 
 
+@asynccontextmanager
+async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+    """Put into `app.state` what one run of the application has: connections, and what it remembers."""
+    assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
+    # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
+    # those of other campaigns have while the answers to one wait for a lock.
+    half = settings.pool_size // 2
+    state = app.state
+    state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
+    state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
+    state.reading_database = create_engine(settings.database_url, pool_size=2)
+    key = await secret_key(state.database, settings)
+    state.turns = Turns(state.serving_database, half + 1)
+    state.newest = Newest()
+    state.fits = Fits()
+    state.live = Live(state.database, state.newest, web.get_now)
+    state.doors = Doors(key, settings)
+    state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
+    state.cookie_name = cookie_name(key)
+    state.known_browsers = KnownBrowsers(key)
+    with state.live.ended_by_signals():
+        yield
+    await state.live.stop()
+    await state.turns.close()
+    for database in (state.serving_database, state.reading_database, state.database):
+        await database.dispose()
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Easel on the database that the settings name."""
     settings = settings or read_settings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        key = await secret_key(app.state.database, settings)
-        app.state.doors = Doors(key, settings)
-        app.state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
-        app.state.cookie_name = cookie_name(key)
-        app.state.known_browsers = KnownBrowsers(key)
-        with app.state.live.ended_by_signals():
+        async with opened(app, settings):
             yield
-        await app.state.live.stop()
-        await app.state.turns.close()
-        await app.state.serving_database.dispose()
-        await app.state.reading_database.dispose()
-        await app.state.database.dispose()
 
     app = FastAPI(
         title="Easel",
@@ -76,18 +94,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,  # it would redirect to the name that the request claims; `web` stays on this server
         openapi_url="/api/v1/openapi.json",
     )
-    assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
-    # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
-    # those of other campaigns have while the answers to one wait for a lock.
-    half = settings.pool_size // 2
-    app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
-    app.state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
-    app.state.reading_database = create_engine(settings.database_url, pool_size=2)
-    app.state.turns = Turns(app.state.serving_database, half + 1)
-    app.state.newest = Newest()
-    app.state.fits = Fits()
-    app.state.live = Live(app.state.database, app.state.newest, web.get_now)
     app.state.unsafe_paths = tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.has_page)
     app.state.destinations = Destinations(settings.mturk_submit_origins)
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -39,6 +40,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[Any]:
+    """Coverage looks away: what runs in this process drives the browser, and lines of ours have tests of their own."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
 
 
 @dataclass
@@ -95,7 +107,7 @@ def crowd(crowd_server: Crowd) -> Crowd:
 @pytest.fixture(scope="session")
 def origin(served_database_url: str, crowd_server: Crowd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a running Easel."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "COVERAGE_"))}
     environment |= {
         "DATABASE_URL": served_database_url,
         "EASEL_MTURK_SUBMIT_ORIGINS": crowd_server.origin,
@@ -245,7 +257,7 @@ class Task:
             await connection.execute(text(statement), {"campaign": self.row.id})
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="session")
 async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
     """Makes a running campaign: `await task(texts=[...], judgments_per_item=1)`."""
 

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.auth import login
@@ -16,9 +17,9 @@ from tests.serving.campaigns import annotator, hit_of, submit
 PARTS = ["scores", "agreement", "annotators", "consistency", "labels", "graded_response"]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session")
 async def judged(served: Any, task: Any) -> Any:
-    """A campaign of ten verbs that four annotators have scored."""
+    """A campaign of ten verbs that four annotators have scored; all tests look at the same one."""
     campaign = await task(judgments_per_item=4)
     for person in range(4):
         await answered(served, campaign, person, hits=2)
@@ -72,7 +73,7 @@ SUM_OF_SHIFTS = """
 @pytest.mark.parametrize("part", ["", "#consistency", "#labels"])
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_parts_come_without_moving_what_is_read(judged: Any, study: Any, width: int, part: str) -> None:
-    page = await study(judged, "/scores", whole=False, **looks(width, "light"))
+    page = await study(judged, "/scores", whole=False, **looks(width))
     await page.add_init_script(SUM_OF_SHIFTS)
 
     async def after_a_frame(route: Route) -> None:  # so that every part is drawn by itself, however fast they come
@@ -199,7 +200,7 @@ async def test_the_dot_under_the_pointer_is_named(judged: Any, study: Any) -> No
 
 
 async def test_while_a_fit_runs_the_part_says_so(judged: Any, study: Any) -> None:
-    page = await study(judged, **looks(1280, "light"))  # without motion: axe waits until nothing moves
+    page = await study(judged, **looks(1280))  # without motion: axe waits until nothing moves
     ready = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -280,15 +281,15 @@ async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -
     await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
-async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: int, scheme: str) -> None:
-    page = await study(judged, **looks(width, scheme))
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: int) -> None:
+    page = await study(judged, **looks(width))
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 async def test_on_a_phone_a_wide_table_says_that_it_goes_on(judged: Any, study: Any) -> None:
-    page = await study(judged, **looks(390, "light"))
+    page = await study(judged, **looks(390))
     rows = page.locator("#annotators-rows")
     assert await rows.evaluate("rows => rows.scrollWidth > rows.clientWidth")
     assert "local" in await rows.evaluate("rows => getComputedStyle(rows).backgroundAttachment")
@@ -306,7 +307,7 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
     campaign = await task(texts=VERBS[:8], items_per_hit=4, judgments_per_item=4)
     for person, hits in enumerate((2, 2, 2, 1)):  # the last one shares too few items for a correlation
         await answered(served, campaign, person, hits=hits)
-    page = await study(campaign, **looks(390, "light"))
+    page = await study(campaign, **looks(390))
     words = "cells => cells.map((cell) => cell.textContent + getComputedStyle(cell, '::after').content)"
     counted = await page.locator("#agreement td[data-of]:visible").evaluate_all(words)
     assert counted
@@ -321,7 +322,7 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
 
 @pytest.mark.parametrize("width", [390, 1280])
 async def test_words_of_pictures_stay_inside_and_apart(judged: Any, study: Any, width: int) -> None:
-    page = await study(judged, "?one=easl-aware&other=thurstone", **looks(width, "light"))
+    page = await study(judged, "?one=easl-aware&other=thurstone", **looks(width))
     assert await page.locator("#annotators .dot-label:visible").count() > 0
     for part in ("scores", "annotators"):
         figure = page.locator(f"#{part} .drawing")
