@@ -26,7 +26,7 @@ def started(monkeypatch):
     """Every process that is started."""
     processes = []
 
-    class Noted(subprocess.Popen):
+    class Noted(subprocess.Popen[bytes]):
         def __init__(self, *arguments, **how):
             super().__init__(*arguments, **how)
             processes.append(self)
@@ -48,7 +48,8 @@ def test_a_server_that_does_not_become_ready_is_ended(started, tmp_path):
 @pytest.mark.usefixtures("_out_of_patience")
 def test_a_server_that_hears_no_signal_is_killed(started):
     process = subprocess.Popen((sys.executable, "-c", DEAF), stdout=subprocess.PIPE)
-    with process:
-        process.stdout.readline()
+    assert process.stdout
+    with process.stdout as said:
+        said.readline()
         assert not servers.ended(process)
-        assert process.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
