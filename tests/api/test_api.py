@@ -326,6 +326,17 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(prog
     assert any(item["calibrated_low_95"] is not None for item in exported)
 
 
+async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, program):
+    address = await launched(program)
+    async with app.state.fits.one_reader, asyncio.timeout(30):
+        polls = [asyncio.create_task(program.get(f"{address}/posteriors")) for _ in range(app.state.settings.pool_size)]
+        for _ in polls:
+            assert (await program.get(address)).status_code == 200
+        assert not any(poll.done() for poll in polls)
+    for reply in await asyncio.gather(*polls):
+        assert reply.json()["total"] == 6
+
+
 async def test_a_draft_has_no_posteriors(program):
     address = await draft(program)
     assert (await program.get(f"{address}/posteriors")).json() == {"total": 0, "posteriors": []}
