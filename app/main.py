@@ -24,6 +24,7 @@ from app.crowd.doors import Doors
 from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
+from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, Turns, create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -85,6 +86,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
     app.state.reading_database = create_engine(settings.database_url, pool_size=2)
     app.state.turns = Turns(app.state.serving_database, half + 1)
+    app.state.names = Names()
     app.state.newest = Newest()
     app.state.fits = Fits()
     app.state.live = Live(app.state.database, app.state.newest, web.get_now)
