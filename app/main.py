@@ -80,7 +80,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     app.state.settings = settings
     # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
-    # those of other campaigns have while the answers to one wait for a lock.
+    # those of other campaigns have while the answers to one wait for a lock. The documentation says how many these are.
     half = settings.pool_size // 2
     app.state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
     app.state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
