@@ -24,6 +24,7 @@ from app.crowd.doors import Doors
 from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
+from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, Turns, create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -52,7 +53,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     """Put into `app.state` what one run of the application has: connections, and what it remembers."""
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
-    # those of other campaigns have while the answers to one wait for a lock.
+    # those of other campaigns have while the answers to one wait for a lock. The documentation says how many these are.
     half = settings.pool_size // 2
     state = app.state
     state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
@@ -60,6 +61,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.reading_database = create_engine(settings.database_url, pool_size=2)
     key = await secret_key(state.database, settings)
     state.turns = Turns(state.serving_database, half + 1)
+    state.names = Names()
     state.newest = Newest()
     state.fits = Fits()
     state.live = Live(state.database, state.newest, web.get_now)

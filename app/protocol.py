@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 
 MOST_HEADERS = 100
 LARGEST_HEAD = 32_768  # bytes of the request line and the headers
-MOST_WAITING = 16  # requests of one connection that were sent before the reply to the first
+MOST_WAITING = 16  # requests of one connection that were sent before the reply to the first; one more closes it
 SILENCE_SECONDS = 20  # to send a request; a slow line gets longer:
 SLOWEST_LINE = 500  # bytes a second
 UNREAD_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
@@ -103,16 +103,29 @@ class LimitedProtocol(HttpToolsProtocol):
             raise TooLarge
 
     def send_400_response(self, msg: str) -> None:
-        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS:
+        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS or self.earlier_reply_due():
             self.refuse()
         else:
             super().send_400_response(msg)
 
+    def earlier_reply_due(self) -> bool:
+        """Whether a refusal would be read as the reply to an earlier request, or as a part of it."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return bool(self.pipeline) or not self.cycle.more_body or self.cycle.response_started
+
     def refuse(self) -> None:
-        """Say so, and read on a little: a connection closed with something unread would lose the reply."""
+        """Say so, and read on a little: a connection closed with something unread would lose the reply.
+
+        Without a word where an earlier request has no reply yet: replies come in order, and none can say that it is for
+        a later one. A client knows then that what has no reply may be sent again.
+        """
         if self.refused:
             return
         self.refused = True
+        if self.earlier_reply_due():
+            self.transport.close()
+            return
         self.transport.write(REFUSAL)
         self.transport.write_eof()
         self.loop.call_later(GOODBYE_SECONDS, self.transport.close)

@@ -93,7 +93,7 @@ class Settings(BaseSettings):
         8,
         ge=2,
         le=100,
-        description="Database connections of each server process, 2 or more; half are kept for annotators.",
+        description="Database connections of each process, 2 or more, half of them for annotators; it opens 3 more.",
     )
     public_url: Annotated[str, AfterValidator(_public_address)] | None = Field(
         None,

@@ -1,13 +1,18 @@
 """As a program: the test files that concern what changed since `main`, one a line, for `make check`.
 
-A changed module concerns the tests that import it; what is not Python concerns the tests that SEEN_IN names.
+A changed module concerns the tests of its room, those that import it, and those that import what imports it. It may
+show further away too: all of that is for `make test`, since most tests are a few imports away from most modules. A
+`conftest.py` concerns all tests below it, and so does what it imports of the tests; the application, which fixtures
+start for nearly every test, does not count for that. What is not Python concerns the tests that SEEN_IN names.
 """
 
-import re
+import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,32 +42,62 @@ def _git(*arguments: str) -> list[str]:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
 
 
-def concerned(paths: Iterable[str], tests: dict[str, str]) -> set[str]:
-    """Of the test files (text by path) those that concern these changed files."""
-    return {test for path in paths if path for test in _tests_of(path, tests)}
+def concerned(paths: Iterable[str], files: Mapping[str, str]) -> set[str]:
+    """Of the tests among these Python files (text by path) those that concern these changed files."""
+    tests = {file for file in files if Path(file).name.startswith("test_")}
+    importers = _importers(files)
+    return {test for path in paths if path for test in _tests_of(path, tests, importers)}
 
 
-def _tests_of(path: str, tests: dict[str, str]) -> Iterator[str]:
-    if path in tests:
-        yield path
-    elif path.endswith(".py") and path.startswith(("app/", "tests/")):
-        yield from (test for test, text in tests.items() if imports(text, path))
-    else:
+def _tests_of(path: str, tests: set[str], importers: Mapping[str, set[str]]) -> Iterator[str]:
+    if not (path.endswith(".py") and path.startswith(("app/", "tests/"))):
         named = next(names for pattern, names in SEEN_IN.items() if fnmatch(path, pattern))
-        yield from (test for test in named if test in tests)
+        yield from tests.intersection(named)
+        return
+    direct = {path, *importers[_module(path)]}
+    near = direct.union(*(importers[_module(file)] for file in direct))
+    yield from near & tests
+    fixtures = [file for file in near if Path(file).name == "conftest.py" and path.startswith("tests/")]
+    folders = [f"{Path(file).parent}/" for file in fixtures] + _rooms(path)
+    yield from (test for test in tests if test.startswith(tuple(folders)))
 
 
-def imports(text: str, path: str) -> bool:
-    """Whether a test imports the module at this path, whole or something of it."""
-    package, _, module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").rpartition(".")
-    whole = rf"^from {re.escape(package)} import [^\n]*\b{module}\b"
-    part = rf"^(from|import) {re.escape(package)}\.{module}\b"
-    return re.search(f"{whole}|{part}", text, re.MULTILINE) is not None
+def _rooms(path: str) -> list[str]:
+    """The folders of tests of a module's room: they reach it through the application, without an import."""
+    app, *room, name = Path(path).parts
+    if app != "app" or not room:
+        return []
+    return [f"tests/{room[0]}/"] + ["tests/api/"] * (name == "api.py")
+
+
+def _importers(files: Mapping[str, str]) -> defaultdict[str, set[str]]:
+    """The files that import each module, or something of it."""
+    importers = defaultdict(set)
+    for file, text in files.items():
+        for name in _imported(text):
+            importers[name].add(file)
+    return importers
+
+
+def _imported(text: str) -> set[str]:
+    """What is imported anywhere in a file: dotted names, and those of the packages around them."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {around for name in names for around in accumulate(name.split("."), "{}.{}".format)}
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def main() -> None:
-    tests = {str(file.relative_to(ROOT)): file.read_text() for file in (ROOT / "tests").rglob("test_*.py")}
-    sys.stdout.write("\n".join(sorted(concerned(changed("main"), tests) or {"tests/test_packaging.py"})) + "\n")
+    folders = (ROOT / "app", ROOT / "tests")
+    files = {str(file.relative_to(ROOT)): file.read_text() for folder in folders for file in folder.rglob("*.py")}
+    sys.stdout.write("\n".join(sorted(concerned(changed("main"), files) or {"tests/test_packaging.py"})) + "\n")
 
 
 if __name__ == "__main__":

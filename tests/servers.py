@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,25 @@ UVICORN = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", 
 @contextmanager
 def serving(environment: Mapping[str, str], said: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The process and its address, once it answers; what it says is in the file `said`."""
-    with said.open("wb") as out, subprocess.Popen(UVICORN, cwd=ROOT, env=environment, stderr=out) as process:
-        try:
-            yield process, _address(process, said)
-        finally:
-            process.terminate()
+    with said.open("wb") as out:
+        process = subprocess.Popen(UVICORN, cwd=ROOT, env=environment, stderr=out)
+    try:
+        yield process, _address(process, said)
+    finally:
+        assert ended(process), f"SIGTERM did not end it: {said.read_text()}"
+
+
+def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> bool:
+    """End a process, if it still runs; whether it heeded the signal. Who does not is killed."""
+    process.send_signal(how)
+    # Asked a second time so, Python says where each of its threads stands.
+    for heeded, next_ in ((True, signal.SIGABRT), (False, signal.SIGKILL)):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENT_SECONDS)
+            return heeded
+        process.send_signal(next_)
+    process.wait()
+    return False
 
 
 def _address(process: subprocess.Popen[bytes], said: Path) -> str:
@@ -52,6 +66,7 @@ class EaselServer:
 
     def __init__(self, data: Path, *arguments: str, command: Sequence[str] = COMMAND, **environment: str) -> None:
         self.data = data
+        self.welcome = ""
         self._file = tempfile.NamedTemporaryFile(prefix="easel-said-")  # noqa: SIM115  (closed by `close`)
         self.process = subprocess.Popen(
             [*command, *arguments],
@@ -59,7 +74,11 @@ class EaselServer:
             stdout=self._file,
             stderr=subprocess.STDOUT,
         )
-        self.base = _found(r"Easel is running at (\S+)\. ", self.process, self._said)[1]
+        try:
+            self.base = _found(r"Easel is running at (\S+)\. ", self.process, self._said)[1]
+        except BaseException:  # also when whoever runs the tests has waited long enough
+            self.close()
+            raise
         self.welcome = self._said()  # printed at once
         self.link = self._printed(r"http://\S+/link/\S+")
 
@@ -75,18 +94,15 @@ class EaselServer:
         return self._said().removeprefix(self.welcome)
 
     def end(self, how: signal.Signals) -> int:
-        self.process.send_signal(how)
-        try:
-            return self.process.wait(PATIENT_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGABRT)  # it then says where each of its threads stands
-            self.process.wait(PATIENT_SECONDS)
-            raise AssertionError(f"{how.name} did not end it:\n{self.rest()}") from None
+        if not ended(self.process, how):
+            raise AssertionError(f"{how.name} did not end it:\n{self.rest()}")
+        return self.process.returncode
 
     def close(self) -> None:
-        if self.process.poll() is None:
+        try:
             self.end(signal.SIGTERM)
-        self._file.close()
+        finally:
+            self._file.close()
 
 
 @contextmanager

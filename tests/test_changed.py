@@ -4,29 +4,57 @@ import pytest
 
 from tests.changed import SEEN_IN, concerned
 
-TESTS = {
-    "tests/auth/test_login.py": "from app.auth import login, passwords\nfrom app.errors import Conflict\n",
-    "tests/serving/test_leases.py": "from app.serving import leases\nfrom app.database.session import transaction\n",
+FILES = {
+    "app/auth/__init__.py": "",
+    "app/auth/login.py": "from app.auth import passwords\nfrom app.errors import Conflict\n",
+    "app/auth/passwords.py": "",
+    "app/auth/routes.py": "from app.auth import login\n",
+    "app/auth/api.py": "",
+    "app/cli/users.py": "def add():\n    from app.auth.login import log_in\n",
+    "app/database/session.py": "",
+    "app/errors.py": "",
+    "app/serving/leases.py": "from app.database.session import (\n    fetch,\n    transaction,\n)\n",
+    "tests/conftest.py": "from app.auth import login\nfrom app.database import session\n",
+    "tests/servers.py": "",
+    "tests/api/test_api.py": "",
+    "tests/auth/test_login.py": "from app.auth import login, passwords\n",
+    "tests/auth/test_account.py": "",
+    "tests/browser/conftest.py": "from tests.servers import serving\n",
+    "tests/browser/test_scoring.py": "",
+    "tests/serving/test_leases.py": "from app.serving import leases\n",
+    "tests/serving/test_visits.py": "",
+    "tests/test_cli.py": "from app.cli.users import add\n",
+    "tests/test_server.py": "from tests.servers import serving\n",
     "tests/test_packaging.py": "from pathlib import Path\n",
     "tests/test_documentation.py": "",
 }
+TESTS = {file for file in FILES if "/test_" in file}
+AUTH = {"tests/auth/test_login.py", "tests/auth/test_account.py"}
 
 
 @pytest.mark.parametrize(
     ("path", "tests"),
     [
-        ("app/auth/passwords.py", {"tests/auth/test_login.py"}),
-        ("app/database/session.py", {"tests/serving/test_leases.py"}),
-        ("app/errors.py", {"tests/auth/test_login.py"}),
-        ("app/auth/__init__.py", {"tests/auth/test_login.py"}),
-        ("app/serving/leases_of.py", set()),
-        ("tests/test_documentation.py", {"tests/test_documentation.py"}),
-        ("docs/operators.md", {"tests/test_documentation.py"}),
-        ("Makefile", {"tests/test_packaging.py"}),
+        pytest.param("app/auth/routes.py", AUTH, id="the tests of its room"),
+        pytest.param("app/auth/api.py", AUTH | {"tests/api/test_api.py"}, id="those of the API"),
+        pytest.param("app/auth/login.py", AUTH | {"tests/test_cli.py"}, id="what imports it inside a function"),
+        pytest.param("app/database/session.py", {"tests/serving/test_leases.py"}, id="two imports away"),
+        pytest.param("app/errors.py", {"tests/auth/test_login.py"}, id="outside of rooms"),
+        pytest.param("app/auth/passwords.py", AUTH, id="no further than two imports away"),
+        pytest.param("app/auth/__init__.py", AUTH | {"tests/test_cli.py"}, id="a package"),
+        pytest.param("app/auth/removed.py", AUTH, id="a module that is gone"),
+        pytest.param("tests/test_documentation.py", {"tests/test_documentation.py"}, id="a test"),
+        pytest.param("tests/conftest.py", TESTS, id="fixtures of all"),
+        pytest.param("tests/browser/conftest.py", {"tests/browser/test_scoring.py"}, id="fixtures of a folder"),
+        pytest.param(
+            "tests/servers.py", {"tests/test_server.py", "tests/browser/test_scoring.py"}, id="what fixtures import"
+        ),
+        pytest.param("docs/operators.md", {"tests/test_documentation.py"}, id="documentation"),
+        pytest.param("Makefile", {"tests/test_packaging.py"}, id="anything else"),
     ],
 )
-def test_a_change_concerns_the_tests_that_import_it_or_look_at_it(path, tests):
-    assert concerned([path], TESTS) == tests
+def test_a_change_concerns_the_tests_that_are_near_it(path, tests):
+    assert concerned([path], FILES) == tests
 
 
 def test_every_test_that_looks_at_what_is_not_python_is_there(pytestconfig):

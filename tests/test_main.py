@@ -1,9 +1,14 @@
 """What all processes of one installation share."""
 
+import re
+from pathlib import Path
+
 from pydantic import SecretStr
 
 from app.main import secret_key
 from app.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 async def test_processes_share_a_key_that_the_first_of_them_made(engine):
@@ -14,3 +19,12 @@ async def test_processes_share_a_key_that_the_first_of_them_made(engine):
 
 async def test_the_operators_key_is_used_as_it_is(engine):
     assert await secret_key(engine, Settings(secret_key=SecretStr("k" * 32))) == "k" * 32
+
+
+async def test_a_process_opens_as_many_connections_as_the_documentation_says(app):
+    state = app.state
+    engines = (state.database, state.serving_database, state.reading_database)
+    more = sum(engine.pool.size() for engine in engines) - state.settings.pool_size
+    operators = (ROOT / "docs/operators.md").read_text()
+    assert re.findall(r"half of them kept for annotators, and (\d+) more", operators) == [str(more)]
+    assert f"; it opens {more} more." in (Settings.model_fields["pool_size"].description or "")

@@ -114,12 +114,30 @@ async def test_requests_on_one_connection_are_counted_each():
             assert b"200 OK" in await reader.readuntil(b"0 bytes")
 
 
-async def test_requests_that_wait_for_the_first_reply_are_limited():
-    async def never(_scope, receive, _send):
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param((GET + b"\r\n") * (MOST_WAITING + 1), id="too many requests"),
+        pytest.param(b"nonsense\r\n\r\n", id="no request"),
+        pytest.param(GET + MANY + b"\r\n", id="too many headers"),
+        pytest.param(GET + b"h: " + b"v" * LARGEST_HEAD, id="a head without an end"),
+        pytest.param(CHUNKED + b"no size\r\n", id="a broken body"),
+    ],
+)
+async def test_a_refusal_is_never_taken_for_the_reply_to_an_earlier_request(more):
+    """Replies come in order, so while one is under way the connection is closed without another."""
+
+    async def half(_scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"10")]})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    assert b"400 " in await reply_to((GET + b"\r\n") * (MOST_WAITING + 3), app=never)
+    async with connected(half) as (reader, writer), asyncio.timeout(PATIENCE):
+        writer.write(GET + b"\r\n")
+        await reader.readuntil(b"half")
+        writer.write(more)
+        assert await reader.read() == b""
 
 
 @pytest.mark.parametrize(

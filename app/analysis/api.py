@@ -75,7 +75,7 @@ async def list_posteriors(
     level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
 ) -> Posteriors:
     """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
-    async with snapshot(database) as connection:
+    async with fits.reading(database) as connection:
         campaign = await campaign_by_slug(connection, slug)
         known = await fits.intervals(connection, campaign)
         total, found = await posteriors.estimates(

@@ -1,6 +1,8 @@
 """The calibrated intervals of all items of a campaign, from every stored judgment."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,13 +10,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import rows_of
-from app.database.bulk import numbers
+from app.database.bulk import Numbers, numbers
 from app.designs.slider import POINTS
 from app.inference.moderated import Moderated, moderated
 from app.inference.tally import Tally
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
+UNSETTLED = 200  # of the newest responses, which others may still come before; they are read again
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
@@ -22,9 +25,26 @@ COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 JUDGMENTS = """
     SELECT r.seq, r.annotator_id, shown.number, shown.score FROM (
         SELECT seq, annotator_id, items, scores FROM responses
-        WHERE campaign_id BETWEEN $1 AND $1 AND seq > $2 ORDER BY campaign_id, seq LIMIT $3
+        WHERE campaign_id BETWEEN $1 AND $1 AND seq > $2 AND seq <= $3 ORDER BY campaign_id, seq LIMIT $4
     ) r, unnest(r.items, r.scores) AS shown (number, score)
 """
+
+# How many responses there are up to a number, the last number that is settled, and the last of all.
+NUMBERS = text("""
+    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND seq <= :seq) AS responses,
+           coalesce((SELECT seq FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
+                     ORDER BY campaign_id DESC, seq DESC OFFSET :unsettled LIMIT 1), 0) AS settled,
+           (SELECT coalesce(max(seq), 0) FROM responses WHERE campaign_id = :campaign) AS last
+""")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the judgments of so many responses add up to: all up to the one with the number `seq`."""
+
+    tally: Tally
+    responses: int = 0
+    seq: int = 0
 
 
 def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
@@ -34,15 +54,37 @@ def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
 
 async def intervals(connection: AsyncConnection, campaign_id: int) -> Moderated:
     """By item number, on 0 to 1; give it a `snapshot`. Time: some microseconds a judgment, in a thread."""
-    tally = Tally.nothing((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one())
-    last = 0
-    while True:
-        rows = await numbers(
-            *(connection, JUDGMENTS, (campaign_id, last, HITS_AT_ONCE)), seq="i8", annotator="i8", item="i4", score="f8"
-        )
+    return (await newest(connection, campaign_id))[1]
+
+
+async def newest(
+    connection: AsyncConnection, campaign_id: int, known: Counted | None = None
+) -> tuple[Counted, Moderated]:
+    """What to give the next call, which then reads only what came since; and the same as `intervals`."""
+    parameters = {"campaign": campaign_id, "seq": known.seq if known else 0, "unsettled": UNSETTLED}
+    now = (await connection.execute(NUMBERS, parameters)).one()
+    # Another number: one came late all the same, or was deleted. None: there may be more items since.
+    if known is None or known.responses == 0 or known.responses != now.responses:
+        known = Counted(Tally.nothing((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one()))
+    settled = await counted(connection, campaign_id, known, until=now.settled)
+    whole = await counted(connection, campaign_id, settled, until=now.last)
+    return settled, await asyncio.to_thread(moderated, whole.tally)
+
+
+async def counted(connection: AsyncConnection, campaign_id: int, known: Counted, *, until: int) -> Counted:
+    """With the judgments of later responses too, up to number `until`."""
+    while known.seq < until:
+        after = (campaign_id, known.seq, until, HITS_AT_ONCE)
+        rows = await numbers(connection, JUDGMENTS, after, seq="i8", annotator="i8", item="i4", score="f8")
         if not len(rows["seq"]):
-            return await asyncio.to_thread(moderated, tally)
-        order, last = np.argsort(rows["seq"], kind="stable"), int(rows["seq"].max())
-        tally = await asyncio.to_thread(
-            tally.after, rows["item"][order], rows["annotator"][order], rows["score"][order] / POINTS
-        )
+            return replace(known, seq=until)
+        known = await asyncio.to_thread(plus, known, rows)
+    return known
+
+
+def plus(known: Counted, rows: Mapping[str, Numbers]) -> Counted:
+    """With these judgments too."""
+    order = np.argsort(rows["seq"], kind="stable")
+    tally = known.tally.after(rows["item"][order], rows["annotator"][order], rows["score"][order] / POINTS)
+    seqs = np.unique(rows["seq"])
+    return Counted(tally, known.responses + len(seqs), int(seqs[-1]))

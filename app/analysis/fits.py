@@ -1,8 +1,9 @@
 """Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
@@ -12,8 +13,9 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import answers as stored
+from app.analysis import calibrated
 from app.analysis.answers import Mark
-from app.analysis.calibrated import intervals
+from app.analysis.calibrated import Counted
 from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
@@ -45,7 +47,7 @@ class Fits:
     """
 
     kept: dict[int, Newest] = field(default_factory=dict)
-    calibrated: dict[int, tuple[Mark, Moderated]] = field(default_factory=dict)
+    calibrated: dict[int, tuple[Mark, Counted, Moderated]] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -97,7 +99,7 @@ class Fits:
 
     async def newest(self, engine: AsyncEngine, slug: str) -> Newest:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
-        async with self.one_reader, snapshot(engine) as connection:
+        async with self.reading(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
             mark = await stored.mark(connection, campaign)
             newest = self.kept.get(campaign.id)
@@ -106,14 +108,20 @@ class Fits:
                 keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
             return newest
 
+    @asynccontextmanager
+    async def reading(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        """A snapshot to read a campaign's answers from: one at a time, and whoever waits for it has no connection."""
+        async with self.one_reader, snapshot(engine) as connection:
+            yield connection
+
     async def intervals(self, connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
-        """The calibrated intervals as this snapshot has them, made anew only if there is a new answer."""
+        """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
         mark = await stored.mark(connection, campaign)
         mine = self.calibrated.get(campaign.id)
         if mine is None or mine[0] != mark:
-            mine = mark, await intervals(connection, campaign.id)
+            mine = mark, *await calibrated.newest(connection, campaign.id, mine and mine[1])
             keep(self.calibrated, campaign.id, mine, MOST_CAMPAIGNS)
-        return mine[1]
+        return mine[2]
 
     async def fitted(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.

@@ -96,6 +96,11 @@ def cookie_rules(request: Request) -> dict[str, Any]:
 async def log_out(request: Request, _who: Researcher, connection: Transaction) -> Response:
     # In this order: who held a connection while the login is looked up on another could wait for ever, among many.
     await login.log_out(connection, session_shown(request))
+    return logged_out(request)
+
+
+def logged_out(request: Request) -> Response:
+    """Back to the login, without the cookie."""
     response = RedirectResponse("/login", status_code=303)
     response.delete_cookie(request.app.state.cookie_name)
     return response
@@ -168,9 +173,7 @@ async def confirm(request: Request, database: Database, who: login.Session, curr
 @router.post("/logout-everywhere")
 async def log_out_everywhere(request: Request, who: Researcher, connection: Transaction) -> Response:
     await users.log_out_everywhere(connection, who.user_id)
-    response = RedirectResponse("/login", status_code=303)
-    response.delete_cookie(request.app.state.cookie_name)
-    return response
+    return logged_out(request)
 
 
 @router.post("/tokens")

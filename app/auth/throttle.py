@@ -39,23 +39,23 @@ async def attempt(connection: AsyncConnection, name: str, address: str, browser:
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('login_failures'))"))
     failure = login_failures.c
     await connection.execute(delete(login_failures).where(failure.failed_at <= now - timedelta(minutes=WINDOW_MINUTES)))
-    counted: dict[int, ColumnElement[bool]] = {
-        FREE_PER_NAME: failure.name == name,
-        FREE_PER_ADDRESS: failure.address == address,
-        FREE_IN_ALL: true(),
-    }
+    counted: list[tuple[int, ColumnElement[bool]]] = [
+        (FREE_PER_NAME, failure.name == name),
+        (FREE_PER_ADDRESS, failure.address == address),
+        (FREE_IN_ALL, true()),
+    ]
     if browser is not None:
-        counted = {FREE_PER_NAME: failure.browser == browser}
+        counted = [(FREE_PER_NAME, failure.browser == browser)]
     columns = [
         column
-        for which in counted.values()
+        for _, which in counted
         for column in (func.count().filter(which), func.max(failure.failed_at).filter(which))
     ]
     among = failure.browser.is_(None) if browser is None else failure.browser == browser
     row = (await connection.execute(select(*columns).where(among))).one()
     ends = [
         last + delay(failures, free)
-        for free, failures, last in zip(counted, row[::2], row[1::2], strict=True)
+        for (free, _), failures, last in zip(counted, row[::2], row[1::2], strict=True)
         if last is not None
     ]
     if (wait := max([now, *ends]) - now) > timedelta(0):

@@ -148,14 +148,21 @@ async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: 
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
     known = await stored_before(connection, campaign, hits)
     for hit in hits:
-        if any(not same(hit, row) for row in known.get(hit.row.assignment_id, [])):
+        stored = known.get(hit.row.assignment_id, [])
+        if any(not same(hit, row) for row in stored):
+            what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
                 f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign.name}” "
-                "already, with another answer. Nothing was imported.",
+                f"already, {what}. Nothing was imported.",
                 code="assignment_known",
                 line=hit.row.line,
             )
     return [hit for hit in hits if hit.row.assignment_id not in known]
+
+
+def answered(row: Row[Any]) -> bool:
+    """Whether a HIT of an assignment has an answer; it may lie open, or be given up, or be none at all."""
+    return row.scores is not None or row.not_applicable is not None
 
 
 def same(hit: Hit, row: Row[Any]) -> bool:
@@ -286,14 +293,21 @@ async def learned_before(
         priors=await learned.priors(driver, campaign_id, items),
         items=[states.get(number, []) for number in items],
         annotators=await learned.states(driver, campaign_id, "annotator", around),
-        totals=aware.in_terms_of(totals, lambda last: bisect_right(items, last) - 1),
+        totals=aware.in_terms_of(totals, lambda last: last_place(items, last)),
     )
+
+
+def last_place(items: Sequence[int], last: int) -> int:
+    """Where the item that had its turn last stands among these, which are in order; it need not be one of them, and
+    then it is the place before it, -1 if that is before all.
+    """
+    return bisect_right(items, last) - 1
 
 
 async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
     driver = await driver_of(connection)
     last, _ = aware.turn(await learned.of_campaign(driver, campaign_id))
-    unmoved = bisect_right(items, last) - 1  # the item that had its turn last need not be one of these
+    unmoved = last_place(items, last)
     changed: dict[learned.Kind, dict[int, list[float]]] = {
         "campaign": {0: aware.in_terms_of(known.totals, lambda place: last if place == unmoved else items[place])},
         "item": dict(zip(items, known.items, strict=True)),

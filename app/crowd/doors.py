@@ -8,9 +8,11 @@ the count is exact over any number of server processes, and costs the same howev
 
 import hmac
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from sqlalchemy import text
 
@@ -49,6 +51,10 @@ ROOM_AT = text("""
 """)
 
 
+class NoRoom(Exception):
+    """The allowance of an address or of a campaign is used up."""
+
+
 @dataclass(frozen=True)
 class Visitor:
     """From where someone comes who has nothing to show but the link, as a keyed hash."""
@@ -66,14 +72,18 @@ class Visitor:
             "now": now,
             "full": now + WINDOW,
         }
-        counted = connection.transaction()
-        await counted.start()
-        if await fetch_one(connection, COME_IN, visit) is not None:
-            await counted.commit()
-            return
-        await counted.rollback()  # who is refused for the campaign's sake is not charged for it
-        ((room_at,),) = await fetch(connection, ROOM_AT, visit)
-        raise too_many_visits(room_at - WINDOW - now)
+        try:
+            async with connection.transaction():
+                await charge(connection, visit)
+        except NoRoom:
+            ((room_at,),) = await fetch(connection, ROOM_AT, visit)
+            raise too_many_visits(room_at - WINDOW - now) from None
+
+
+async def charge(connection: Driver, visit: Mapping[str, Any]) -> None:
+    """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
+    if await fetch_one(connection, COME_IN, visit) is None:
+        raise NoRoom
 
 
 def too_many_visits(wait: timedelta) -> TooManyVisits:

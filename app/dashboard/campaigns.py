@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
 from app.dashboard.follow import Precisions
-from app.dashboard.precision import typical
 from app.dashboard.state import per_minute, precision_words
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
@@ -56,8 +55,6 @@ async def how_it_goes(
         minutes = await per_minute(connection, campaign.id, now)
         recent = pace.recent_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
         rate = f"{recent[1]:,.0f} HITs/h" if recent else ""
-    if time.monotonic() > deadline:
-        return Going(answers.last_at, rate, "being read")
-    known = await precisions.newest(connection, campaign, answers.hits)
-    interval = precision_words(typical(known.intervals)) if known.answers >= answers.hits else "being read"
-    return Going(answers.last_at, rate, interval)
+    in_time = time.monotonic() < deadline
+    points = await precisions.typical(connection, campaign, answers.hits, in_time=in_time)
+    return Going(answers.last_at, rate, "being read" if points is None else precision_words(points))

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.annotator_aware_online import Learned
+from app.inference.annotator_aware_online import JUDGMENT, Learned
 from app.inference.law import Array, Law, Parameters
 from app.inference.online import Hit, steps
 
 EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
 
+LEARNED_BYTES = 32 * JUDGMENT  # of a judgment: floats of Python, and where they lie in their list
 ARRAYS = ("a", "b", "judgments", "early_a", "early_b")
 
 
@@ -35,6 +36,13 @@ class Course:
     early_b: Array
     answers: int
     learned: Learned | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        arrays: list[Array] = [getattr(self, name) for name in ARRAYS]
+        states = 0 if self.learned is None else LEARNED_BYTES * int(self.judgments.sum())
+        return sum(array.nbytes for array in arrays) + states
 
     def early(self, number: int) -> list[tuple[int, float, float]]:
         """(judgments, a, b) of an item at each of `EARLY` that lies behind it; the present one is not among them."""

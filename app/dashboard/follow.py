@@ -23,7 +23,7 @@ from app.database.session import driver_of
 from app.designs import slider
 from app.inference.online import ONLINE, Hit
 
-MOST_CAMPAIGNS = 50  # in memory at once, about 130 bytes for each of their items and 20 for each judgment
+MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
 # Answers commit out of order; more than these are never under way at once, so what lies before them is settled.
@@ -45,10 +45,13 @@ RESPONSES = text("""
 
 
 class Past(Protocol):
-    """What follows from a campaign's first responses; answers: how many those are."""
+    """What follows from a campaign's first responses; answers: how many those are. nbytes: of memory, about."""
 
     @property
     def answers(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
 
 
 P = TypeVar("P", bound=Past)
@@ -64,7 +67,7 @@ class Settled(Generic[P]):
 
 @dataclass
 class Follower(ABC, Generic[P]):
-    """What is settled, by campaign."""
+    """What is settled, by campaign, that which was asked for last at the end."""
 
     settled: dict[int, Settled[P]] = field(default_factory=dict)
 
@@ -92,7 +95,7 @@ class Follower(ABC, Generic[P]):
 
         What is behind has fewer `answers` than that, and the next call goes on with it.
         """
-        known = self.settled.get(campaign.id) or Settled(await self.begun(connection, campaign))
+        known = self.kept(campaign.id) or Settled(await self.begun(connection, campaign))
         deadline = clock() + PATIENCE_SECONDS
         unsettled = self.unsettled(known.past)
         while True:
@@ -113,17 +116,47 @@ class Follower(ABC, Generic[P]):
         annotators = [row.annotator_id for row in rows]
         return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
 
+    def kept(self, campaign_id: int) -> Settled[P] | None:
+        """What is settled, now asked for last."""
+        if (known := self.settled.pop(campaign_id, None)) is not None:
+            self.settled[campaign_id] = known
+        return known
+
     def keep(self, campaign_id: int, known: Settled[P]) -> None:
-        """Of two that follow at once, the one that came further counts. Of too many, the first has to start again."""
-        before = self.settled.get(campaign_id)
+        """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
+        has to start again.
+        """
+        before = self.kept(campaign_id)
         if before is None or before.seq < known.seq:
             self.settled[campaign_id] = known
-        if len(self.settled) > MOST_CAMPAIGNS:
-            del self.settled[next(iter(self.settled))]
+        room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
+        while room < 0 and len(self.settled) > 1:
+            room += self.settled.pop(next(iter(self.settled))).past.nbytes
 
 
+@dataclass
 class Precisions(Follower[Precision]):
-    """How far annotators agree: the same whatever the law, and fast to follow."""
+    """How far annotators agree: the same whatever the law, and fast to follow.
+
+    told: of each campaign, the typical interval that was asked for last, and after how many answers it was that.
+    """
+
+    told: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    async def typical(
+        self, connection: AsyncConnection, campaign: Row[Any], answers: int, *, in_time: bool = True
+    ) -> float | None:
+        """The typical interval now that there are so many answers; None while they are being read.
+
+        in_time: whether there is time to read what is not known yet.
+        """
+        known = self.told.get(campaign.id)
+        if known is None or known[0] != answers:
+            past = await self.newest(connection, campaign, answers) if in_time else None
+            if past is None or past.answers < answers:
+                return None
+            known = self.told[campaign.id] = past.answers, await asyncio.to_thread(past.now)
+        return known[1]
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
         return precision.begun((await connection.execute(COUNT, {"campaign": campaign.id})).scalar_one())

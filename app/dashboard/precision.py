@@ -43,11 +43,20 @@ class Precision:
         """Each item's mean and its calibrated interval."""
         return moderated(self.tally)
 
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        return self.tally.nbytes
+
+    def now(self) -> float:
+        """The typical interval after all these responses; linear in N."""
+        return typical(self.intervals)
+
     def points(self) -> list[tuple[int, float]]:
         """The typical interval as (responses, ± points), the newest at its end."""
         known = [(k * self.step, value) for k, value in enumerate(self.typical)]
         if self.answers % self.step:
-            known.append((self.answers, typical(self.intervals)))
+            known.append((self.answers, self.now()))
         return known
 
 
@@ -60,20 +69,30 @@ def followed(before: Precision, hits: Sequence[Hit], annotators: Sequence[int], 
     """After these HITs too, in their order; annotators: who answered each.
 
     total: how many responses there are at least; known from the start, it spares points that would be dropped again.
+    Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that a look
+    at the newest meets few, however large N is.
     """
     tally, answers, step, points = before.tally, before.answers, before.step, before.typical.copy()
     while total >= step * MOST_POINTS:
         step, points = 2 * step, points[::2]
-    begin, end = answers, answers + len(hits)
+    begin, counted, end = answers, answers, answers + len(hits)
+    half = begin + hits_below_half(tally, hits)
     while answers < end:
-        piece = slice(answers - begin, answers - begin + step - answers % step)
-        tally = tally.after(*long_form(hits[piece], annotators[piece]))
-        answers += len(hits[piece])
+        answers = min(end, answers + step - answers % step)
+        if answers > half or answers == end:
+            piece = slice(counted - begin, answers - begin)
+            tally, counted = tally.after(*long_form(hits[piece], annotators[piece])), answers
         if answers % step == 0:
-            points.append(typical(moderated(tally)))
+            points.append(typical(moderated(tally)) if answers > half else POINTS / 2)
         if len(points) > MOST_POINTS:
             step, points = 2 * step, points[::2]
     return Precision(tally, answers, step, points)
+
+
+def hits_below_half(tally: Tally, hits: Sequence[Hit]) -> int:
+    """After how many of these HITs surely fewer than half of the items are judged: nothing is known of the median."""
+    judged = np.count_nonzero(tally.judgments) + np.cumsum([len(shown) for shown, _ in hits])
+    return int(np.count_nonzero(2 * judged < len(tally.judgments)))
 
 
 def long_form(

@@ -1,11 +1,14 @@
 """What every room may ask of a campaign's row: find it by the name in addresses, and finish it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.session import Turns, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
@@ -16,6 +19,30 @@ FINISH = text("""
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
 """)
+
+
+# By the parts of addresses.
+NAMED = {
+    "link_key": text("SELECT id FROM campaigns WHERE link_key = :name"),
+    "slug": text("SELECT id FROM campaigns WHERE slug = :name"),
+}
+
+
+@dataclass
+class Names:
+    """Which campaign a name in an address means, asked once: neither a slug nor a link key changes."""
+
+    known: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    async def campaign(self, turns: Turns, address: Mapping[str, str]) -> int | None:
+        """The id of the row that an address names by one of its parts; None if there is no such campaign."""
+        named = next(((part, address[part]) for part in NAMED if part in address), None)
+        if named is not None and named not in self.known:
+            async with turns.turn() as connection:
+                found = await fetch_one(connection, NAMED[named[0]], {"name": named[1]})
+            if found is not None:
+                self.known[named] = found.id
+        return self.known.get(named) if named else None
 
 
 async def campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:

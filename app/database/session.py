@@ -128,12 +128,14 @@ class Turns:
         self._engine = engine
         self._free = asyncio.Semaphore(number)
         self._share = max(1, number - 1)
-        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._shares: WeakValueDictionary[int | None, asyncio.Semaphore] = WeakValueDictionary()
         self._idle: list[AsyncConnection] = []
 
     @asynccontextmanager
-    async def turn(self, campaign: str = "") -> AsyncIterator[Driver]:
-        """A connection on which every statement is a transaction of its own; `campaign`: what its address names."""
+    async def turn(self, campaign: int | None = None) -> AsyncIterator[Driver]:
+        """A connection on which every statement is a transaction of its own, for a campaign, by its row's id; None for
+        what waits for no lock of a campaign.
+        """
         share = self._shares.setdefault(campaign, asyncio.Semaphore(self._share))  # there as long as somebody uses it
         async with share, self._free:
             connection = self._idle.pop() if self._idle else await self._engine.connect()

@@ -50,7 +50,10 @@ AGAIN = 100
 _NEWS = 1 / 20
 
 BEGUN: State = [2.0, -1.0, 0.0]
-"""The campaign's state before the first HIT. Under the first rule it was empty."""
+"""The campaign's state before the first HIT. Under the first rule it was empty.
+
+Nothing reads the number of the rule yet: that there is a turn tells the first two apart.
+"""
 _POSTERIOR = 2  # floats of an item before its judgments
 _HALF = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 

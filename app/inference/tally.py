@@ -97,6 +97,13 @@ class Tally:
         )
 
     @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        arrays = (self.judgments, self.total, self.annotators, self.first_total, self.first_squares, self.repeats)
+        pairs = (self.settled.numbers, self.settled.counts, self.recent.numbers, self.recent.counts)
+        return sum(array.nbytes for array in (*arrays, *pairs))
+
+    @property
     def mean(self) -> Array:
         """Of all judgments, (N,); NaN where there is none."""
         judged = self.judgments > 0

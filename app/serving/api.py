@@ -1,5 +1,6 @@
 """API: the next HIT for an annotator whom the program names, and the answer to it."""
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from app.database.session import Driver, Record
 from app.designs import slider
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.web import LARGEST_ID, Now, RowId, Turn, address_of, refusals
+from app.web import LARGEST_ID, Now, RowId, Turn, address_of, get_now, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -32,10 +33,21 @@ async def connection_of_program(request: Request, token: Token, connection: Turn
     return connection
 
 
-async def hit_shown_to_program(request: Request, token: Token, connection: Turn, now: Now) -> Record:
+async def hit_shown_to_program(request: Request, token: Token) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
-    return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+    async with request.app.state.turns.turn() as connection:
+        now = await get_now()
+        return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+
+
+HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
+
+
+async def turn_of_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
+    """A turn of the HIT's campaign, which only the HIT names."""
+    async with request.app.state.turns.turn(hit.campaign_id) as connection:
+        yield connection
 
 
 class WhoAsks(BaseModel):
@@ -127,8 +139,8 @@ class Receipt(BaseModel):
     ),
 )
 async def submit(
-    connection: Turn,
-    hit: Annotated[Record, Depends(hit_shown_to_program)],
+    hit: HitShownBefore,
+    connection: Annotated[Driver, Depends(turn_of_hit, scope="function")],
     now: Now,
     hit_id: RowId,
     response: Response,

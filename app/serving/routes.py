@@ -38,7 +38,8 @@ class NameOfPlatform(StringConvertor):
 register_url_convertor("platform", NameOfPlatform())
 ADDRESS = "/{platform_name:platform}/{link_key}"
 
-CROWDED_SECONDS = 30  # after which someone asks again
+# After which the page of someone who waits looks again, by the reason why there is no HIT.
+LOOK_AGAIN_SECONDS: dict[leases.Reason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
 LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches need far less
 
 
@@ -174,9 +175,10 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "instructions": sanitised(here.instructions),
         "last": leases.is_last(request.app.state.newest, work),
         "shown": shown,
+        "look_again_seconds": LOOK_AGAIN_SECONDS.get(work.reason),
     }
     if fetched(request):
         return page(request, "_work.html", context)
     busy = work.reason == "crowded" and shown.receipt is None
-    headers = {"Retry-After": str(CROWDED_SECONDS)} if busy else None
+    headers = {"Retry-After": str(LOOK_AGAIN_SECONDS[work.reason])} if busy else None
     return page(request, "work.html", context, status=429 if busy else 200, headers=headers)

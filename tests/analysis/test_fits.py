@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.analysis import calibrated
 from app.analysis import fits as fits_module
 from app.analysis.answers import read
 from app.analysis.export import NAMES, export
 from app.analysis.findings import Options, Scores, Table
 from app.analysis.fits import Fits
 from app.analysis.methods import SCORES, TABLES, ScoreMethod
+from app.database import bulk
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound
 from app.inference.online import ONLINE
-from tests.campaigns.drafts import draft, import_results, launched
+from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,6 +154,49 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
         await connection.execute(text("DELETE FROM responses WHERE seq = (SELECT min(seq) FROM responses)"))
     answers, _ = await fits.scores(engine, campaign.slug, "mean")
     assert answers.n_hits == 3
+
+
+async def intervals_of(engine, campaign, fits):
+    async with fits.reading(engine) as connection:
+        return await fits.intervals(connection, campaign)
+
+
+async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_again(engine, monkeypatch):
+    monkeypatch.setattr(calibrated, "UNSETTLED", 2)
+    read = []
+
+    async def counting(*arguments, **columns):
+        rows = await bulk.numbers(*arguments, **columns)
+        read.append(len(np.unique(rows["seq"])))
+        return rows
+
+    monkeypatch.setattr(calibrated, "numbers", counting)
+    campaign, fits = await running(engine, judgments_per_item=20), Fits()
+    people = [await annotator(engine, campaign, name) for name in ("me", "you")]
+    for k in range(8):
+        await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50])
+        read.clear()
+        found = await intervals_of(engine, campaign, fits)
+        assert sum(read) <= 3
+        assert await intervals_of(engine, campaign, fits) is found
+        np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, Fits())).interval())
+
+
+async def test_an_older_answer_that_is_gone_is_in_no_calibrated_interval(engine, monkeypatch):
+    monkeypatch.setattr(calibrated, "UNSETTLED", 0)
+    campaign, fits = await judged(engine), Fits()
+    await intervals_of(engine, campaign, fits)
+    async with engine.begin() as connection:
+        await connection.execute(text("DELETE FROM responses WHERE seq = (SELECT min(seq) FROM responses)"))
+    found = await intervals_of(engine, campaign, fits)
+    np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, Fits())).interval())
+
+
+async def test_who_asked_for_the_intervals_of_a_draft_gets_those_of_the_launched_campaign(engine):
+    campaign, fits = await draft(engine), Fits()
+    await intervals_of(engine, campaign, fits)
+    await import_items(engine, campaign, VERBS)
+    assert len((await intervals_of(engine, await lead(engine, campaign), fits)).mean) == 6
 
 
 async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeypatch):

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from app.auth.throttle import FREE_PER_NAME
 from app.campaigns.settings import CampaignSettings
 from tests.api.conftest import API, PASSWORD
+from tests.serving.campaigns import until, waiting
 
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
 CSV = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -324,6 +325,43 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(prog
                 if item["id"] in by_id:
                     assert [by_id[item["id"]][name] for name in told] == [item[name] for name in told]
     assert any(item["calibrated_low_95"] is not None for item in exported)
+
+
+async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, program):
+    address = await launched(program)
+    async with app.state.fits.one_reader, asyncio.timeout(30):
+        polls = [asyncio.create_task(program.get(f"{address}/posteriors")) for _ in range(app.state.settings.pool_size)]
+        for _ in polls:
+            assert (await program.get(address)).status_code == 200
+        assert not any(poll.done() for poll in polls)
+    for reply in await asyncio.gather(*polls):
+        assert reply.json()["total"] == 6
+
+
+async def test_answers_that_wait_for_a_lock_share_connections_however_their_campaign_is_named(app, program):
+    """By links and by programs, more of each than there are connections; another campaign's have one left."""
+    locked, other = await launched(program), await launched(program, name="Other")
+    hits = [(await hit_for(program, locked, name), name) for name in ("ann", "bob")]
+    engine = app.state.database
+    links = (await program.get(locked)).json()["links"]
+    page = (await program.post(links["link"], follow_redirects=True)).text
+    form = dict(re.findall(r'name="(token|hit)" value="([^"]*)"', page))
+    form |= dict.fromkeys(re.findall(r'name="(score-\d+)"', page), "50")
+    mine = "SELECT id FROM campaigns WHERE slug = :slug"
+    async with engine.begin() as connection:
+        lock = text(f"SELECT FROM posteriors WHERE campaign_id = ({mine}) FOR UPDATE")
+        await connection.execute(lock, {"slug": locked.rpartition("/")[2]})
+        many = range(app.state.settings.pool_size)
+        held = [asyncio.create_task(program.post(links["link"], data=form)) for _ in many]
+        await until(engine, waiting(1))
+        held += [asyncio.create_task(answer(program, *hits[k % 2])) for k in many]
+        async with asyncio.timeout(30):
+            await until(engine, waiting(4))
+            work = await program.post(f"{other}/hits", json={"annotator": "ann"})
+            assert work.status_code == 200
+        assert not any(one.done() for one in held)
+    for reply in await asyncio.gather(*held):
+        assert reply.status_code == 200
 
 
 async def test_a_draft_has_no_posteriors(program):

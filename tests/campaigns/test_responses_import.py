@@ -14,7 +14,7 @@ from app.campaigns import lifecycle
 from app.campaigns.mturk_results import time_of
 from app.errors import Conflict, NotFound, Refusal
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
-from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, submit, value, values
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
 LONG = "".join(random.Random(2018).choices("0123456789abcdef", k=9000))  # more than an index holds, compressed
@@ -160,6 +160,20 @@ async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_i
             await import_results(engine, campaign, HEADER + f"H9,A9,W1,,,v0,v1,70,30\nH1,A2,W2,,,{other}\n")
         assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
     assert await value(engine, "SELECT count(*) FROM responses") == 2
+
+
+@pytest.mark.parametrize("stays", ["arrived", "at work", "gave up"])
+async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_words_that_say_so(engine, stays):
+    campaign = await launched(engine, items_per_hit=2)
+    them = await annotator(engine, campaign, "W2", "mturk", assignment="A2")
+    if stays != "arrived":
+        await hit_of(engine, them)
+    if stays == "gave up":
+        await execute(engine, "UPDATE hits SET closed_at = now()")
+    words = "Line 3: the assignment A2 is in “Verbs” already, without an answer"
+    with pytest.raises(Conflict, match=words) as problem:
+        await import_results(engine, campaign, TWO)
+    assert problem.value.code == "assignment_known"
 
 
 async def test_a_file_that_has_grown_adds_its_new_rows(engine):

@@ -239,6 +239,8 @@ async def test_whoever_finds_too_many_untouched_hits_is_asked_to_wait(app, clien
     waiting = await client.post(link, follow_redirects=True)
     assert (waiting.status_code, waiting.headers["retry-after"]) == (429, "30")
     assert "Please wait a moment" in waiting.text
+    assert "This page looks again every 30 seconds." in waiting.text
+    assert "kept" not in waiting.text  # nobody stands in a queue
     part = await client.get(waiting.url, headers={"x-easel": "fetch"})
     assert (part.status_code, 'data-retry-seconds="30"' in part.text) == (200, True)
 

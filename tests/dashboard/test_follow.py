@@ -74,8 +74,8 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
     assert np.isfinite(precision.intervals.standard_error).any()
 
 
-async def test_no_more_than_so_many_courses_stay_in_memory_and_a_dropped_one_starts_again(engine, monkeypatch):
-    monkeypatch.setattr(follow, "MOST_CAMPAIGNS", 1)
+async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
+    monkeypatch.setattr(follow, "MOST_BYTES", 1)
     courses, campaigns = Courses(), [await running(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
@@ -83,6 +83,21 @@ async def test_no_more_than_so_many_courses_stay_in_memory_and_a_dropped_one_sta
         assert list(courses.settled) == [campaign.id]
     again = await course_of(engine, campaigns[0], courses)
     assert (again.answers, list(courses.settled)) == (4, [campaigns[0].id])
+
+
+@pytest.mark.parametrize(("kind", "law"), [(Precisions, "easl"), (Courses, "easl"), (Courses, "easl-aware")])
+async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longest_ago_gives_way(
+    engine, monkeypatch, kind, law
+):
+    first, second, third = campaigns = [await running(engine, update_law=law) for _ in range(3)]
+    for campaign in campaigns:
+        await answer(engine, campaign, 4)
+    followers = kind()
+    await course_of(engine, first, followers)
+    monkeypatch.setattr(follow, "MOST_BYTES", 2.5 * followers.settled[first.id].past.nbytes)
+    for campaign in (second, first, third):
+        await course_of(engine, campaign, followers)
+    assert list(followers.settled) == [first.id, third.id]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from app.dashboard import precision
 from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
 from app.inference.moderated import moderated
 from app.inference.tally import Tally
@@ -50,6 +51,26 @@ def test_every_point_is_that_of_the_judgments_until_then():
     for answers, value in points:
         told = moderated(Tally.nothing(ITEMS).after(*long_form(hits[:answers], who(hits)[:answers])))
         assert value == typical(told)
+
+
+@pytest.mark.parametrize(("items", "most"), [(300, 50), (3_000, 15), (30_000, 0)])
+def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_items(items, most, monkeypatch):
+    rng, looks = np.random.default_rng(4), []
+    hits = [
+        (rng.choice(items, 5, replace=False).tolist(), (rng.integers(0, 101, 5) / 100).tolist()) for _ in range(400)
+    ]
+    told = [
+        typical(moderated(Tally.nothing(items).after(*long_form(hits[:answers], who(hits)[:answers]))))
+        for answers in range(0, 401, 8)
+    ]
+
+    def counting(tally):
+        looks.append(1)
+        return moderated(tally)
+
+    monkeypatch.setattr(precision, "moderated", counting)
+    assert followed(begun(items), hits, who(hits), total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
+    assert len(looks) <= most
 
 
 def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():

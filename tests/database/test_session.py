@@ -107,7 +107,7 @@ async def test_a_connection_of_turns_that_breaks_in_a_turn_spoils_that_one_alone
 
 async def test_turns_give_their_connections_back_at_the_end(engine):
     turns = Turns(engine, 2)
-    async with turns.turn("one"), turns.turn("another"):
+    async with turns.turn(1), turns.turn(2):
         pass
     assert engine.pool.checkedout() == 2
     await turns.close()

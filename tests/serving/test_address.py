@@ -372,6 +372,29 @@ async def test_annotators_read_of_sets_from_the_welcome_to_the_thanks(client, en
         assert "HIT" not in page
 
 
+@pytest.mark.parametrize(
+    ("change", "seconds"),
+    [
+        ("UPDATE campaigns SET status = 'paused'", 30),
+        ("UPDATE campaigns SET judgments_per_item = 1; UPDATE posteriors SET judgments = 1 WHERE number > 0", 10),
+        ("UPDATE campaigns SET status = 'finished'", None),
+    ],
+)
+async def test_a_page_that_may_have_a_hit_later_looks_again_when_it_says_also_without_javascript(
+    client, engine, change, seconds
+):
+    campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=2)
+    mine, theirs = [await started(client, campaign) for _ in range(2)]
+    await client.get(theirs)
+    async with engine.begin() as connection:
+        for statement in change.split(";"):
+            await connection.execute(text(statement))
+    page = (await client.get(mine)).text
+    assert re.findall(r'<noscript><meta http-equiv="refresh" content="(\d+)">', page) == [str(seconds)] * bool(seconds)
+    assert re.findall(r"This page looks again every (\d+) seconds\.</p>", page) == [str(seconds)] * bool(seconds)
+    assert re.findall(r'data-retry-seconds="(\d+)"', page) == [str(seconds)] * bool(seconds)
+
+
 async def test_minutes_and_pay_stay_above_each_hit(client, engine):
     campaign = await running(engine, pay="4 credits")
     page = (await client.get(await started(client, campaign))).text

@@ -1,0 +1,84 @@
+"""How campaigns go, as their list says: each is read once, beside the event loop."""
+
+import threading
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.dashboard import campaigns, follow, precision
+from app.dashboard.follow import Precisions
+from app.inference.moderated import moderated
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+
+
+async def answered(engine, number, count):
+    """So many campaigns with so many answers each of two people, far apart."""
+    made = [await running(engine, judgments_per_item=40) for _ in range(number)]
+    for campaign in made:
+        for k in range(count):
+            me = await annotator(engine, campaign, f"ann {k % 2}")
+            await submit(engine, me, await hit_of(engine, me), scores=[30.0 + 20 * (k % 2)] * 5)
+    return made
+
+
+async def intervals(engine, precisions):
+    async with engine.connect() as connection:
+        rows = await lifecycle.listed(connection)
+        going = await campaigns.how_they_go(connection, precisions, rows, now=NOW)
+    return {number: one.interval for number, one in going.items()}
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The campaigns whose answers were read, one for each time."""
+    of = []
+    responses_after = follow.responses_after
+
+    async def noting(connection, campaign_id, seq):
+        of.append(campaign_id)
+        return await responses_after(connection, campaign_id, seq)
+
+    monkeypatch.setattr(follow, "responses_after", noting)
+    return of
+
+
+async def test_only_campaigns_with_new_answers_are_read_again_however_many_there_are(engine, monkeypatch, read):
+    monkeypatch.setattr(follow, "MOST_BYTES", 1)
+    monkeypatch.setattr(campaigns, "PATIENCE_SECONDS", 60)
+    one, *_ = await answered(engine, 3, 8)
+    precisions = Precisions()
+    first = await intervals(engine, precisions)
+    assert all(words.startswith("±") for words in first.values())
+    read.clear()
+    assert await intervals(engine, precisions) == first
+    assert read == []
+    me = await annotator(engine, one)
+    await submit(engine, me, await hit_of(engine, me))
+    await intervals(engine, precisions)
+    assert read == [one.id]
+
+
+async def test_what_is_known_is_said_also_when_there_is_no_time_to_read_more(engine, monkeypatch):
+    precisions = Precisions()
+    monkeypatch.setattr(campaigns, "PATIENCE_SECONDS", 60)
+    (known,) = await answered(engine, 1, 8)
+    before = await intervals(engine, precisions)
+    monkeypatch.setattr(campaigns, "PATIENCE_SECONDS", 0)
+    (new,) = await answered(engine, 1, 8)
+    assert await intervals(engine, precisions) == before | {new.id: "being read"}
+    assert before[known.id] != "being read"
+
+
+async def test_intervals_are_computed_beside_the_event_loop(engine, monkeypatch):
+    threads = []
+
+    def noting(tally):
+        threads.append(threading.current_thread())
+        return moderated(tally)
+
+    monkeypatch.setattr(precision, "moderated", noting)
+    monkeypatch.setattr(campaigns, "PATIENCE_SECONDS", 60)
+    await answered(engine, 1, 8)
+    await intervals(engine, Precisions())
+    assert threads
+    assert threading.main_thread() not in threads
