@@ -5,7 +5,7 @@ import json
 import secrets
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -39,7 +39,7 @@ RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "i
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
@@ -48,18 +48,20 @@ class Hit:
 
     row: Judged
     shown: list[int]
+    items: list[int]
+    scores: list[float]
+    not_applicable: list[int]
 
-    @property
-    def items(self) -> list[int]:
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is not None]
-
-    @property
-    def scores(self) -> list[float]:
-        return [score for score in self.row.scores if score is not None]
-
-    @property
-    def not_applicable(self) -> list[int]:
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is None]
+    @classmethod
+    def of(cls, row: Judged, shown: list[int]) -> "Hit":
+        judged = list(zip(shown, row.scores, strict=True))
+        return cls(
+            row,
+            shown,
+            items=[item for item, score in judged if score is not None],
+            scores=[score for _, score in judged if score is not None],
+            not_applicable=[item for item, score in judged if score is None],
+        )
 
 
 @dataclass(frozen=True)
@@ -121,15 +123,24 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> list[Hit]:
     """The rows with item numbers. Raises `Invalid` (`item_unknown`)."""
     numbers: dict[str, int] = {}
-    for ids in pieces(list({external_id for row in rows for external_id in row.items})):
+    for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
+    return await asyncio.to_thread(hits_of, rows, numbers)
+
+
+def ids_in(rows: Sequence[Judged]) -> list[str]:
+    return list({external_id for row in rows for external_id in row.items})
+
+
+def hits_of(rows: Sequence[Judged], numbers: Mapping[str, int]) -> list[Hit]:
+    """Raises `Invalid` (`item_unknown`)."""
     for row in rows:
         for external_id in row.items:
             if external_id not in numbers:
                 said = shortened(external_id)
                 refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
-    return [Hit(row, [numbers[external_id] for external_id in row.items]) for row in rows]
+    return [Hit.of(row, [numbers[external_id] for external_id in row.items]) for row in rows]
 
 
 async def stored_before(
@@ -147,10 +158,14 @@ async def stored_before(
 async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[Hit]:
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
     known = await stored_before(connection, campaign, hits)
+    return await asyncio.to_thread(new_among, hits, known, campaign.name)
+
+
+def new_among(hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str) -> list[Hit]:
     for hit in hits:
-        if any(not same(hit, row) for row in known.get(hit.row.assignment_id, [])):
+        if any(not same(hit, row) for row in known.get(hit.row.assignment_id, ())):
             raise Conflict(
-                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign.name}” "
+                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign_name}” "
                 "already, with another answer. Nothing was imported.",
                 code="assignment_known",
                 line=hit.row.line,
