@@ -17,7 +17,14 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
-from app.campaigns.imported_hits import Hit, numbered, store_closed, store_responses, without_stored
+from app.campaigns.imported_hits import (
+    Hit,
+    lock_posteriors,
+    numbered,
+    store_closed,
+    store_responses,
+    without_stored,
+)
 from app.campaigns.items import Progress
 from app.campaigns.mturk_results import read_results
 from app.database.campaign import finish_if_complete
@@ -131,8 +138,10 @@ async def stored_in_turn(
     while start < len(hits):
         async with engine.begin() as connection:
             closed = await store_closed(connection, campaign, hits[start : start + size], now=now)
-            began = time.monotonic()
-            counts = await store_responses(connection, campaign, closed, now=now)
+            scored = [one for one in closed if one.hit.items]
+            posteriors = await lock_posteriors(connection, campaign, scored)
+            began = time.monotonic()  # what it waited for others is no reason to store fewer
+            counts = await store_responses(connection, campaign, scored, posteriors, now=now) if scored else {}
         held = time.monotonic() - began
         yield [one.hit for one in closed], counts
         start += size
