@@ -33,14 +33,15 @@ import numpy.typing as npt
 
 from app.inference import annotator_beliefs as learning
 from app.inference import easl
-from app.inference.annotator_beliefs import Beliefs, Judged
+from app.inference.annotator_beliefs import Beliefs
+from app.inference.annotator_evidence import EVIDENCE, OTHERS, Judged, evidence_of
 from app.inference.law import Array, checked_scores
 
 State = list[float]
 
-JUDGMENT = 2 + learning.OTHERS
+JUDGMENT = 2 + OTHERS
 _BELIEFS = learning.CLASSES + 7
-ANNOTATOR = learning.EVIDENCE + _BELIEFS + learning.TOTALS
+ANNOTATOR = EVIDENCE + _BELIEFS + learning.TOTALS
 TOTALS = learning.TOTALS
 
 AGAIN = 100
@@ -215,10 +216,11 @@ def apply(
         place: _looked(after[place] if _turned(totals) else (), rows[judged.items == k])
         for k, place in enumerate(looked)
     }
-    for place in set(range(len(items))) - set(looked):
-        weight, score = scored(_one(numbers.index(annotator), floats[place]))
+    added = sorted(set(range(len(items))) - set(looked))
+    weight, score = scored(_by_one(numbers.index(annotator), [floats[place] for place in added]))
+    for place, more_a, more_b in zip(added, weight * score, weight * (1.0 - score), strict=True):
         a, b, *since = items[place].since
-        after[place] = (a + float(weight[0] * score[0]), b + float(weight[0] * (1.0 - score[0])))
+        after[place] = (a + float(more_a), b + float(more_b))
         states[place] = items[place]._replace(since=[*after[place], *since, float(annotator), floats[place]])
     return Change(
         a=[after[place][0] for place in range(len(items))],
@@ -240,12 +242,12 @@ def _judged(annotator: int, scores: list[float], items: Sequence[Array], numbers
     """
     rows = np.concatenate([np.empty((0, JUDGMENT)), *items])
     item = np.repeat(np.arange(len(items), dtype=np.intp), [len(earlier) for earlier in items])
-    gave = np.r_[rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)]
+    gave = np.concatenate([rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)])
     who = np.asarray(np.searchsorted(numbers, gave), dtype=np.intp)
     judged = Judged.of(
         np.r_[item, np.arange(len(scores), dtype=np.intp)], who, np.r_[rows[:, 1], scores], len(items), len(numbers)
     )
-    return judged, np.hstack([rows[:, 2:].T, np.full((learning.OTHERS, len(scores)), np.nan)])
+    return judged, np.hstack([rows[:, 2:].T, np.full((OTHERS, len(scores)), np.nan)])
 
 
 def _learned(
@@ -255,15 +257,19 @@ def _learned(
     the new sum of what annotators add.
     """
     rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
-    evidence, known, added = np.split(rows, [learning.EVIDENCE, learning.EVIDENCE + _BELIEFS], axis=1)
+    evidence, known, added = np.split(rows, [EVIDENCE, EVIDENCE + _BELIEFS], axis=1)
     sums = _sums(totals)
     common = learning.crowd(sums)
     new = np.array([number not in annotators for number in numbers])
-    known[new] = learning.beliefs(evidence[new], common).rows()
-    heard = learning.others(judged, Beliefs.of(known), common)
-    # What has not been looked at before has no evidence to take back.
-    seen = ~np.isnan(said[0])
-    evidence = evidence + learning.evidence_of(judged, heard) - learning.evidence_of(_only(judged, seen), said[:, seen])
+    if new.any():
+        known[new] = learning.beliefs(evidence[new], common).rows()
+    heard = said
+    if len(judged.scores):
+        heard = learning.others(judged, Beliefs.of(known), common)
+        # What has not been looked at before has no evidence to take back.
+        seen = ~np.isnan(said[0])
+        taken = evidence_of(_only(judged, seen), said[:, seen])
+        evidence = evidence + evidence_of(judged, heard) - taken
     beliefs = learning.beliefs(evidence, common)
     if _turned(totals):
         beliefs = Beliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
@@ -282,9 +288,9 @@ def _only(judged: Judged, these: npt.NDArray[np.bool_]) -> Judged:
     )
 
 
-def _one(annotator: int, score: float) -> Judged:
-    nought = np.zeros(1, np.intp)
-    return Judged(nought, nought + annotator, np.array([score]), None, 1, annotator + 1)
+def _by_one(annotator: int, scores: list[float]) -> Judged:
+    items = np.arange(len(scores), dtype=np.intp)
+    return Judged(items, np.full_like(items, annotator), np.array(scores, np.float64), None, len(scores), annotator + 1)
 
 
 def _posteriors(
@@ -315,7 +321,7 @@ def counted(
     numbers, who = np.unique(np.array(judges(item), dtype=np.int64), return_inverse=True)
     scores = item.rows()[:, 1]
     known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
-    beliefs = Beliefs.of(known[:, learning.EVIDENCE : learning.EVIDENCE + _BELIEFS])
+    beliefs = Beliefs.of(known[:, EVIDENCE : EVIDENCE + _BELIEFS])
     common = learning.crowd(_sums(totals))
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)

@@ -12,6 +12,7 @@ from app.inference import annotator_aware_online as aware
 from app.inference import annotator_beliefs as learning
 from app.inference.annotator_aware_learned import Learned
 from app.inference.annotator_aware_online import ItemState
+from app.inference.annotator_evidence import EVIDENCE, evidence_of
 from app.inference.law import Parameters
 from app.inference.metrics import spearman
 
@@ -137,9 +138,9 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     items, annotators, totals = state_after(hits)
     rows = np.concatenate([items[k].rows() for k in sorted(items)])
     judged = annotator_aware.checked(np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12)
-    evidence = learning.evidence_of(judged, rows[:, 2:].T)
+    evidence = evidence_of(judged, rows[:, 2:].T)
     kept = np.array([annotators[number] for number in range(12)])
-    assert kept[:, : learning.EVIDENCE] == pytest.approx(evidence, abs=1e-9)
+    assert kept[:, :EVIDENCE] == pytest.approx(evidence, abs=1e-9)
     assert kept[:, -learning.TOTALS :].sum(axis=0) == pytest.approx(np.array(totals[3:]), abs=1e-9)
 
 
