@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.inference import annotator_aware, annotator_aware_online, beta
+from app.inference import annotator_aware, beta
+from app.inference.annotator_aware_learned import Learned
 from app.inference.metrics import spearman
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +88,7 @@ def mean(items: Numbers, scores: Floats, n_items: int) -> Floats:
 def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
     """The scores after so many HITs."""
     posteriors = np.ones((n_items, 2))
-    learned = annotator_aware_online.Learned.nothing([(1.0, 1.0)] * n_items)
+    learned = Learned.nothing([(1.0, 1.0)] * n_items)
     for done, (who, shown, scores) in enumerate(hits, start=1):
         changed, change = learned.apply(who, shown, scores)
         posteriors[changed] = np.column_stack([change.a, change.b])

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.findings import rows_of
 from app.database.bulk import Numbers, numbers
 from app.designs.slider import POINTS
+from app.inference.law import Array
 from app.inference.moderated import Moderated, moderated
 from app.inference.tally import Tally
 
@@ -47,9 +48,14 @@ class Counted:
     seq: int = 0
 
 
+def columns(of_some: Moderated) -> tuple[Array, ...]:
+    """The `COLUMNS` of these items, NaN where there is nothing to say."""
+    return of_some.mean, of_some.standard_error, *of_some.interval()
+
+
 def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
     """Each item's `COLUMNS`."""
-    return rows_of(of_some.mean, of_some.standard_error, *of_some.interval())
+    return rows_of(*columns(of_some))
 
 
 async def intervals(connection: AsyncConnection, campaign_id: int) -> Moderated:

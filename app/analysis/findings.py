@@ -203,9 +203,18 @@ def cell(value: Any) -> Cell:
 
 def cells(values: Iterable[Any]) -> list[Cell]:
     """A column of cells."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        finite = np.isfinite(values)
+        column: list[Cell] = (values if finite.all() else np.where(finite, values, np.array(None))).tolist()
+        return column
     return [cell(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+
+def columns_of(*columns: Iterable[Any]) -> list[list[Cell]]:
+    """Columns of cells."""
+    return [cells(column) for column in columns]
 
 
 def rows_of(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
     """Rows from columns of equal length."""
-    return list(zip(*map(cells, columns), strict=True))
+    return list(zip(*columns_of(*columns), strict=True))

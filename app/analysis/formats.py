@@ -25,18 +25,25 @@ class Table:
 
 
 PLAIN = frozenset({str, int, float, type(None)})  # what `csv` writes as it should be
+FLOATS = frozenset({float, type(None)})
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 
 
 def csv_lines(_columns: Sequence[str], rows: Iterable[Cells]) -> str:
     text_file = io.StringIO()
-    plain = PLAIN
-    csv.writer(text_file).writerows(
-        [cell if type(cell) in plain else in_csv(cell) for cell in row]  # most cells: a call for each takes longer
-        for row in rows
-    )
+    columns = [csv_column(cells) for cells in zip(*rows, strict=True)]
+    csv.writer(text_file).writerows(zip(*columns, strict=True))
     return text_file.getvalue()
+
+
+def csv_column(cells: Cells) -> Cells:
+    kinds = set(map(type, cells))
+    if float in kinds and kinds <= FLOATS:
+        # Few are different, and to write one takes longest of all. But 0.0 and -0.0 are equal.
+        written = {cell: repr(cell) for cell in set(cells) if cell}
+        return [written.get(cell, cell) for cell in cells]
+    return cells if kinds <= PLAIN else [cell if type(cell) in PLAIN else in_csv(cell) for cell in cells]
 
 
 def spreadsheet_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:

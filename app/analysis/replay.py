@@ -1,10 +1,8 @@
 """Verify: all responses applied again from the priors must give every posterior, bit for bit."""
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict
-from app.inference.annotator_aware_online import Learned
+from app.inference.annotator_aware_learned import Learned
 from app.inference.online import ONLINE, Replay
 
 RESPONSES_AT_ONCE = 5_000
@@ -34,6 +32,10 @@ IDS = text("""
 """)
 
 RESPONSES = text("SELECT seq, annotator_id, items, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq")
+
+
+States = Mapping[learned.Kind, Mapping[int, Sequence[Any]]]
+"""What is known, by kind and number: lists of floats, two of them of an item."""
 
 
 @dataclass(frozen=True)
@@ -129,20 +131,12 @@ def differences(
 async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again: Learned) -> list[Mismatch]:
     """Where stored knowledge of annotators is not what the responses teach, each at the first number that differs."""
     driver = await driver_of(connection)
-    expected: dict[learned.Kind, dict[int, list[float]]] = {
-        "campaign": {0: again.totals},
-        "item": {number: state for number, state in enumerate(again.items) if state},
-        "annotator": again.annotators,
+    kept: States = {
+        "campaign": {0: await learned.of_campaign(driver, campaign_id)},
+        "item": await learned.all_items(driver, campaign_id),
+        "annotator": await learned.states(driver, campaign_id, "annotator"),
     }
-    found: list[tuple[learned.Kind, int, tuple[float, float]]] = []
-    for kind, states in expected.items():
-        kept = await learned.states(driver, campaign_id, kind)
-        for number in sorted(kept.keys() | states.keys()):
-            pairs = zip_longest(kept.get(number, []), states.get(number, []), fillvalue=math.nan)
-            # Not looked at yet is NaN on both sides.
-            found += [(kind, number, pair) for pair in pairs if pair[0] != pair[1] and not all(map(math.isnan, pair))][
-                :1
-            ]
+    found = await asyncio.to_thread(states_otherwise, kept, again)
     ids = await ids_of(connection, campaign_id, [number for kind, number, _ in found if kind == "item"])
     names: dict[learned.Kind, Callable[[int], str]] = {
         "campaign": lambda _: "the campaign",
@@ -150,6 +144,34 @@ async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again
         "annotator": "annotator {}".format,
     }
     return [Mismatch(number, names[kind](number), "learned", *pair) for kind, number, pair in found]
+
+
+def states_otherwise(kept: States, again: Learned) -> list[tuple[learned.Kind, int, tuple[float, float]]]:
+    """The states that differ: kind, number, and the first two floats that do, as stored and replayed."""
+    expected: States = {
+        "campaign": {0: again.totals},
+        "item": {
+            number: (item.since, np.empty(0) if item.looked is None else item.looked)
+            for number, item in enumerate(again.items)
+            if item.judgments
+        },
+        "annotator": again.annotators,
+    }
+    return [
+        (kind, number, pair)
+        for kind, states in expected.items()
+        for number in sorted(kept[kind].keys() | states.keys())
+        if (pair := first_difference(kept[kind].get(number, ()), states.get(number, ())))
+    ]
+
+
+def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
+    """Of two lists of floats, or two of lists; NaN where one has ended, and NaN is no difference to NaN."""
+    one, other = np.hstack([(), *stored]), np.hstack([(), *replayed])
+    pairs = np.full((2, max(len(one), len(other))), np.nan)
+    pairs[0, : len(one)], pairs[1, : len(other)] = one, other
+    different = np.flatnonzero((pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0))
+    return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 
 
 def bits(values: Numbers) -> Numbers:

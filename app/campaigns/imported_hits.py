@@ -5,7 +5,7 @@ import json
 import secrets
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -23,7 +23,7 @@ from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict, shortened
 from app.inference import annotator_aware_online as aware
-from app.inference.annotator_aware_online import Learned
+from app.inference.annotator_aware_learned import Learned
 from app.inference.online import ONLINE, Replay
 
 PLATFORM = "mturk"
@@ -37,9 +37,11 @@ HIT_COLUMNS = (
 RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "scores", "received_at")
 
 T = TypeVar("T")
+Judgments = tuple[Sequence[int], Sequence[float]]
+"""Of a HIT: its items, by their places among others, and their scores in [0, 1]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
@@ -48,18 +50,20 @@ class Hit:
 
     row: Judged
     shown: list[int]
+    items: list[int]
+    scores: list[float]
+    not_applicable: list[int]
 
-    @property
-    def items(self) -> list[int]:
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is not None]
-
-    @property
-    def scores(self) -> list[float]:
-        return [score for score in self.row.scores if score is not None]
-
-    @property
-    def not_applicable(self) -> list[int]:
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is None]
+    @classmethod
+    def of(cls, row: Judged, shown: list[int]) -> "Hit":
+        judged = list(zip(shown, row.scores, strict=True))
+        return cls(
+            row,
+            shown,
+            items=[item for item, score in judged if score is not None],
+            scores=[score for _, score in judged if score is not None],
+            not_applicable=[item for item, score in judged if score is None],
+        )
 
 
 @dataclass(frozen=True)
@@ -121,15 +125,24 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> list[Hit]:
     """The rows with item numbers. Raises `Invalid` (`item_unknown`)."""
     numbers: dict[str, int] = {}
-    for ids in pieces(list({external_id for row in rows for external_id in row.items})):
+    for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
+    return await asyncio.to_thread(hits_of, rows, numbers)
+
+
+def ids_in(rows: Sequence[Judged]) -> list[str]:
+    return list({external_id for row in rows for external_id in row.items})
+
+
+def hits_of(rows: Sequence[Judged], numbers: Mapping[str, int]) -> list[Hit]:
+    """Raises `Invalid` (`item_unknown`)."""
     for row in rows:
         for external_id in row.items:
             if external_id not in numbers:
                 said = shortened(external_id)
                 refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
-    return [Hit(row, [numbers[external_id] for external_id in row.items]) for row in rows]
+    return [Hit.of(row, [numbers[external_id] for external_id in row.items]) for row in rows]
 
 
 async def stored_before(
@@ -147,12 +160,16 @@ async def stored_before(
 async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[Hit]:
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
     known = await stored_before(connection, campaign, hits)
+    return await asyncio.to_thread(new_among, hits, known, campaign.name)
+
+
+def new_among(hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str) -> list[Hit]:
     for hit in hits:
-        stored = known.get(hit.row.assignment_id, [])
+        stored = known.get(hit.row.assignment_id, ())
         if any(not same(hit, row) for row in stored):
             what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
-                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign.name}” "
+                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign_name}” "
                 f"already, {what}. Nothing was imported.",
                 code="assignment_known",
                 line=hit.row.line,
@@ -213,88 +230,111 @@ async def store_closed(
     return closed
 
 
-async def store_responses(
-    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed], *, now: datetime
-) -> dict[int, int]:
-    """Responses to closed HITs and the posteriors that follow; the judgments that their items then have.
-
-    Annotators wait for its locks: the state that a law learns, then the posteriors in number order. Responses are
-    numbered under them, so `seq` is the order of the updates.
+async def lock_posteriors(
+    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]
+) -> Sequence[Row[Any]]:
+    """Take the locks that annotators wait for: the state that a law learns, then the posteriors in number order, those
+    of the HITs' items and perhaps others.
     """
-    scored = [one for one in closed if one.hit.items]
-    if not scored:
-        return {}
     await connection.execute(learned.LOCK, {"campaign": campaign.id})
-    judgments = await update_posteriors(connection, campaign, scored)
-    seqs = await reserve(connection, tables.responses.c.seq, len(scored))
+    touched = {number for one in closed for number in one.hit.items} | await turned_to(connection, campaign, closed)
+    return (await connection.execute(LOCK_POSTERIORS, {"campaign": campaign.id, "numbers": sorted(touched)})).all()
+
+
+async def store_responses(
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    closed: Sequence[Closed],
+    posteriors: Sequence[Row[Any]],
+    *,
+    now: datetime,
+) -> dict[int, int]:
+    """Responses to closed HITs with scores, and what follows for these locked posteriors; the judgments that the HITs'
+    items then have.
+
+    Responses are numbered under the locks, so `seq` is the order of the updates.
+    """
+    judgments = await update_posteriors(connection, campaign, closed, posteriors)
+    seqs = await reserve(connection, tables.responses.c.seq, len(closed))
     rows = [
         (
             *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
             one.hit.row.submitted_at or now,
         )
-        for seq, one in zip(seqs, scored, strict=True)
+        for seq, one in zip(seqs, closed, strict=True)
     ]
     await copy(connection, tables.responses, rows, *RESPONSE_COLUMNS)
     return judgments
 
 
 async def update_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]
+    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed], posteriors: Sequence[Row[Any]]
 ) -> dict[int, int]:
-    """Replay the HITs on the posteriors they touch, locked in number order; the judgments these items have then."""
-    hits = [one.hit for one in closed]
-    touched = sorted({number for hit in hits for number in hit.items} | await turned_to(connection, campaign, hits))
-    key = {"campaign": campaign.id, "numbers": touched}
-    before = (await connection.execute(LOCK_POSTERIORS, key)).all()
-    place = {number: k for k, number in enumerate(touched)}
+    """Replay the HITs on the posteriors, which are in number order; the judgments that the HITs' items have then."""
+    numbers = [posterior.number for posterior in posteriors]
+    place = {number: k for k, number in enumerate(numbers)}
     judged = [
-        ([place[number] for number in hit.items], [score / slider.POINTS for score in hit.scores]) for hit in hits
+        ([place[number] for number in one.hit.items], [score / slider.POINTS for score in one.hit.scores])
+        for one in closed
     ]
     who = [one.annotator for one in closed]
     law = ONLINE[campaign.update_law]
-    a, b = np.array([posterior.a for posterior in before]), np.array([posterior.b for posterior in before])
+    a, b = np.array([posterior.a for posterior in posteriors]), np.array([posterior.b for posterior in posteriors])
     replay = Replay(law, a, b, slider.parameters(campaign))
-    if replay.learned is not None:
-        replay.learned = await learned_before(connection, campaign.id, touched, who)
-    await asyncio.to_thread(replay.take, judged, who)
-    if replay.learned is not None:
-        await keep_learned(connection, campaign.id, touched, replay.learned)
+    changed: Sequence[int] = range(len(numbers))
+    if replay.learned is None:
+        await asyncio.to_thread(replay.take, judged, who)
+    else:
+        replay.learned = before = await learned_before(connection, campaign.id, numbers, judged, who)
+        before = before.copy()
+        await asyncio.to_thread(replay.take, judged, who)
+        changed = await keep_learned(connection, campaign.id, numbers, before, replay.learned)
     counts = Counter(chain.from_iterable(places for places, _ in judged))
+    a, b = replay.a[changed], replay.b[changed]
     values = {
-        "a": replay.a.tolist(),
-        "b": replay.b.tolist(),
-        "score": law.score(replay.a, replay.b).tolist(),
-        "variance": law.variance(replay.a, replay.b).tolist(),
-        "judgments": [counts[k] for k in range(len(touched))],
+        "campaign": campaign.id,
+        "numbers": [numbers[k] for k in changed],
+        "a": a.tolist(),
+        "b": b.tolist(),
+        "score": law.score(a, b).tolist(),
+        "variance": law.variance(a, b).tolist(),
+        "judgments": [counts[k] for k in changed],
     }
-    after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, key | values)}
-    return {touched[place]: after[touched[place]] for place in counts}
+    after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, values)}
+    return {numbers[place]: after[numbers[place]] for place in counts}
 
 
-async def turned_to(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> set[int]:
+async def turned_to(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> set[int]:
     """Items that `easl-aware` may look at again with these HITs, and perhaps more."""
     if ONLINE[campaign.update_law].update is not None:
         return set()
     driver = await driver_of(connection)
     last, may = aware.turn(await learned.of_campaign(driver, campaign.id))
-    limit = sum(aware.AGAIN + len(hit.items) + 1 for hit in hits) if may else 0
-    return {number for number, _ in await learned.following(driver, campaign.id, last, limit)}
+    limit = sum(aware.AGAIN + len(one.hit.items) + 1 for one in closed) if may else 0
+    return {number for number, *_ in await learned.following(driver, campaign.id, last, limit)}
 
 
 async def learned_before(
-    connection: AsyncConnection, campaign_id: int, items: Sequence[int], annotators: Sequence[int]
+    connection: AsyncConnection, campaign_id: int, items: Sequence[int], hits: Sequence[Judgments], who: Sequence[int]
 ) -> Learned:
-    """What `easl-aware` knows of these items, in this order, and of everybody whom their next HITs concern."""
+    """What `easl-aware` knows of these items, in this order, and of everybody whom these HITs of theirs concern."""
     driver = await driver_of(connection)
-    states = await learned.states(driver, campaign_id, "item", items)
+    known = await learned.items(driver, campaign_id, items)
     totals = await learned.of_campaign(driver, campaign_id)
-    around = {*annotators, *aware.concerned(annotators[0], [*states.values()], totals, again=len(states))}
-    return Learned(
+    before = Learned(
         priors=await learned.priors(driver, campaign_id, items),
-        items=[states.get(number, []) for number in items],
-        annotators=await learned.states(driver, campaign_id, "annotator", around),
+        items=[aware.ItemState(*known.get(number, ())) for number in items],
+        annotators={},
         totals=aware.in_terms_of(totals, lambda last: last_place(items, last)),
     )
+    places = await asyncio.to_thread(before.will_look_at, [shown for shown, _ in hits])
+    long = await learned.looked(driver, campaign_id, [items[place] for place in places])
+    for place in places:
+        before.items[place] = before.items[place]._replace(looked=long.get(items[place]))
+    looked = [before.items[place] for place in places]
+    around = {*who, *aware.concerned(who[0], looked, totals, again=len(looked))}
+    before.annotators = await learned.states(driver, campaign_id, "annotator", around)
+    return before
 
 
 def last_place(items: Sequence[int], last: int) -> int:
@@ -304,13 +344,26 @@ def last_place(items: Sequence[int], last: int) -> int:
     return bisect_right(items, last) - 1
 
 
-async def keep_learned(connection: AsyncConnection, campaign_id: int, items: Sequence[int], known: Learned) -> None:
+async def keep_learned(
+    connection: AsyncConnection, campaign_id: int, items: Sequence[int], before: Learned, after: Learned
+) -> list[int]:
+    """Store what has changed; the places of the items that have."""
     driver = await driver_of(connection)
     last, _ = aware.turn(await learned.of_campaign(driver, campaign_id))
     unmoved = last_place(items, last)
-    changed: dict[learned.Kind, dict[int, list[float]]] = {
-        "campaign": {0: aware.in_terms_of(known.totals, lambda place: last if place == unmoved else items[place])},
-        "item": dict(zip(items, known.items, strict=True)),
-        "annotator": known.annotators,
-    }
-    await learned.keep(driver, campaign_id, changed)
+    states = list(zip(before.items, after.items, strict=True))
+    changed = [place for place, (then, now) in enumerate(states) if now is not then]
+    await learned.keep(
+        driver,
+        campaign_id,
+        campaign=aware.in_terms_of(after.totals, lambda place: last if place == unmoved else items[place]),
+        annotators={
+            number: state for number, state in after.annotators.items() if state is not before.annotators.get(number)
+        },
+        items={
+            items[place]: (now.since, None if now.looked is then.looked else now.looked)
+            for place in changed
+            for then, now in states[place : place + 1]
+        },
+    )
+    return changed

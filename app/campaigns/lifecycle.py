@@ -218,7 +218,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
         await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
     if ONLINE[campaign.update_law].update is None:
-        await learned.keep(await driver_of(connection), campaign.id, {"campaign": {0: BEGUN}})
+        await learned.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 

@@ -8,7 +8,7 @@ assignment, so an import that was interrupted is finished by importing the file 
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -17,7 +17,14 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
-from app.campaigns.imported_hits import Hit, numbered, store_closed, store_responses, without_stored
+from app.campaigns.imported_hits import (
+    Hit,
+    lock_posteriors,
+    numbered,
+    store_closed,
+    store_responses,
+    without_stored,
+)
 from app.campaigns.items import Progress
 from app.campaigns.mturk_results import read_results
 from app.database.campaign import finish_if_complete
@@ -88,23 +95,24 @@ async def import_results(
             code="assignment_known",
             line=first.line,
         )
-    done: list[Hit] = []
+    stored, done = 0, ImportedResponses()
     judgments: dict[int, int] = {}
-    async for stored, counts in stored_in_turn(engine, campaign, new, now=now):
-        done += stored
+    async for some, counts in stored_in_turn(engine, campaign, new, now=now):
+        stored += len(some)
+        done.responses += sum(bool(hit.items) for hit in some)
+        done.not_applicable += sum(len(hit.not_applicable) for hit in some)
+        done.without_score += sum(not hit.items for hit in some)
         judgments |= counts
-        progress(len(done))
+        progress(stored)
     async with engine.begin() as connection:
-        finished = await finish_if_complete(connection, campaign.id, now=now)
-    return ImportedResponses(
-        responses=sum(bool(hit.items) for hit in done),
-        items=len(judgments),
-        not_applicable=sum(len(hit.not_applicable) for hit in done),
-        without_score=sum(not hit.items for hit in done),
-        known=len(hits) - len(done),
-        over_wanted=sum(count > campaign.judgments_per_item for count in judgments.values()),
-        finished=finished,
-    )
+        done.finished = await finish_if_complete(connection, campaign.id, now=now)
+    done.items, done.known = len(judgments), len(hits) - stored
+    done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, judgments)
+    return done
+
+
+def more_than(wanted: int, judgments: Mapping[int, int]) -> int:
+    return sum(count > wanted for count in judgments.values())
 
 
 async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
@@ -130,8 +138,10 @@ async def stored_in_turn(
     while start < len(hits):
         async with engine.begin() as connection:
             closed = await store_closed(connection, campaign, hits[start : start + size], now=now)
-            began = time.monotonic()
-            counts = await store_responses(connection, campaign, closed, now=now)
+            scored = [one for one in closed if one.hit.items]
+            posteriors = await lock_posteriors(connection, campaign, scored)
+            began = time.monotonic()  # what it waited for others is no reason to store fewer
+            counts = await store_responses(connection, campaign, scored, posteriors, now=now) if scored else {}
         held = time.monotonic() - began
         yield [one.hit for one in closed], counts
         start += size

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.annotator_aware_online import JUDGMENT, Learned
+from app.inference.annotator_aware_learned import Learned
+from app.inference.annotator_aware_online import JUDGMENT
 from app.inference.law import Array, Law, Parameters
 from app.inference.online import Hit, steps
 

@@ -113,9 +113,11 @@ async def answers_to(connection: AsyncConnection, campaign_id: int, number: int,
         return answers
     driver = await driver_of(connection)
     totals = await learned.of_campaign(driver, campaign_id)
-    state = (await learned.states(driver, campaign_id, "item", [number])).get(number, [])
-    people = await learned.states(driver, campaign_id, "annotator", {*aware.judges(state, totals)})
-    newest_first = (reversed(column) for column in aware.counted(state, people, totals))
+    known = (await learned.items(driver, campaign_id, [number])).get(number, ())
+    looked = (await learned.looked(driver, campaign_id, [number])).get(number)
+    item = aware.ItemState(*known)._replace(looked=looked)
+    people = await learned.states(driver, campaign_id, "annotator", {*aware.judges(item)})
+    newest_first = (reversed(column) for column in aware.counted(item, people, totals))
     return [
         replace(answer, weight=weight, corrected=score * POINTS)
         for answer, weight, score in zip(answers, *newest_first, strict=True)

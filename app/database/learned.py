@@ -1,18 +1,23 @@
 """What the law `easl-aware` has learned, in its table: lists of floats of a campaign, its items and its annotators.
 
 Whoever changes it holds the campaign's row, and takes it before any other lock: HITs are learned from one by one.
+
+An item has two lists: a long one, which most HITs leave as it is, and a short one. PostgreSQL keeps a long value aside
+and writes it anew only when it changes, so a HIT costs the same however many judgments its items have.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, fetch
 
 Kind = Literal["campaign", "item", "annotator"]
 State = list[float]
+Floats = npt.NDArray[np.float64]
 FLOAT = np.dtype("<f8")
 
 LOCK = text("SELECT 1 FROM learned WHERE campaign_id = :campaign AND kind = 'campaign' FOR NO KEY UPDATE")
@@ -22,13 +27,21 @@ STATES = text("""
     WHERE campaign_id = :campaign AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
 """)
 
+# Of items: `state` is what was looked at, perhaps long, so only its length is told; `since` is short.
+ITEMS = text("""
+    SELECT number, since, octet_length(state) AS bytes FROM learned
+    WHERE campaign_id = :campaign AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
+""")
+
+ALL_ITEMS = text("SELECT number, since, state FROM learned WHERE campaign_id = :campaign AND kind = 'item'")
+
 # The items of which something has been learned, from the one after :last on and around to it.
 FOLLOWING = text("""
-    SELECT number, octet_length(state) AS bytes FROM (
-        (SELECT number, state, 1 AS part FROM learned
+    SELECT number, since, bytes FROM (
+        (SELECT number, since, octet_length(state) AS bytes, 1 AS part FROM learned
          WHERE campaign_id = :campaign AND kind = 'item' AND number > :last ORDER BY number LIMIT :limit)
         UNION ALL
-        (SELECT number, state, 2 AS part FROM learned
+        (SELECT number, since, octet_length(state) AS bytes, 2 AS part FROM learned
          WHERE campaign_id = :campaign AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
     ) AS following
     ORDER BY part, number LIMIT :limit
@@ -46,9 +59,15 @@ PRIORS = text("""
 """)
 
 KEEP = text("""
-    INSERT INTO learned (campaign_id, kind, number, state)
-    SELECT :campaign, * FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]))
-    ON CONFLICT (campaign_id, kind, number) DO UPDATE SET state = excluded.state
+    WITH longer AS (
+        UPDATE learned l SET since = new.since
+        FROM unnest(CAST(:longer AS bigint[]), CAST(:longer_since AS bytea[])) AS new (number, since)
+        WHERE l.campaign_id = :campaign AND l.kind = 'item' AND l.number = new.number
+    )
+    INSERT INTO learned (campaign_id, kind, number, state, since)
+    SELECT :campaign, * FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]),
+                                    CAST(:since AS bytea[]))
+    ON CONFLICT (campaign_id, kind, number) DO UPDATE SET state = excluded.state, since = excluded.since
 """)
 
 
@@ -58,7 +77,25 @@ async def states(
     """The states of these numbers, or of all; those that nothing has been learned of are left out."""
     parameters = {"campaign": campaign_id, "kind": kind, "numbers": None if numbers is None else list(numbers)}
     rows = await fetch(connection, ALL_STATES if numbers is None else STATES, parameters)
-    return {row.number: np.frombuffer(row.state, FLOAT).tolist() for row in rows}
+    return {row.number: in_floats(row.state).tolist() for row in rows}
+
+
+async def items(connection: Driver, campaign_id: int, numbers: Iterable[int]) -> dict[int, tuple[State, int]]:
+    """The short lists of these items, and how many floats are in the long ones; without those nothing is known of."""
+    rows = await fetch(connection, ITEMS, {"campaign": campaign_id, "numbers": list(numbers)})
+    return {row.number: (in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows}
+
+
+async def looked(connection: Driver, campaign_id: int, numbers: Iterable[int]) -> dict[int, Floats]:
+    """The long lists of these items; without those nothing is known of."""
+    parameters = {"campaign": campaign_id, "kind": "item", "numbers": list(numbers)}
+    return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters)}
+
+
+async def all_items(connection: Driver, campaign_id: int) -> dict[int, tuple[Floats, Floats]]:
+    """Both lists of all items of which something is known, the short ones first."""
+    rows = await fetch(connection, ALL_ITEMS, {"campaign": campaign_id})
+    return {row.number: (in_floats(row.since), in_floats(row.state)) for row in rows}
 
 
 async def of_campaign(connection: Driver, campaign_id: int) -> State:
@@ -66,10 +103,11 @@ async def of_campaign(connection: Driver, campaign_id: int) -> State:
     return (await states(connection, campaign_id, "campaign"))[0]
 
 
-async def following(connection: Driver, campaign_id: int, last: int, limit: int) -> list[tuple[int, int]]:
-    """Number and length of the states of the next `limit` items after number `last`, and then from the first on."""
+async def following(connection: Driver, campaign_id: int, last: int, limit: int) -> list[tuple[int, State, int]]:
+    """The next `limit` items after number `last`, and then from the first on: number, short list, length of long."""
     parameters = {"campaign": campaign_id, "last": last, "limit": limit}
-    return [(row.number, row.bytes // FLOAT.itemsize) for row in await fetch(connection, FOLLOWING, parameters)]
+    rows = await fetch(connection, FOLLOWING, parameters)
+    return [(row.number, in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows]
 
 
 async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, float]]:
@@ -77,13 +115,28 @@ async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> 
     return [(row.a, row.b) for row in await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items})]
 
 
-async def keep(connection: Driver, campaign_id: int, changed: Mapping[Kind, Mapping[int, State]]) -> None:
-    """Store new states, by kind and number."""
-    rows = [(kind, number, state) for kind, of_kind in changed.items() for number, state in of_kind.items()]
-    parameters = {
-        "campaign": campaign_id,
-        "kinds": [kind for kind, _, _ in rows],
-        "numbers": [number for _, number, _ in rows],
-        "states": [np.array(state, FLOAT).tobytes() for _, _, state in rows],
-    }
-    await fetch(connection, KEEP, parameters)
+async def keep(
+    connection: Driver,
+    campaign_id: int,
+    *,
+    campaign: Sequence[float],
+    annotators: Mapping[int, Sequence[float]] | None = None,
+    items: Mapping[int, tuple[Sequence[float], Floats | None]] | None = None,
+) -> None:
+    """Store new states; of items both lists, or only the short one where the long one is as it was."""
+    items = items or {}
+    rows = [("campaign", 0, in_bytes(campaign), b"")]
+    rows += [("annotator", number, in_bytes(state), b"") for number, state in (annotators or {}).items()]
+    rows += [("item", k, in_bytes(long), in_bytes(since)) for k, (since, long) in items.items() if long is not None]
+    kinds, numbers, values, since = zip(*rows, strict=True)
+    longer = {number: in_bytes(since) for number, (since, long) in items.items() if long is None}
+    parameters = {"campaign": campaign_id, "kinds": kinds, "numbers": numbers, "states": values, "since": since}
+    await fetch(connection, KEEP, parameters | {"longer": [*longer], "longer_since": [*longer.values()]})
+
+
+def in_floats(stored: bytes) -> Floats:
+    return np.frombuffer(stored, FLOAT)
+
+
+def in_bytes(state: npt.ArrayLike) -> bytes:
+    return np.asarray(state, FLOAT).tobytes()

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference import annotator_beliefs as learning
-from app.inference.annotator_beliefs import Crowd, Judged
+from app.inference.annotator_beliefs import Crowd
+from app.inference.annotator_evidence import COMPARED, COMPARED_AT_LEAST, Judged, N, evidence_of
 from app.inference.annotator_fixed_point import Settled, settled
 from app.inference.inestimable import Inestimable
 from app.inference.law import Array
@@ -78,8 +79,8 @@ def fit(
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
     judged = checked(items, annotators, scores, n_items, n_annotators)
     end = settled(judged, max_rounds=max_iterations, tolerance=tolerance)
-    evidence = learning.evidence_of(judged, learning.others(judged, end.known, end.common))
-    typical = float(evidence[:, learning.N] @ end.known.information / len(judged.scores))
+    evidence = evidence_of(judged, learning.others(judged, end.known, end.common))
+    typical = float(evidence[:, N] @ end.known.information / len(judged.scores))
     common = learning.crowd(learning.contributions(evidence, end.known, typical).sum(axis=0))
     if trust is not None:
         common = replace(common, trust=trust)
@@ -113,7 +114,7 @@ def _result(judged: Judged, end: Settled, common: Crowd, evidence: Array, tolera
     total = judged.by_item(weight)
     seen = total > 0.0
     mean = np.where(seen, above, np.nan) / np.where(seen, above + below, 1.0)
-    answered = evidence[:, learning.COMPARED] >= learning.COMPARED_AT_LEAST
+    answered = evidence[:, COMPARED] >= COMPARED_AT_LEAST
     told = learning.described(evidence, common)
     own_weight = 1.0 + common.trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
 
@@ -165,14 +166,14 @@ def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[
     notes = []
     if unseen := int(np.count_nonzero(~seen)):
         notes.append(f"{unseen:,} of {len(seen):,} items have no judgment and no score.")
-    gave = evidence[:, learning.N] > 0.0
+    gave = evidence[:, N] > 0.0
     if np.count_nonzero(gave) == 1:
         notes.append(
             "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
         )
     elif alone := int(np.count_nonzero(gave & ~answered)):
         notes.append(
-            f"{alone:,} of {np.count_nonzero(gave):,} annotators judged fewer than {learning.COMPARED_AT_LEAST} items "
+            f"{alone:,} of {np.count_nonzero(gave):,} annotators judged fewer than {COMPARED_AT_LEAST} items "
             "that others have judged too, so nothing is said of them; they are taken for what most annotators are."
         )
     if common.trust == 0.0:

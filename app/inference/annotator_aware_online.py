@@ -10,8 +10,8 @@ round; later, a round passes while the campaign's judgments grow by a few in a h
 
 A campaign's state is lists of floats, to be stored as they are:
 
-- per item, its posterior's alpha and beta, then `JUDGMENT` floats for each of its judgments, first to last: the
-  annotator's number, the score, and what the others said at the last look, NaN before the first;
+- per item, what `ItemState` says. It is in two parts, so that an answer whose item is not looked at costs the same
+  however many judgments the item has: it adds two floats to the shorter part, and leaves the longer one unread;
 - per annotator, `ANNOTATOR` floats: sums of evidence, what is believed, and what was added to the totals;
 - for the campaign, the number of the rule and the turn (which item was looked at again last, and how many judgments may
   be on top of `AGAIN` with the next HIT), then `TOTALS` floats: the sum of what annotators have added.
@@ -20,27 +20,28 @@ The totals make a HIT depend on all before it, so HITs of a campaign must be app
 which they are numbered; `apply` then gives the same bits live and in a replay. Which items are looked at again follows
 from these states alone.
 
-Campaigns launched under the first rule keep it: only a HIT's own items are looked at, beliefs change at once, and the
-states of items and campaign are without what comes before judgments and totals.
+Campaigns launched under the first rule keep it: only a HIT's own items are looked at, with every HIT; beliefs change at
+once; `since` is always empty, and the campaign's state is without what comes before totals.
 """
 
-from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference import annotator_beliefs as learning
 from app.inference import easl
-from app.inference.annotator_beliefs import Beliefs, Judged
-from app.inference.law import Array, checked_items, checked_scores
+from app.inference.annotator_beliefs import Beliefs
+from app.inference.annotator_evidence import EVIDENCE, OTHERS, Judged, evidence_of
+from app.inference.law import Array, checked_scores
 
 State = list[float]
 
-JUDGMENT = 2 + learning.OTHERS
+JUDGMENT = 2 + OTHERS
 _BELIEFS = learning.CLASSES + 7
-ANNOTATOR = learning.EVIDENCE + _BELIEFS + learning.TOTALS
+ANNOTATOR = EVIDENCE + _BELIEFS + learning.TOTALS
 TOTALS = learning.TOTALS
 
 AGAIN = 100
@@ -54,8 +55,50 @@ BEGUN: State = [2.0, -1.0, 0.0]
 
 Nothing reads the number of the rule yet: that there is a turn tells the first two apart.
 """
-_POSTERIOR = 2  # floats of an item before its judgments
+_POSTERIOR, _NEW = 2, 2  # floats before the judgments since the last look, and of each of these
 _HALF = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
+
+
+class ItemState(NamedTuple):
+    """What is known of one item; its judgments are those of `looked`, first to last, and then those of `since`.
+
+    since: the posterior's alpha and beta, then annotator and score of each judgment since the item was last looked at;
+    empty before the first judgment. floats: how many `looked` has. looked: `JUDGMENT` floats of each judgment up to
+    then: the annotator's number, the score, and what the others said at that look; None if they are not at hand.
+    """
+
+    since: Sequence[float] = ()
+    floats: int = 0
+    looked: Array | None = None
+
+    @property
+    def judgments(self) -> int:
+        """How many the item has."""
+        return self.floats // JUDGMENT + self.unseen
+
+    @property
+    def unseen(self) -> int:
+        """How many it has since the last look."""
+        return max(len(self.since) - _POSTERIOR, 0) // _NEW
+
+    def rows(self) -> Array:
+        """All judgments, (judgments, JUDGMENT), NaN where it is not known what the others said.
+
+        Raises ValueError if what was looked at is not at hand.
+        """
+        if self.looked is None and self.floats:
+            raise ValueError("what was known of an item that is looked at must be given")
+        looked = np.empty(0) if self.looked is None else self.looked
+        rows = np.full((self.judgments, JUDGMENT), np.nan)
+        rows[: len(rows) - self.unseen] = np.reshape(looked, (-1, JUDGMENT))
+        rows[len(rows) - self.unseen :, :_NEW] = np.reshape(self.since[_POSTERIOR:], (-1, _NEW))
+        return rows
+
+    def longer(self, more: int, *, looked: bool) -> "ItemState":
+        """As long as after so many more judgments, and perhaps a look at all; the figures in it mean nothing."""
+        if looked:
+            return ItemState((0.0,) * _POSTERIOR, (self.judgments + more) * JUDGMENT)
+        return self._replace(since=[*self.since, *[0.0] * (_NEW * more)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +106,14 @@ class Change:
     """What one HIT changed: new values, the arguments of `apply` are left alone.
 
     a, b: posteriors, Beta(a, b), of the HIT's n items, then of those looked at again. items: these items' states.
+    looked: which of these were looked at, by place; of the others only `since` is new.
     annotators: the new state of everybody concerned, by number. totals: the campaign's, its turn as it was.
     """
 
     a: list[float]
     b: list[float]
-    items: list[State]
+    items: list[ItemState]
+    looked: list[int]
     annotators: dict[int, State]
     totals: State
 
@@ -83,13 +128,9 @@ def _sums(totals: Sequence[float]) -> Array:
     return np.array([*totals[len(BEGUN) if _turned(totals) else 0 :]] or [0.0] * TOTALS)
 
 
-def _judgments(state: Sequence[float], totals: Sequence[float]) -> Sequence[float]:
-    return state[_POSTERIOR:] if _turned(totals) else state
-
-
-def judgments_in(floats: int) -> int:
-    """How many judgments an item's state of so many floats holds, where other items are looked at again."""
-    return max(floats - _POSTERIOR, 0) // JUDGMENT
+def begun_like(totals: Sequence[float]) -> State:
+    """Before the first HIT, the state of a campaign that has these totals at any time: under the same rule."""
+    return BEGUN if _turned(totals) else []
 
 
 def turn(totals: Sequence[float]) -> tuple[int, int]:
@@ -123,26 +164,21 @@ def in_terms_of(totals: Sequence[float], number: Callable[[int], int]) -> State:
     return [totals[0], float(number(int(totals[1]))), *totals[2:]] if _turned(totals) else list(totals)
 
 
-def looked_at(items: Sequence[Sequence[float]], again: int, totals: Sequence[float]) -> list[int]:
+def looked_at(items: Sequence[ItemState], again: int, totals: Sequence[float]) -> list[int]:
     """The places of the items whose judgments are looked at; the last `again` are not in the HIT."""
     shown = len(items) - again
     due = not _turned(totals)
-    return [place for place, state in enumerate(items) if due or place >= shown or _due(state)]
+    return [place for place, item in enumerate(items) if due or place >= shown or _due(item)]
 
 
-def _due(state: Sequence[float]) -> bool:
-    judgments, unseen = len(state) // JUDGMENT, 0
-    while unseen < judgments and state[-1 - unseen * JUDGMENT] != state[-1 - unseen * JUDGMENT]:  # NaN
-        unseen += 1
-    return unseen + 1 >= _NEWS * (judgments - unseen)
+def _due(item: ItemState) -> bool:
+    return item.unseen + 1 >= _NEWS * (item.floats // JUDGMENT)
 
 
-def concerned(
-    annotator: int, items: Sequence[Sequence[float]], totals: Sequence[float], *, again: int = 0
-) -> list[int]:
+def concerned(annotator: int, items: Sequence[ItemState], totals: Sequence[float], *, again: int = 0) -> list[int]:
     """Whose states `apply` needs, and may change: the annotator's and those of the judgments looked at, in order."""
-    looked = (_judgments(items[place], totals) for place in looked_at(items, again, totals))
-    return sorted({annotator, *(int(number) for state in looked for number in state[::JUDGMENT])})
+    looked = [items[place].rows()[:, 0] for place in looked_at(items, again, totals)]
+    return sorted({annotator, *np.unique(np.concatenate([np.empty(0), *looked])).astype(np.int64).tolist()})
 
 
 def apply(
@@ -150,18 +186,18 @@ def apply(
     scores: Sequence[float],
     *,
     priors: Sequence[tuple[float, float]],
-    items: Sequence[Sequence[float]],
+    items: Sequence[ItemState],
     annotators: Mapping[int, Sequence[float]],
     totals: Sequence[float],
     again: int = 0,
 ) -> Change:
     """One HIT of n >= 1 items.
 
-    annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. items: the n items' states, empty before
-    the first judgment, then those of `again` others that are looked at again. priors: the (a, b) that each of all these
-    started with. annotators: the states of all `concerned`, without those who are new. totals: the campaign's, `BEGUN`
-    before the first HIT.
-    Raises ValueError for a score that is NaN or outside [0, 1] and for lengths that differ.
+    annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. items: the n items' states, then those
+    of `again` others that are looked at again; `looked` must be at hand where they are `looked_at`. priors: the (a, b)
+    that each of all these started with. annotators: the states of all `concerned`, without those who are new. totals:
+    the campaign's, `BEGUN` before the first HIT.
+    Raises ValueError for a score that is NaN or outside [0, 1], for lengths that differ and for what is not at hand.
     """
     floats = checked_scores(scores, len(items) - again)
     if len(priors) != len(items):
@@ -169,49 +205,52 @@ def apply(
     looked = looked_at(items, again, totals)
     numbers = concerned(annotator, items, totals, again=again)
     given = [floats[place] for place in looked if place < len(floats)]
-    judged, said = _judged(annotator, given, [_judgments(items[place], totals) for place in looked], numbers)
+    judged, said = _judged(annotator, given, [items[place].rows() for place in looked], numbers)
     beliefs, heard, people, sums = _learned(judged, said, numbers, annotators, totals)
     common = learning.crowd(sums)
 
     def scored(judgments: Judged) -> tuple[Array, Array]:
         return learning.corrected(judgments, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
 
-    after = dict(
-        zip(looked, _posteriors(judged.items, *scored(judged), [priors[place] for place in looked]), strict=True)
-    )
+    priors_looked = [priors[place] for place in looked]
+    after = dict(zip(looked, _posteriors(judged.items, *scored(judged), priors_looked), strict=True))
     rows = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
-    states = {place: rows[judged.items == k].ravel().tolist() for k, place in enumerate(looked)}
-    for place in set(range(len(items))) - set(looked):
-        weight, score = scored(_one(numbers.index(annotator), floats[place]))
-        a, b = items[place][:_POSTERIOR]
-        after[place] = (a + float(weight[0] * score[0]), b + float(weight[0] * (1.0 - score[0])))
-        states[place] = [*items[place][_POSTERIOR:], float(annotator), floats[place], *[np.nan] * learning.OTHERS]
-    posteriors = [after[place] for place in range(len(items))]
-    head = posteriors if _turned(totals) else [()] * len(items)
+    states = {
+        place: _looked(after[place] if _turned(totals) else (), rows[judged.items == k])
+        for k, place in enumerate(looked)
+    }
+    added = sorted(set(range(len(items))) - set(looked))
+    weight, score = scored(_by_one(numbers.index(annotator), [floats[place] for place in added]))
+    for place, more_a, more_b in zip(added, weight * score, weight * (1.0 - score), strict=True):
+        a, b, *since = items[place].since
+        after[place] = (a + float(more_a), b + float(more_b))
+        states[place] = items[place]._replace(since=[*after[place], *since, float(annotator), floats[place]])
     return Change(
-        a=[a for a, _ in posteriors],
-        b=[b for _, b in posteriors],
-        items=[[*head[place], *states[place]] for place in range(len(items))],
+        a=[after[place][0] for place in range(len(items))],
+        b=[after[place][1] for place in range(len(items))],
+        items=[states[place] for place in range(len(items))],
+        looked=looked,
         annotators=people,
         totals=[*totals[: len(BEGUN) if _turned(totals) else 0], *sums.tolist()],
     )
 
 
-def _judged(
-    annotator: int, scores: list[float], items: Sequence[Sequence[float]], numbers: list[int]
-) -> tuple[Judged, Array]:
+def _looked(posterior: Sequence[float], rows: Array) -> ItemState:
+    return ItemState(posterior, rows.size, rows.ravel())
+
+
+def _judged(annotator: int, scores: list[float], items: Sequence[Array], numbers: list[int]) -> tuple[Judged, Array]:
     """All judgments of these items, the new ones last and of the first items, and what the others of them said before,
     (OTHERS, J), NaN where nothing is known of it.
     """
-    earlier = [np.reshape(np.asarray(state, dtype=np.float64), (-1, JUDGMENT)) for state in items]
-    rows = np.concatenate([np.empty((0, JUDGMENT)), *earlier])
-    item = np.repeat(np.arange(len(items), dtype=np.intp), [len(state) for state in earlier])
-    gave = np.r_[rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)]
+    rows = np.concatenate([np.empty((0, JUDGMENT)), *items])
+    item = np.repeat(np.arange(len(items), dtype=np.intp), [len(earlier) for earlier in items])
+    gave = np.concatenate([rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)])
     who = np.asarray(np.searchsorted(numbers, gave), dtype=np.intp)
     judged = Judged.of(
         np.r_[item, np.arange(len(scores), dtype=np.intp)], who, np.r_[rows[:, 1], scores], len(items), len(numbers)
     )
-    return judged, np.hstack([rows[:, 2:].T, np.full((learning.OTHERS, len(scores)), np.nan)])
+    return judged, np.hstack([rows[:, 2:].T, np.full((OTHERS, len(scores)), np.nan)])
 
 
 def _learned(
@@ -221,15 +260,19 @@ def _learned(
     the new sum of what annotators add.
     """
     rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
-    evidence, known, added = np.split(rows, [learning.EVIDENCE, learning.EVIDENCE + _BELIEFS], axis=1)
+    evidence, known, added = np.split(rows, [EVIDENCE, EVIDENCE + _BELIEFS], axis=1)
     sums = _sums(totals)
     common = learning.crowd(sums)
     new = np.array([number not in annotators for number in numbers])
-    known[new] = learning.beliefs(evidence[new], common).rows()
-    heard = learning.others(judged, Beliefs.of(known), common)
-    # What has not been looked at before has no evidence to take back.
-    seen = ~np.isnan(said[0])
-    evidence = evidence + learning.evidence_of(judged, heard) - learning.evidence_of(_only(judged, seen), said[:, seen])
+    if new.any():
+        known[new] = learning.beliefs(evidence[new], common).rows()
+    heard = said
+    if len(judged.scores):
+        heard = learning.others(judged, Beliefs.of(known), common)
+        # What has not been looked at before has no evidence to take back.
+        seen = ~np.isnan(said[0])
+        taken = evidence_of(_only(judged, seen), said[:, seen])
+        evidence = evidence + evidence_of(judged, heard) - taken
     beliefs = learning.beliefs(evidence, common)
     if _turned(totals):
         beliefs = Beliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
@@ -248,9 +291,9 @@ def _only(judged: Judged, these: npt.NDArray[np.bool_]) -> Judged:
     )
 
 
-def _one(annotator: int, score: float) -> Judged:
-    nought = np.zeros(1, np.intp)
-    return Judged(nought, nought + annotator, np.array([score]), None, 1, annotator + 1)
+def _by_one(annotator: int, scores: list[float]) -> Judged:
+    items = np.arange(len(scores), dtype=np.intp)
+    return Judged(items, np.full_like(items, annotator), np.array(scores, np.float64), None, len(scores), annotator + 1)
 
 
 def _posteriors(
@@ -263,13 +306,13 @@ def _posteriors(
     return [(a, b) for a, b in posteriors.tolist()]
 
 
-def judges(item: Sequence[float], totals: Sequence[float]) -> list[int]:
+def judges(item: ItemState) -> list[int]:
     """Who gave each judgment of an item, first to last."""
-    return [int(number) for number in _judgments(item, totals)[::JUDGMENT]]
+    return [int(number) for number in item.rows()[:, 0]]
 
 
 def counted(
-    item: Sequence[float], annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
+    item: ItemState, annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """What each judgment of an item counts for by what is known now, first to last: weights in (0, 1] and corrected
     scores in [0, 1].
@@ -278,80 +321,14 @@ def counted(
     weight times corrected score, as they were when the item was last looked at: after the HIT that looked at it, the
     weighted mean is the mode of a posterior that began as Beta(1, 1); later, until its turn comes, it is ahead of it.
     """
-    numbers, who = np.unique(np.array(judges(item, totals), dtype=np.int64), return_inverse=True)
-    scores = np.array(_judgments(item, totals)[1::JUDGMENT])
+    numbers, who = np.unique(np.array(judges(item), dtype=np.int64), return_inverse=True)
+    scores = item.rows()[:, 1]
     known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
-    beliefs = Beliefs.of(known[:, learning.EVIDENCE : learning.EVIDENCE + _BELIEFS])
+    beliefs = Beliefs.of(known[:, EVIDENCE : EVIDENCE + _BELIEFS])
     common = learning.crowd(_sums(totals))
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
     return weight.tolist(), score.tolist()
-
-
-@dataclass
-class Learned:
-    """What a campaign has learned, in memory: all of its state, changed by one HIT after another.
-
-    priors: N pairs (a, b). items: N states, empty before the first judgment. annotators: states by number.
-    totals: the campaign's.
-    """
-
-    priors: Sequence[tuple[float, float]]
-    items: list[State]
-    annotators: dict[int, State]
-    totals: State
-    judged: list[int] = field(init=False)  # in order
-
-    def __post_init__(self) -> None:
-        self.judged = [item for item, state in enumerate(self.items) if state]
-
-    @classmethod
-    def nothing(cls, priors: Sequence[tuple[float, float]]) -> "Learned":
-        """Before the first HIT."""
-        return cls(priors, [[] for _ in priors], {}, BEGUN)
-
-    def begun_like(self, totals: State) -> "Learned":
-        """Before the first HIT, under the rule of the campaign that has these totals at any time."""
-        return replace(Learned.nothing(self.priors), totals=BEGUN if _turned(totals) else [])
-
-    def copy(self) -> "Learned":
-        """One that goes its own way; states are never changed in place, so they are shared."""
-        return replace(self, items=list(self.items), annotators=dict(self.annotators))
-
-    def apply(self, annotator: int, shown: Sequence[int], scores: Sequence[float]) -> tuple[list[int], Change]:
-        """Learn from one HIT: the items that changed, the HIT's first, and their change. Raises ValueError for what the
-        function `apply` refuses, and for item numbers that are not there or twice.
-        """
-        checked_items(shown, len(self.items))
-        last, may = turn(self.totals)
-        again, then = chosen(self._following(last, shown), last, may)
-        numbers = [*shown, *again]
-        states = [self.items[item] for item in numbers]
-        around = concerned(annotator, states, self.totals, again=len(again))
-        change = apply(
-            annotator,
-            scores,
-            priors=[self.priors[item] for item in numbers],
-            items=states,
-            annotators={k: self.annotators[k] for k in around if k in self.annotators},
-            totals=turned(self.totals, *then),
-            again=len(again),
-        )
-        for item in shown:
-            if not self.items[item]:
-                insort(self.judged, item)
-        for item, state in zip(numbers, change.items, strict=True):
-            self.items[item] = state
-        self.annotators |= change.annotators
-        self.totals = change.totals
-        return numbers, change
-
-    def _following(self, last: int, shown: Sequence[int]) -> Iterator[tuple[int, int]]:
-        place = bisect_right(self.judged, last)
-        for numbers in (range(place, len(self.judged)), range(place)):
-            for k in numbers:
-                if (item := self.judged[k]) not in shown:
-                    yield item, judgments_in(len(self.items[item]))
 
 
 LAW = replace(

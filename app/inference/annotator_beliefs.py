@@ -34,8 +34,20 @@ from typing import Final
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
+from app.inference.annotator_evidence import (
+    BIAS_CORRECTED,
+    COMPARED,
+    COMPARED_AT_LEAST,
+    CORRECTED,
+    PLAIN,
+    WAYS,
+    YY,
+    Judged,
+    N,
+    Y,
+    agreement,
+)
 from app.inference.law import Array
-from app.inference.long_form import Integers, sums
 
 RELIABILITY: Final = np.tanh(np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8]))
 """The reliabilities that are told apart; the first is that of answers at random."""
@@ -53,67 +65,20 @@ LOG_SCALE: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (CLASSES
 
 # What everyone is taken for before anybody has answered: so many made-up annotators or judgments of that kind.
 _PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
+_PRIOR_SHARES: Final = np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
 _PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15
 
-COMPARED_AT_LEAST: Final = 3
-"""Judgments on items which others have judged too, before an annotator's agreement means anything."""
 _CAUTION = 2.0  # times the squared standard error of a gain must be outdone before it is trusted at all
 _TOO_FEW = 4.0  # annotators, to tell whether correcting them helps
 _WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
 _BLOCK = 4096  # annotators, whose grids are held at once
 _NOBODY = 1e-9  # a sum of weights that is but the rounding of a difference
 
-# Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
-N, Y, YY, M, MM, MY, V, COMPARED = range(8)
-# ... and for the three ways to form the others' mean score c, its weight w and the moments of y and c under w.
-WAYS: Final = 3
-PLAIN, BIAS_CORRECTED, CORRECTED = range(WAYS)
-MOMENTS: Final = 6
-EVIDENCE: Final = 8 + WAYS * MOMENTS
-
-# Columns of what others say about the item of one judgment: m, v, then c and w for each of the ways.
-OTHERS: Final = 2 + 2 * WAYS
-
 # Columns of the totals over annotators, after those of the classes.
 JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD = range(CLASSES, CLASSES + 8)
 HEARD, HEARD2, VOICES, VOICES2 = range(CLASSES + 8, CLASSES + 12)
 GAINS: Final = CLASSES + 12
 TOTALS: Final = GAINS + 6
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
-
-    same: (J,) alike for two judgments of the same item by the same annotator, which are not compared with each other;
-    None if there are no such judgments.
-    """
-
-    items: Integers
-    annotators: Integers
-    scores: Array
-    same: Integers | None
-    n_items: int
-    n_annotators: int
-
-    @classmethod
-    def of(cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int) -> "Judged":
-        """With `same` found by sorting."""
-        pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
-        return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
-
-    def by_item(self, values: Array) -> Array:
-        """Sums over each item's judgments, (n_items,)."""
-        return sums(self.items, values, self.n_items)
-
-    def by_annotator(self, values: Array) -> Array:
-        """Sums over each annotator's judgments, (n_annotators,)."""
-        return sums(self.annotators, values, self.n_annotators)
-
-    def of_others(self, values: Array) -> Array:
-        """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        own = values if self.same is None else sums(self.same, values, len(values))[self.same]
-        return self.by_item(values)[self.items] - own
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +144,7 @@ class Beliefs:
 def crowd(totals: Array) -> Crowd:
     """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
     judgments = totals[JUDGMENTS] + _PRIOR_JUDGMENTS
-    shares = totals[:CLASSES] + np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
+    shares = totals[:CLASSES] + _PRIOR_SHARES
     shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
     careful = max(float(totals[1:CLASSES].sum()), 0.0) + _PRIOR_CAREFUL
     within = max(totals[SQUARES] - totals[OWN_SQUARES], 0.0) + _PRIOR_JUDGMENTS * _PRIOR_SPREAD**2
@@ -361,23 +326,6 @@ def consensus(judged: Judged, known: Beliefs, common: Crowd) -> tuple[Array, Arr
     return judged.of_others(told) / precision, 1.0 / precision
 
 
-def answers_beside(judged: Judged, m: Array, v: Array) -> Array:
-    """The evidence (n_annotators, COMPARED) that beliefs rest on: answers, and the others' `consensus` beside them."""
-    y = judged.scores
-    columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
-    return np.column_stack([judged.by_annotator(column) for column in columns])
-
-
-def evidence_of(judged: Judged, heard: Array) -> Array:
-    """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
-    y = judged.scores
-    columns = [(heard[3] > 0.0) * 1.0]
-    for way in range(WAYS):
-        c, w = heard[2 + 2 * way : 4 + 2 * way]
-        columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
-    return np.column_stack([answers_beside(judged, *heard[:2]), *map(judged.by_annotator, columns)])
-
-
 def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
     """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
 
@@ -386,10 +334,10 @@ def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
     enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
     heard = np.where(enough, evidence[:, COMPARED], 0.0)
     voice = heard * np.minimum(known.information / typical, 1.0)
-    agreement = [_agreement(moments) for moments in np.split(evidence[:, COMPARED + 1 :], WAYS, axis=1)]
+    agreed = [agreement(moments) for moments in np.split(evidence[:, COMPARED + 1 :], WAYS, axis=1)]
     columns = [heard, heard * heard, voice, voice * voice]
     for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
-        gain = agreement[after] - agreement[before]
+        gain = agreed[after] - agreed[before]
         columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]
     return np.column_stack([own_ways(evidence, known), np.column_stack(columns) * (evidence[:, N, None] > 0.0)])
 
@@ -400,12 +348,3 @@ def own_ways(evidence: Array, known: Beliefs) -> Array:
     answered = n > 0.0
     columns = [n, y, yy, y**2 / np.maximum(n, 1.0), answered, known.bias2, known.scale2, n * known.information]
     return np.column_stack([known.classes, *columns]) * answered[:, None]
-
-
-def _agreement(moments: Array) -> Array:
-    """The weighted correlation of an annotator's scores with the mean of the others; 0 if either does not vary."""
-    w, y, yy, c, cc, yc = moments.T
-    w = np.where(w > 0.0, w, 1.0)
-    spreads = np.maximum(yy / w - (y / w) ** 2, 0.0) * np.maximum(cc / w - (c / w) ** 2, 0.0)
-    varies = spreads > 1e-12
-    return np.where(varies, (yc / w - y * c / w**2) / np.sqrt(np.where(varies, spreads, 1.0)), 0.0)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.inference import annotator_beliefs as learning
-from app.inference.annotator_beliefs import CLASSES, Beliefs, Crowd, Judged
+from app.inference.annotator_beliefs import CLASSES, Beliefs, Crowd
+from app.inference.annotator_evidence import COMPARED, Judged, answers_beside
 from app.inference.law import Array
 
 _HALF = 0.5  # of each step is taken
@@ -76,7 +77,7 @@ def settled(judged: Judged, *, max_rounds: int, tolerance: float, starts: Sequen
 def _counted(judged: Judged) -> Crowd:
     """The crowd before anything is believed: what it has in common by counting answers."""
     none = np.zeros((2, len(judged.scores)))
-    evidence = learning.answers_beside(judged, *none)
+    evidence = answers_beside(judged, *none)
     return _crowd(evidence, learning.beliefs(evidence, learning.crowd(np.zeros(learning.TOTALS))))
 
 
@@ -90,7 +91,7 @@ def _crowd(evidence: Array, known: Beliefs) -> Crowd:
 def _start(n_annotators: int, information: float) -> Array:
     """A point: everybody is as one expects of somebody who has not answered, but a judgment tells so much."""
     common = learning.crowd(np.zeros(learning.TOTALS))
-    known = learning.beliefs(np.zeros((n_annotators, learning.COMPARED)), common)
+    known = learning.beliefs(np.zeros((n_annotators, COMPARED)), common)
     told = np.full(n_annotators, information)
     # Of reliability r they tell h = r^2 / (1 - r^2), with the slope r / (1 - r^2).
     return _point(replace(known, information=told, slope=np.sqrt(told * (1.0 + told))), common)
@@ -112,7 +113,7 @@ def _round(point: Array, judged: Judged, counted: Crowd) -> _Seen:
     unknown = np.zeros(a)
     given = Beliefs(np.zeros((a, CLASSES)), information, slope, offset, unknown, unknown, unknown, unknown)
     common = replace(counted, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
-    evidence = learning.answers_beside(judged, *learning.consensus(judged, given, common))
+    evidence = answers_beside(judged, *learning.consensus(judged, given, common))
     known = learning.beliefs(evidence, common)
     step = _point(known, _crowd(evidence, known)) - point
     return _Seen(point, step, evidence, known, common)

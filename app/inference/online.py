@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference import annotator_aware_online, bounded_ra, easl, trueskill
-from app.inference.annotator_aware_online import Learned
+from app.inference.annotator_aware_learned import Learned
 from app.inference.law import Array, Law, Parameters, checked_items
 
 __all__ = ["ONLINE", "Law", "Parameters", "Replay", "replay", "steps"]

@@ -28,26 +28,24 @@ async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Col
     campaign, shown = hit.campaign_id, hit.hit_items
     totals, again = await turn(connection, campaign, shown)
     numbers = [*shown, *again]
-    items = await learned.states(connection, campaign, "item", numbers)
-    around = [items.get(number, []) for number in numbers]
-    people = aware.concerned(hit.annotator_id, around, totals, again=len(again))
+    items = await states_of(connection, campaign, numbers, totals, again=len(again))
+    people = aware.concerned(hit.annotator_id, items, totals, again=len(again))
     apply = partial(
         aware.apply,
         hit.annotator_id,
         scores,
         priors=await learned.priors(connection, campaign, numbers),
-        items=around,
+        items=items,
         annotators=await learned.states(connection, campaign, "annotator", people),
         totals=totals,
         again=len(again),
     )
     change = await asyncio.to_thread(apply)  # some milliseconds
-    changed: dict[learned.Kind, dict[int, list[float]]] = {
-        "campaign": {0: change.totals},
-        "item": dict(zip(numbers, change.items, strict=True)),
-        "annotator": change.annotators,
+    changed = {
+        number: (item.since, item.looked if place in change.looked else None)
+        for place, (number, item) in enumerate(zip(numbers, change.items, strict=True))
     }
-    await learned.keep(connection, campaign, changed)
+    await learned.keep(connection, campaign, campaign=change.totals, annotators=change.annotators, items=changed)
     n = len(shown)
     if again:
         await revise(connection, campaign, again, (change.a[n:], change.b[n:]))
@@ -62,9 +60,22 @@ async def turn(connection: Driver, campaign: int, shown: Sequence[int]) -> tuple
         return totals, []
     # One more than can be taken tells that there are more.
     following = await learned.following(connection, campaign, last, aware.AGAIN + len(shown) + 1)
-    others = [(number, aware.judgments_in(floats)) for number, floats in following if number not in shown]
+    others = [
+        (number, aware.ItemState(since, floats).judgments) for number, since, floats in following if number not in shown
+    ]
     again, then = aware.chosen(others, last, may)
     return aware.turned(totals, *then), again
+
+
+async def states_of(
+    connection: Driver, campaign: int, numbers: Sequence[int], totals: aware.State, *, again: int
+) -> list[aware.ItemState]:
+    """What is known of these items, the last `again` of which are looked at again, with all that is looked at."""
+    known = await learned.items(connection, campaign, numbers)
+    items = [aware.ItemState(*known.get(number, ())) for number in numbers]
+    read = {numbers[place] for place in aware.looked_at(items, again, totals)}
+    long = await learned.looked(connection, campaign, read)
+    return [item._replace(looked=long.get(number)) for number, item in zip(numbers, items, strict=True)]
 
 
 async def revise(connection: Driver, campaign: int, items: Sequence[int], posteriors: Columns) -> None:

@@ -4,13 +4,15 @@ import asyncio
 import csv
 import io
 import random
+import sys
 from datetime import UTC, datetime
+from types import FrameType
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import export
-from app.campaigns import lifecycle
+from app.campaigns import imported_hits, lifecycle, responses_import
 from app.campaigns.mturk_results import time_of
 from app.errors import Conflict, NotFound, Refusal
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
@@ -234,6 +236,35 @@ async def test_annotators_answer_between_the_rows_of_an_import(engine):
     assert "import" in sources[: sources.index("api")]
     assert "import" in sources[sources.index("api") :]
     assert await is_clean(engine, campaign.slug)
+
+
+async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch):
+    """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
+    monkeypatch.setattr(imported_hits, "LOOKED_UP", 20)
+    monkeypatch.setattr(responses_import, "MOST_ROWS", 20)
+    campaign = await launched(engine)
+    await lead(engine, campaign, "pause")
+    rows = 1_000
+    results = result_file(random.Random(8), [f"v{k}" for k in range(6)], 2, rows, 0)
+    calls = [0, 0]  # in this step, and the most in one
+
+    def called(_frame: FrameType, event: str, _argument: object) -> None:
+        calls[0] += event == "call"
+
+    async def others() -> None:
+        while True:
+            calls[:] = [0, max(calls)]
+            await asyncio.sleep(0)
+
+    requests = asyncio.ensure_future(others())
+    sys.setprofile(called)  # of this thread
+    try:
+        imported = await import_results(engine, campaign, results)
+    finally:
+        sys.setprofile(None)
+        requests.cancel()
+    assert imported.responses == rows
+    assert calls[1] < rows
 
 
 async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_closes(engine):

@@ -15,7 +15,8 @@ from scipy.stats import multivariate_normal
 from app.inference import annotator_aware
 from app.inference import annotator_beliefs as learning
 from app.inference.annotator_aware import fit
-from app.inference.annotator_beliefs import Beliefs, Crowd, Judged
+from app.inference.annotator_beliefs import Beliefs, Crowd
+from app.inference.annotator_evidence import EVIDENCE, Judged
 from app.inference.annotator_fixed_point import settled
 from app.inference.inestimable import Inestimable
 from app.inference.metrics import spearman
@@ -133,7 +134,7 @@ def test_trust_grows_with_the_evidence_that_correcting_helps():
 def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integrated_out(n, seed):
     rng = np.random.default_rng(seed)
     y, m, v = rng.random(n), rng.normal(size=n), rng.uniform(0.2, 1)
-    evidence = np.zeros((1, learning.EVIDENCE))
+    evidence = np.zeros((1, EVIDENCE))
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
     found, bias, _ = learning._likelihood(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
