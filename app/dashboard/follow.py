@@ -5,6 +5,7 @@ campaign is caught up with in steps, a part of a second each, and no page waits 
 """
 
 import asyncio
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -26,8 +27,6 @@ from app.inference.online import ONLINE, Hit
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
-# Answers commit out of order; more than these are never under way at once, so what lies before them is settled.
-UNSETTLED = 200
 
 PRIORS = text("""
     SELECT coalesce(array_agg(coalesce(prior_a, :prior_a) ORDER BY number), '{}') AS a,
@@ -39,7 +38,11 @@ COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 RESPONSES = text("""
-    SELECT seq, annotator_id, items, scores FROM responses
+    SELECT seq, annotator_id, items, scores,
+           (SELECT max(seq) FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign) AS newest,
+           pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_transaction,
+           pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_transaction
+    FROM responses
     WHERE campaign_id BETWEEN :campaign AND :campaign AND seq > :after ORDER BY campaign_id, seq LIMIT :limit
 """)
 
@@ -59,10 +62,27 @@ P = TypeVar("P", bound=Past)
 
 @dataclass(frozen=True)
 class Settled(Generic[P]):
-    """What follows from the responses up to number `seq`."""
+    """What follows from the responses up to number `seq`.
+
+    Responses commit out of order, and an import commits many at once. But whoever takes a number has a transaction by
+    then; so all responses up to the newest that is seen are there once every transaction of that time is over.
+
+    sure: all responses up to this number are there. seen, until: so will those up to `seen` be when no transaction
+    before `until` is under way.
+    """
 
     past: P
     seq: int = 0
+    sure: int = 0
+    seen: int = 0
+    until: int = 0
+
+    def after(self, row: Row[Any]) -> "Settled[P]":
+        """With what any of `RESPONSES` tells of the transactions."""
+        known = self
+        if row.oldest_transaction >= known.until:
+            known = replace(known, sure=known.seen, seen=row.newest, until=row.next_transaction)
+        return replace(known, sure=row.newest) if row.oldest_transaction >= row.next_transaction else known
 
 
 @dataclass
@@ -79,9 +99,9 @@ class Follower(ABC, Generic[P]):
     def followed(self, past: P, campaign: Row[Any], hits: list[Hit], annotators: list[int], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
-    def unsettled(self, past: P) -> int:  # noqa: ARG002  (a course has another answer)
-        """How many of the newest responses others may still come before."""
-        return UNSETTLED
+    def in_order(self, past: P) -> bool:  # noqa: ARG002  (a course has another answer)
+        """Whether responses commit in the order of their numbers."""
+        return False
 
     async def newest(
         self,
@@ -97,18 +117,21 @@ class Follower(ABC, Generic[P]):
         """
         known = self.kept(campaign.id) or Settled(await self.begun(connection, campaign))
         deadline = clock() + PATIENCE_SECONDS
-        unsettled = self.unsettled(known.past)
+        past, seq = known.past, known.seq
         while True:
-            rows = await responses_after(connection, campaign.id, known.seq)
-            settled = len(rows) - unsettled
-            if settled > 0:
-                further = await self.further(known.past, campaign, rows[:settled], answers)
-                known = Settled(further, rows[settled - 1].seq)
-                self.keep(campaign.id, known)
-            if len(rows) < AT_ONCE + UNSETTLED:
-                return await self.further(known.past, campaign, rows[max(settled, 0) :], answers)
-            if clock() > deadline:
-                return known.past
+            rows = await responses_after(connection, campaign.id, seq)
+            known = known.after(rows[0]) if rows else known
+            sure = math.inf if self.in_order(past) else known.sure
+            # After what is not sure nothing is settled, even if it has become so since.
+            settled = sum(row.seq <= sure for row in rows) if seq == known.seq else 0
+            if settled:
+                past, seq = await self.further(past, campaign, rows[:settled], answers), rows[settled - 1].seq
+                known = replace(known, past=past, seq=seq)
+            self.keep(campaign.id, known)
+            if settled < len(rows):
+                past, seq = await self.further(past, campaign, rows[settled:], answers), rows[-1].seq
+            if len(rows) < AT_ONCE or clock() > deadline:
+                return past
 
     async def further(self, past: P, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> P:
         """After these responses too."""
@@ -127,7 +150,7 @@ class Follower(ABC, Generic[P]):
         has to start again.
         """
         before = self.kept(campaign_id)
-        if before is None or before.seq < known.seq:
+        if before is None or before.seq <= known.seq:
             self.settled[campaign_id] = known
         room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
         while room < 0 and len(self.settled) > 1:
@@ -195,9 +218,9 @@ class Courses(Follower[Course]):
         law = ONLINE[campaign.update_law]
         return course.followed(past, law, hits, slider.parameters(campaign), annotators=annotators)
 
-    def unsettled(self, past: Course) -> int:
-        """None under a law that learns about annotators: its answers commit in order, and replaying takes longer."""
-        return UNSETTLED if past.learned is None else 0
+    def in_order(self, past: Course) -> bool:
+        """Under a law that learns about annotators, whose answers wait for each other."""
+        return past.learned is not None
 
 
 @dataclass(frozen=True)
@@ -209,5 +232,5 @@ class Followers:
 
 
 async def responses_after(connection: AsyncConnection, campaign_id: int, seq: int) -> Sequence[Row[Any]]:
-    parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE + UNSETTLED}
+    parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE}
     return (await connection.execute(RESPONSES, parameters)).all()

@@ -238,6 +238,20 @@ async def test_annotators_answer_between_the_rows_of_an_import(engine):
     assert await is_clean(engine, campaign.slug)
 
 
+async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_under_easl_aware(engine):
+    """So neither a row of an import nor an answer costs more the more judgments its items have."""
+    campaign = await launched(engine, "id,text\nv0,a\nv1,b\n", update_law="easl-aware", judgments_per_item=1000)
+    parts = "SELECT state, octet_length(since) FROM learned WHERE kind = 'item' ORDER BY number"
+    await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 201, 0))
+    before = await values(engine, parts)
+    await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 1, 1))
+    assert await values(engine, parts) == [(state, since + 16) for state, since in before]
+    assignment = await annotator(engine, campaign)
+    await submit(engine, assignment, await hit_of(engine, assignment))
+    assert await values(engine, parts) == [(state, since + 32) for state, since in before]
+    assert await is_clean(engine, campaign.slug)
+
+
 async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch):
     """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
     monkeypatch.setattr(imported_hits, "LOOKED_UP", 20)

@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database.migrate import configuration, upgrade
 from app.database.tables import metadata
+from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.serving.campaigns import values
 
 
 def tables(url: str) -> set[str]:
@@ -33,6 +35,27 @@ def test_down_leaves_nothing_and_up_again_makes_the_same(database_url):
     assert tables(database_url) == set()
     upgrade(database_url)
     command.check(configuration(database_url))
+
+
+@pytest.mark.own_database
+async def test_what_easl_aware_had_learned_is_carried_over(engine, database_url):
+    """Before, an item had one list, with places for what others said of judgments that were not looked at yet."""
+    campaign = await launched(engine, update_law="easl-aware", judgments_per_item=1000)
+    rows = "".join(f"W{k % 5},v0,v1,{k},{99 - k}\n" for k in range(72))
+    await import_results(engine, campaign, "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
+    learned = "SELECT kind, number, state, since FROM learned ORDER BY kind, number"
+    before = await values(engine, learned)
+    parts = "SELECT octet_length(state) / 80, octet_length(since) / 16 - 1 FROM learned WHERE kind = 'item'"
+    assert {looked + new for looked, new in await values(engine, parts)} == {72}
+    assert any(new for _, new in await values(engine, parts))
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0009")
+    lengths = "SELECT DISTINCT octet_length(state) FROM learned WHERE kind = 'item'"
+    assert await values(engine, lengths) == [(16 + 72 * 80,)]
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    assert await values(engine, learned) == before
+    assert await is_clean(engine, campaign.slug)
 
 
 def test_a_second_upgrade_changes_nothing(database_url):
