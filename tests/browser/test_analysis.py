@@ -282,6 +282,14 @@ async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+async def test_the_names_of_the_parts_stand_on_a_line_each(judged: Any, study: Any, width: int) -> None:
+    page = await study(judged, whole=False, **looks(width))
+    lines = "links => links.map((link) => link.getClientRects().length + (link.offsetHeight > 40))"
+    parts = page.get_by_role("navigation", name="Parts of the analysis").get_by_role("link")
+    assert await parts.evaluate_all(lines) == [1] * len(PARTS)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
 async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: int) -> None:
     page = await study(judged, **looks(width))
     assert await violations(page) == ""
