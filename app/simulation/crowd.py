@@ -76,6 +76,13 @@ async def truth_of(
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
 
 
+def refuse_unless_open(campaign: Row[Any]) -> None:
+    """Raise `Conflict` (`not_running`) when the campaign hands out no HITs."""
+    if campaign.status != "running":
+        state = "a draft: launch it first" if campaign.status == "draft" else f"{campaign.status}: it hands out no HITs"
+        raise Conflict(f"“{campaign.name}” is {state}. Nobody answered.", code="not_running", status=campaign.status)
+
+
 async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
     if (await connection.execute(PEOPLE, {"campaign": campaign.id, "simulation": PLATFORM})).scalar_one():
@@ -121,8 +128,10 @@ async def simulate(
 ) -> int:
     """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left.
 
-    `clock` gives the time of each step; `answered` is awaited after every HIT.
+    `clock` gives the time of each step; `answered` is awaited after every HIT. Raises `Conflict` (`not_running`,
+    `people_have_answered`) and `Invalid` for a truth that cannot be.
     """
+    refuse_unless_open(campaign)
     newest = Newest()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)

@@ -51,6 +51,18 @@ async def test_the_same_seed_gives_the_same_answers(engine):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize(("status", "said"), [("draft", "launch it first"), ("finished", "hands out no HITs")])
+async def test_a_campaign_that_is_not_open_gets_no_made_up_annotators(engine, status, said):
+    campaign = await running(engine, launched=status != "draft")
+    if status == "finished":
+        async with engine.begin() as connection:
+            campaign = await transition(connection, campaign.slug, "finish", now=NOW)
+    with pytest.raises(Conflict, match=said) as refusal:
+        await rehearse(engine, campaign)
+    assert refusal.value.code == "not_running"
+    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+
+
 async def test_made_up_answers_never_mix_with_those_of_people(engine):
     campaign = await running(engine)
     await submit(engine, me := await annotator(engine, campaign), await hit_of(engine, me))
