@@ -212,19 +212,25 @@ async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> lis
 async def in_blocks(
     connection: AsyncConnection, campaign_id: int, cells: Callable[[Items], list[Cells]]
 ) -> AsyncIterator[list[Cells]]:
-    """What `cells` makes, in a thread, of so many items at a time; while one block is written, the next is made."""
+    """What `cells` makes of so many items at a time: while one block is written, the next is made, in a thread, and the
+    one after that is read.
+    """
     driver = await driver_of(connection)
     starts = count(0, ROWS_AT_ONCE)
 
-    async def block() -> list[Cells] | None:
+    async def read() -> tuple[str, dict[str, Numbers]] | None:
         start = next(starts)
         arguments = (campaign_id, start, start + ROWS_AT_ONCE - 1)
-        texts = await driver.fetchval(TEXTS, *arguments)
-        numbers = await numbers_of(driver, POSTERIORS, arguments, **NUMBERS)
-        return await asyncio.to_thread(lambda: cells(in_columns(texts, numbers))) if texts else None
+        if texts := await driver.fetchval(TEXTS, *arguments):
+            return texts, await numbers_of(driver, POSTERIORS, arguments, **NUMBERS)
+        return None
 
-    async with aclosing(ahead(block)) as blocks:
-        async for rows in blocks:
+    async def made() -> list[Cells] | None:
+        block = await anext(blocks, None)
+        return await asyncio.to_thread(lambda: cells(in_columns(*block))) if block else None
+
+    async with aclosing(ahead(read)) as blocks, aclosing(ahead(made)) as tables:
+        async for rows in tables:
             yield rows
 
 
@@ -310,15 +316,18 @@ EXPORTS: dict[str, TableOf] = {
 }
 NAMES = (*EXPORTS, *FITTED, "settings")
 
-# Numbers run from 0 without gaps, so a block is a range of the primary keys. All texts of it come as one, and numbers
-# as arrays: to make a value of each cell, row by row, takes longer than all else.
-BLOCK = """
-    FROM items i JOIN posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number
-    WHERE i.campaign_id = $1 AND i.number BETWEEN $2 AND $3
+# Numbers run from 0 without gaps, so a block is a range of both primary keys; each item of a launched campaign has a
+# posterior. All texts of a block come as one, and its numbers as arrays: to make a value of each cell, row by row,
+# takes longer than all else.
+TEXTS = """
+    SELECT json_agg(json_build_array(external_id, shown, fields) ORDER BY number)::text FROM items
+    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3
 """
-TEXTS = f"SELECT json_agg(json_build_array(i.external_id, i.shown, i.fields) ORDER BY i.number)::text {BLOCK}"
 NUMBERS = {"number": "i4", "a": "f8", "b": "f8", "score": "f8", "variance": "f8", "judgments": "i4"}
-POSTERIORS = f"SELECT {', '.join(f'p.{name}' for name in NUMBERS)} {BLOCK} ORDER BY i.number"
+POSTERIORS = """
+    SELECT number, a, b, score, variance, judgments FROM posteriors
+    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 ORDER BY number
+"""
 
 UPLOADED_COLUMNS = text("""
     SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)
