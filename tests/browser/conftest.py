@@ -43,10 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol() -> Iterator[Any]:
-    """Coverage looks away: what runs in this process drives the browser, and lines of ours have tests of their own."""
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Coverage looks away from tests of this folder (pytest asks about all): this process only drives the browser, and
+    our lines have tests of their own.
+    """
     tracer = sys.gettrace()
-    sys.settrace(None)
+    if item.get_closest_marker("browser"):
+        sys.settrace(None)
     try:
         return (yield)
     finally:
