@@ -37,8 +37,11 @@ def demo(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
         said = ""
         while "Annotators" not in said and (line := server.stdout.readline()):
             said += line
-        login, link = re.findall(r"(?:Researchers|Annotators)\s+(http\S+)", said)
-        yield login, link
+        (link,) = re.findall(r"Annotators\s+(http\S+)", said)
+        login = subprocess.run(
+            [*EASEL, "login"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        yield login.stdout.strip(), link
     finally:
         server.terminate()
         server.wait(30)

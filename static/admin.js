@@ -1,5 +1,8 @@
-// Researchers' pages work without this file; it adds copy buttons, times in the reader's zone, a warning before unsaved
-// settings are left, and a picture of the HIT that follows the form.
+// Researchers' pages work without this file; it brings the current tab into view, adds copy buttons, times in the
+// reader's zone, a warning before unsaved settings are left, and a picture of the HIT that follows the form.
+
+// On a phone the tabs go on beyond the edge, and the current one may lie there.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 
 for (const time of document.querySelectorAll("time[datetime]")) {
   const moment = new Date(time.dateTime);

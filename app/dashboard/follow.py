@@ -5,7 +5,6 @@ campaign is caught up with in steps, a part of a second each, and no page waits 
 """
 
 import asyncio
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -27,6 +26,8 @@ from app.inference.online import ONLINE, Hit
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
+# Answers commit out of order, but rarely more than these are under way at once; who comes later still is counted.
+UNSETTLED = 200
 
 PRIORS = text("""
     SELECT coalesce(array_agg(coalesce(prior_a, :prior_a) ORDER BY number), '{}') AS a,
@@ -38,11 +39,7 @@ COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 RESPONSES = text("""
-    SELECT seq, annotator_id, items, scores,
-           (SELECT max(seq) FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign) AS newest,
-           pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_transaction,
-           pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_transaction
-    FROM responses
+    SELECT seq, annotator_id, items, scores FROM responses
     WHERE campaign_id BETWEEN :campaign AND :campaign AND seq > :after ORDER BY campaign_id, seq LIMIT :limit
 """)
 
@@ -62,27 +59,10 @@ P = TypeVar("P", bound=Past)
 
 @dataclass(frozen=True)
 class Settled(Generic[P]):
-    """What follows from the responses up to number `seq`.
-
-    Responses commit out of order, and an import commits many at once. But whoever takes a number has a transaction by
-    then; so all responses up to the newest that is seen are there once every transaction of that time is over.
-
-    sure: all responses up to this number are there. seen, until: so will those up to `seen` be when no transaction
-    before `until` is under way.
-    """
+    """What follows from the responses up to number `seq`."""
 
     past: P
     seq: int = 0
-    sure: int = 0
-    seen: int = 0
-    until: int = 0
-
-    def after(self, row: Row[Any]) -> "Settled[P]":
-        """With what any of `RESPONSES` tells of the transactions."""
-        known = self
-        if row.oldest_transaction >= known.until:
-            known = replace(known, sure=known.seen, seen=row.newest, until=row.next_transaction)
-        return replace(known, sure=row.newest) if row.oldest_transaction >= row.next_transaction else known
 
 
 @dataclass
@@ -99,9 +79,9 @@ class Follower(ABC, Generic[P]):
     def followed(self, past: P, campaign: Row[Any], hits: list[Hit], annotators: list[int], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
-    def in_order(self, past: P) -> bool:  # noqa: ARG002  (a course has another answer)
-        """Whether responses commit in the order of their numbers."""
-        return False
+    def unsettled(self, past: P) -> int:  # noqa: ARG002  (a course has another answer)
+        """How many of the newest responses others may still come before."""
+        return UNSETTLED
 
     async def newest(
         self,
@@ -113,25 +93,28 @@ class Follower(ABC, Generic[P]):
     ) -> P:
         """As of now, or as far as patience goes; `answers` is the number of responses there are.
 
-        What is behind has fewer `answers` than that, and the next call goes on with it.
+        What is behind has fewer `answers` than that, and the next call goes on with it. Where an answer committed after
+        those behind it were settled, as one may while an import stores thousands, it begins anew.
         """
-        known = self.kept(campaign.id) or Settled(await self.begun(connection, campaign))
+        kept = self.kept(campaign.id)
+        known = kept or Settled(await self.begun(connection, campaign))
         deadline = clock() + PATIENCE_SECONDS
-        past, seq = known.past, known.seq
+        unsettled = self.unsettled(known.past)
         while True:
-            rows = await responses_after(connection, campaign.id, seq)
-            known = known.after(rows[0]) if rows else known
-            sure = math.inf if self.in_order(past) else known.sure
-            # After what is not sure nothing is settled, even if it has become so since.
-            settled = sum(row.seq <= sure for row in rows) if seq == known.seq else 0
-            if settled:
-                past, seq = await self.further(past, campaign, rows[:settled], answers), rows[settled - 1].seq
-                known = replace(known, past=past, seq=seq)
-            self.keep(campaign.id, known)
-            if settled < len(rows):
-                past, seq = await self.further(past, campaign, rows[settled:], answers), rows[-1].seq
-            if len(rows) < AT_ONCE or clock() > deadline:
-                return past
+            rows = await responses_after(connection, campaign.id, known.seq)
+            settled = len(rows) - unsettled
+            if settled > 0:
+                further = await self.further(known.past, campaign, rows[:settled], answers)
+                known = Settled(further, rows[settled - 1].seq)
+                self.keep(campaign.id, known)
+            if len(rows) < AT_ONCE + UNSETTLED:
+                newest = await self.further(known.past, campaign, rows[max(settled, 0) :], answers)
+                if newest.answers >= answers or kept is None:
+                    return newest
+                self.settled.pop(campaign.id, None)
+                kept, known = None, Settled(await self.begun(connection, campaign))
+            if clock() > deadline:
+                return known.past
 
     async def further(self, past: P, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> P:
         """After these responses too."""
@@ -150,7 +133,7 @@ class Follower(ABC, Generic[P]):
         has to start again.
         """
         before = self.kept(campaign_id)
-        if before is None or before.seq <= known.seq:
+        if before is None or before.seq < known.seq:
             self.settled[campaign_id] = known
         room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
         while room < 0 and len(self.settled) > 1:
@@ -218,9 +201,9 @@ class Courses(Follower[Course]):
         law = ONLINE[campaign.update_law]
         return course.followed(past, law, hits, slider.parameters(campaign), annotators=annotators)
 
-    def in_order(self, past: Course) -> bool:
-        """Under a law that learns about annotators, whose answers wait for each other."""
-        return past.learned is not None
+    def unsettled(self, past: Course) -> int:
+        """None under a law that learns about annotators, whose answers wait for each other."""
+        return UNSETTLED if past.learned is None else 0
 
 
 @dataclass(frozen=True)
@@ -232,5 +215,5 @@ class Followers:
 
 
 async def responses_after(connection: AsyncConnection, campaign_id: int, seq: int) -> Sequence[Row[Any]]:
-    parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE}
+    parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE + UNSETTLED}
     return (await connection.execute(RESPONSES, parameters)).all()

@@ -303,3 +303,12 @@ async def test_no_page_has_a_violation_or_scrolls_sideways(enter: Enter, task: C
     for address in (home, f"{running.origin}{login.one_time_login_path('x')}"):
         await page.goto(address)
         assert await violations(page) == "", address
+
+
+async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter(viewport={"width": 390, "height": 844})
+    campaign = await task()
+    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/export")
+    current = page.locator(".tabs [aria-current]")
+    await expect(current).to_have_text("Export")
+    await expect(current).to_be_in_viewport(ratio=0.95)  # but for parts of a pixel
