@@ -24,6 +24,9 @@ endif
 export UV_COMPILE_BYTECODE ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
+# Each of the processes has one core; with more threads than cores OpenBLAS spends them on waiting.
+test check: export OPENBLAS_NUM_THREADS := 1
+
 help:
 	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
 	@echo 'make test    set everything up, a browser included, and run every check and test'

@@ -21,8 +21,6 @@ from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -269,24 +267,15 @@ def methods_taken(request: Request) -> list[str]:
     return [*methods[:1], "HEAD", *methods[1:]] if head else methods
 
 
-# PostgreSQL's codes for text that it cannot hold, and how its codes begin for what passes: a lost connection, no room
-# for another one, starting or stopping, a statement cancelled or out of time, a transaction ended to resolve a deadlock
-# or because it took too long, a lock that others hold
+# PostgreSQL's codes for text that it cannot hold.
 NOT_TEXT = ("22021", "22P05")
-PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
 
 
 def on_database_error(request: Request, error: Exception) -> Response:
     """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
-    told = error.orig if isinstance(error, DBAPIError) else error  # the serving path speaks with asyncpg itself
-    sqlstate = getattr(told, "sqlstate", None) or ""
-    if sqlstate in NOT_TEXT:
+    if session.sqlstate_of(error) in NOT_TEXT:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
-    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
-    unreachable = isinstance(error, OSError) and error.filename is None
-    broken = isinstance(error, (OperationalError, InterfaceError, *session.LOST))
-    lost = broken or getattr(error, "connection_invalidated", False)
-    if not (unreachable or lost or sqlstate.startswith(PASSING) or isinstance(error, NoFreeConnection)):
+    if not session.is_away(error):
         raise error
     log.warning("database unavailable: %s", error)
     response = refuse(

@@ -9,10 +9,12 @@ that this helps or not, and the mean of somebody who knows which annotators are 
 
 import csv
 import gzip
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,9 +269,15 @@ def show_mlqe(runs: int, pool: ProcessPoolExecutor) -> None:
         print(line(languages, found), flush=True)
 
 
+def a_process_per_core() -> ProcessPoolExecutor:
+    """With more threads than cores OpenBLAS spends most of the time on waiting."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    return ProcessPoolExecutor(mp_context=get_context("spawn"))
+
+
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    with ProcessPoolExecutor() as pool:
+    with a_process_per_core() as pool:
         for name, crowd in CROWDS.items():
             show_simulated(name, crowd, runs, pool)
         show_rankme(max(runs // 10, 1), pool)

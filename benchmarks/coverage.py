@@ -20,7 +20,7 @@ from app.inference.long_form import Integers
 from app.inference.moderated import Moderated, moderated
 from app.inference.online import ONLINE, Replay
 from app.inference.tally import Tally
-from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N
+from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
 
 CROWDS = {
     "all alike": (Crowd(0.0, 0.0, 0.15, 0.0), 0.0),
@@ -165,7 +165,7 @@ def cell(rows: list[Row]) -> str:
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    with ProcessPoolExecutor() as pool:
+    with a_process_per_core() as pool:
         for name, (crowd, random_share) in CROWDS.items():
             show(name, crowd, random_share, runs, pool)
 

@@ -373,6 +373,8 @@ WAITING = """
     WHERE wait_event_type = 'Lock' AND application_name = 'easel' AND datname = current_database()
 """
 
+END_WAITING = WAITING.replace("count(*)", "pg_terminate_backend(pid)")
+
 
 @contextmanager
 def holding(url: str, lock: str) -> Iterator[None]:
@@ -415,6 +417,20 @@ def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, da
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)
     assert (process.returncode, *said) == (130, "", f"easel: Stopped. {safe}\n")
+    assert easel("campaign", "list").output == before
+
+
+def test_a_database_that_goes_away_in_a_command_is_one_line(easel, files, database_url):
+    easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
+    before = easel("campaign", "list").output
+    with holding(database_url, "LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE"):
+        arguments = [sys.executable, "-m", "app.cli", "campaign", "import", "verbs", str(files / "items.csv")]
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: query(database_url, WAITING) == 1)
+        query(database_url, END_WAITING)
+        said = process.communicate(timeout=60)
+    assert (process.returncode, said[0], said[1].count("\n")) == (1, "", 1), said
+    assert said[1].endswith("(database_unavailable)\n")
     assert easel("campaign", "list").output == before
 
 

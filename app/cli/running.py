@@ -13,10 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.cli.commands import Failure
 from app.cli.interrupts import STOPPED
 from app.database.chosen import any_database
-from app.database.session import create_engine
+from app.database.session import TROUBLE, create_engine, is_away
+from app.errors import Conflict
 from app.settings import read_settings
 
 T = TypeVar("T")
+AWAY = "The database did not answer. What was stored by then stays; try the same again in a moment."
 Work = Callable[[AsyncConnection], Awaitable[T]]
 
 
@@ -25,13 +27,20 @@ def now() -> datetime:
 
 
 def on_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
-    """Run `work` on the database that the environment names, or the embedded one."""
+    """Run `work` on the database that the environment names, or the embedded one.
+
+    Raises `Conflict` (`database_unavailable`) when it goes away meanwhile.
+    """
     with any_database(read_settings()) as url:
 
         async def run() -> T:
             engine = create_engine(url, pool_size=2)
             try:
                 return await work(engine)
+            except TROUBLE as trouble:
+                if not is_away(trouble):
+                    raise
+                raise Conflict(AWAY, code="database_unavailable") from trouble
             finally:
                 await engine.dispose()
 

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import asyncpg
 from sqlalchemy import TextClause
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -66,7 +66,27 @@ LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 # What is raised when the database is away, through SQLAlchemy or past it; refused statements are among it.
 TROUBLE = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST, OSError)
 
+# How PostgreSQL's codes begin for what passes: a lost connection, no room for another one, starting or stopping, a
+# statement cancelled or out of time, a transaction ended to resolve a deadlock or because it took too long, a lock that
+# others hold.
+PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
+
 Driver: TypeAlias = "asyncpg.Connection[Any]"
+
+
+def sqlstate_of(trouble: Exception) -> str:
+    """PostgreSQL's code of what went wrong; empty if it said none."""
+    told = trouble.orig if isinstance(trouble, DBAPIError) else trouble  # the serving path speaks with asyncpg itself
+    return getattr(told, "sqlstate", None) or ""
+
+
+def is_away(trouble: Exception) -> bool:
+    """Whether `TROUBLE` is a lost connection, none free, or what passes, and not a mistake of ours."""
+    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
+    unreachable = isinstance(trouble, OSError) and trouble.filename is None
+    broken = isinstance(trouble, (OperationalError, InterfaceError, NoFreeConnection, *LOST))
+    lost = broken or getattr(trouble, "connection_invalidated", False)
+    return unreachable or lost or sqlstate_of(trouble).startswith(PASSING)
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:

@@ -51,7 +51,7 @@ def ordered_scores(answer: Answer, items: Sequence[int]) -> list[float]:
         )
     if len(answer.scores) != len(items):
         raise Invalid("The answer scores items that are not in this HIT. Nothing was stored.", code="scores_unknown")
-    scores = [float(answer.scores[item]) for item in items]
+    scores = [answer.scores[item] + 0.0 for item in items]  # so that -0 is 0, in the record and in exports
     for position, score in enumerate(scores, start=1):
         if not (math.isfinite(score) and 0 <= score <= POINTS):
             raise Invalid(

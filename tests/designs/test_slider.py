@@ -24,6 +24,10 @@ def test_a_score_may_be_written_as_any_decimal(text, value):
     assert read_form({"score-1": text}, source="form").scores == {1: value}
 
 
+def test_minus_zero_is_zero():
+    assert [str(score) for score in ordered_scores(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
+
+
 @pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
 def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
     answer = read_form({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"}, source="page")
