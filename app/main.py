@@ -35,8 +35,8 @@ API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
     'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
     "the message is for people. Any request can meet 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
-    "413 `too_large`, 429 `too_many_attempts` and 503 `database_unavailable` (nothing was stored: try again after "
-    "`Retry-After` seconds)."
+    "413 `too_large`, 429 `too_many_attempts` and 503 `database_unavailable` (try again after `Retry-After` seconds: "
+    "nothing was stored, but an import of results keeps what it had stored and goes on from there)."
 )
 
 
