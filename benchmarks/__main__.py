@@ -1,4 +1,4 @@
-"""Every benchmark, one after another, each in a process of its own: `python -m benchmarks [--llmfao FOLDER]`.
+"""Every benchmark but `hostile`, which takes an hour, each in a process: `python -m benchmarks [--llmfao FOLDER]`.
 
 FOLDER holds llmfao.csv and llmfao-golden.csv of the repository dustalov/evalica (commit 2ebe79e), which are not part
 of Easel; without them the two tables about them are left out. All of it takes about half an hour.
