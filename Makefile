@@ -41,10 +41,10 @@ run: setup
 	@$(BIN)/easel serve --demo
 
 test: setup browser lint
-	$(BIN)/pytest -n $(PROCESSES) --cov --durations=20
+	$(BIN)/pytest -n $(PROCESSES) --dist worksteal --cov --durations=20
 
 check: setup browser lint
-	$(BIN)/pytest -n $(PROCESSES) $$($(BIN)/python tests/changed.py)
+	$(BIN)/pytest -n $(PROCESSES) --dist worksteal $$($(BIN)/python tests/changed.py)
 
 lint: setup
 	$(BIN)/ruff check
