@@ -18,7 +18,9 @@ from app.inference.tally import Tally
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
-UNSETTLED = 200  # of the newest responses, which others may still come before; they are read again
+# Of the newest responses, which others may still come before: they are read again. Rarely are more under way at once;
+# what comes later still shows in the number of responses.
+UNSETTLED = 200
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 

@@ -6,7 +6,6 @@ EASL program it counts every row, whatever its `AssignmentStatus`: remove rows t
 """
 
 import hashlib
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -149,10 +148,10 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
 
 def score_of(line: int, place: int, cell: str) -> float:
     try:
-        score = slider.decimal(cell)
+        score = slider.on_scale(slider.decimal(cell))
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
-    if not (math.isfinite(score) and 0 <= score <= slider.POINTS):
+    if score is None:
         refuse("score_out_of_range", line, f"Answer.range{place} is {shortened(cell)}, not between 0 and 100.")
     return score
 

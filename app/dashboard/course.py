@@ -16,7 +16,7 @@ from app.inference.online import Hit, steps
 
 EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
 
-LEARNED_BYTES = 32 * JUDGMENT  # of a judgment: floats of Python, and where they lie in their list
+LEARNED_BYTES = 8 * JUDGMENT  # of a judgment
 ARRAYS = ("a", "b", "judgments", "early_a", "early_b")
 
 

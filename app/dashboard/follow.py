@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
@@ -26,8 +27,6 @@ from app.inference.online import ONLINE, Hit
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
-# Answers commit out of order, but rarely more than these are under way at once; who comes later still is counted.
-UNSETTLED = 200
 
 PRIORS = text("""
     SELECT coalesce(array_agg(coalesce(prior_a, :prior_a) ORDER BY number), '{}') AS a,

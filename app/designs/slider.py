@@ -1,6 +1,5 @@
 """The slider design: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,15 +50,23 @@ def ordered_scores(answer: Answer, items: Sequence[int]) -> list[float]:
         )
     if len(answer.scores) != len(items):
         raise Invalid("The answer scores items that are not in this HIT. Nothing was stored.", code="scores_unknown")
-    scores = [answer.scores[item] + 0.0 for item in items]  # so that -0 is 0, in the record and in exports
-    for position, score in enumerate(scores, start=1):
-        if not (math.isfinite(score) and 0 <= score <= POINTS):
-            raise Invalid(
-                f"The score of item {position} must be between 0 and 100. What you entered is kept.",
-                code="score_out_of_range",
-                position=position,
-            )
-    return scores
+    return [_checked(answer.scores[item], position) for position, item in enumerate(items, start=1)]
+
+
+def _checked(score: float, position: int) -> float:
+    stored = on_scale(score)
+    if stored is None:
+        raise Invalid(
+            f"The score of item {position} must be between 0 and 100. What you entered is kept.",
+            code="score_out_of_range",
+            position=position,
+        )
+    return stored
+
+
+def on_scale(score: float) -> float | None:
+    """A score as it is stored, where -0 is 0; None if it is not in 0..100."""
+    return score + 0.0 if 0 <= score <= POINTS else None
 
 
 def parameters(campaign: Any) -> Parameters:

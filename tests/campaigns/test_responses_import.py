@@ -144,6 +144,11 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     assert problem.value.code == "assignment_known"
 
 
+async def test_minus_zero_in_a_result_is_zero(engine):
+    await import_results(engine, await launched(engine), HEADER + "H1,A1,W1,,,v0,v1,-0,30\n")
+    assert await value(engine, "SELECT scores::text FROM responses") == "{0,30}"
+
+
 async def test_the_same_assignment_is_never_counted_twice(engine):
     campaign = await launched(engine)
     await import_results(engine, campaign, TWO)
