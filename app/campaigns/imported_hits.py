@@ -43,27 +43,23 @@ Judgments = tuple[Sequence[int], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A row with the campaign's numbers of its items in the place of their ids.
-
-    shown: all items. items, scores: those that have a score. not_applicable: the others.
-    """
+    """A row, and the campaign's numbers of its items in the place of their ids."""
 
     row: Judged
-    shown: list[int]
-    items: list[int]
-    scores: list[float]
-    not_applicable: list[int]
+    shown: tuple[int, ...]
 
-    @classmethod
-    def of(cls, row: Judged, shown: list[int]) -> "Hit":
-        judged = list(zip(shown, row.scores, strict=True))
-        return cls(
-            row,
-            shown,
-            items=[item for item, score in judged if score is not None],
-            scores=[score for _, score in judged if score is not None],
-            not_applicable=[item for item, score in judged if score is None],
-        )
+    @property
+    def items(self) -> list[int]:
+        """Those that have a score."""
+        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is not None]
+
+    @property
+    def scores(self) -> list[float]:
+        return [score for score in self.row.scores if score is not None]
+
+    @property
+    def not_applicable(self) -> list[int]:
+        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is None]
 
 
 @dataclass(frozen=True)
@@ -142,7 +138,7 @@ def hits_of(rows: Sequence[Judged], numbers: Mapping[str, int]) -> list[Hit]:
             if external_id not in numbers:
                 said = shortened(external_id)
                 refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
-    return [Hit.of(row, [numbers[external_id] for external_id in row.items]) for row in rows]
+    return [Hit(row, tuple(numbers[external_id] for external_id in row.items)) for row in rows]
 
 
 async def stored_before(
@@ -185,7 +181,7 @@ def answered(row: Row[Any]) -> bool:
 def same(hit: Hit, row: Row[Any]) -> bool:
     """Whether this is what is stored."""
     stored = (row.shown, row.not_applicable or [], row.items or [], row.scores or [])
-    return stored == (hit.shown, hit.not_applicable, hit.items, hit.scores)
+    return stored == (list(hit.shown), hit.not_applicable, hit.items, hit.scores)
 
 
 async def annotators_of(

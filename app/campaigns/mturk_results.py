@@ -23,9 +23,13 @@ TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
 OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A."""
+    """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A.
+
+    There may be a million of these, and whoever else is served waits while the garbage collector visits each: so it has
+    slots, and tuples of plain values, which the collector leaves out.
+    """
 
     line: int
     worker_id: str
