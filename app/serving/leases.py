@@ -128,9 +128,16 @@ async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, 
         return await without_hit(connection, here, reason, now=now)
     proposal = await propose(connection, here, newest, now=now)
     if proposal is None:
+        if newest.forget_open_hits(here.id):
+            return None
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):
-        return await leased(connection, here, proposal, who.visitor, now=now)
+        work = await leased(connection, here, proposal, who.visitor, now=now)
+    if work is None:
+        newest.forget_open_hits(here.id)
+    else:
+        newest.has_leased(here.id, proposal.leader, proposal.items)
+    return work
 
 
 async def take_over(connection: Driver, here: Record) -> None:

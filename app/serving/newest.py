@@ -7,7 +7,9 @@ that crashed gives out ids again, of transactions that left no trace: never thos
 """
 
 import asyncio
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
+from app.serving.open_hits import MANY, SECONDS, OpenHits
 from app.serving.selection import SelectionIndex
 
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
@@ -76,6 +79,8 @@ class Copy:
     rng: np.random.Generator
     watermark: int
     server_started: datetime
+    open_hits: OpenHits | None = None  # where there are many
+    open_hits_read: float = -math.inf  # by the process's clock
 
     def take(self, news: Record) -> None:
         """What `changes` found. Judgments only grow, so rows with fewer are older.
@@ -101,6 +106,7 @@ class Newest:
     copies: dict[int, Copy] = field(default_factory=dict)
     proposals: list[tuple[int, int, list[int]]] = field(default_factory=list)  # campaign, leader, items
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    clock: Callable[[], float] = time.monotonic  # in seconds
 
     def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:
         """(leader, items) of the HITs of a campaign that this process is about to lease."""
@@ -144,8 +150,35 @@ class Newest:
             copy.take(here)
 
     def watermarks(self) -> dict[str, list[Any]]:
-        """Up to where each copy was read, as parameters."""
-        return {"copied": list(self.copies), "watermarks": [str(copy.watermark) for copy in self.copies.values()]}
+        """Up to where each copy was read, and whether it has what open HITs hold, as parameters."""
+        copies, read_after = self.copies.values(), self.clock() - SECONDS
+        return {
+            "copied": list(self.copies),
+            "watermarks": [str(copy.watermark) for copy in copies],
+            "remembered": [copy.open_hits is not None and copy.open_hits_read > read_after for copy in copies],
+        }
+
+    def open_hits(self, here: Record, copy: Copy) -> OpenHits:
+        """What the row says of open HITs, or, where it says nothing, what is remembered."""
+        if here.held is None and copy.open_hits is not None:
+            return copy.open_hits
+        open_hits = OpenHits(here.leading or (), here.held or (), copy.index)
+        if here.leading is not None and len(here.leading) >= MANY:
+            copy.open_hits, copy.open_hits_read = open_hits, self.clock()
+        return open_hits
+
+    def has_leased(self, campaign_id: int, leader: int, items: list[int]) -> None:
+        copy = self.copies.get(campaign_id)
+        if copy is not None and copy.open_hits is not None:
+            copy.open_hits.add(leader, items, copy.index)
+
+    def forget_open_hits(self, campaign_id: int) -> bool:
+        """Have them read anew; whether there was something to forget."""
+        copy = self.copies.get(campaign_id)
+        if copy is None or copy.open_hits is None:
+            return False
+        copy.open_hits = None
+        return True
 
     def keep(self, campaign_id: int, copy: Copy) -> None:
         """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.

@@ -96,11 +96,12 @@ async def propose(connection: Driver, here: Record, newest: Newest, *, now: date
 
 def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
+    open_hits = newest.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     under_way = newest.under_way(here.id)
-    held = Counter(here.held)
-    held.update(chain.from_iterable(items for _, items in under_way))
-    leading = {*here.leading, *(leader for leader, _ in under_way)}
+    coming = Counter(chain.from_iterable(items for _, items in under_way))
+    held = {item: open_hits.leases[item] + coming[item] for item in open_hits.full | coming.keys()}
+    leading = open_hits.leading.union(leader for leader, _ in under_way)
     draw = copy.index.draw(
         here.items_per_hit, seen=known_to(here), held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )

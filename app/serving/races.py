@@ -48,7 +48,7 @@ STILL_WANTED = f"""
     NOT EXISTS (
         SELECT 1 FROM posteriors p WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
         AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
-                           AND p.number = ANY(h.items) AND h.id <> :hit) >= :wanted
+                           AND h.items @> ARRAY[p.number] AND h.id <> :hit) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice, and fewer other HITs than
@@ -80,7 +80,7 @@ LEASE = f"""
     WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
       AND (:shared_leader OR NOT EXISTS (
           SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
-          AND h.leader = CAST(:leader AS int)))
+          AND h.leader = CAST(:leader AS int) AND h.items @> ARRAY[CAST(:leader AS int)]))
     ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
     RETURNING id, expires_at"""  # noqa: S608  (made of constants of this module)
 

@@ -83,7 +83,7 @@ class SelectionIndex:
         leading: items that lead an open HIT; they lead another only if all candidates do.
         begun: items that are in the HIT in any case, whose first one leads it.
         """
-        full = {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
+        full = self.full(held)
         chosen = [*begun]
         for barred in (full.union(seen), full) if allow_seen else (full.union(seen),):
             if not chosen:
@@ -91,6 +91,10 @@ class SelectionIndex:
             if 0 < len(chosen) < n:
                 chosen += self._companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
         return _in_random_order(chosen, rng) if chosen else None
+
+    def full(self, held: Mapping[int, int]) -> set[int]:
+        """Of items in so many open leases, those that have or will have all judgments wanted."""
+        return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
 
     def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
         """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""

@@ -31,11 +31,13 @@ THEIRS = f"""
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # noqa: S608  (made of constants)
 
+HELD_COUNTS = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
+
 
 def standing_where(condition: str) -> TextClause:
     """The statement that tells where the assignment stands of which `condition` holds.
 
-    What others hold is only for who gets a new HIT: one that is held is shown alike however many are open.
+    What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
     """
     return text(f"""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
@@ -46,10 +48,10 @@ def standing_where(condition: str) -> TextClause:
            EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
                    AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
-           CASE WHEN mine.id IS NULL THEN
+           CASE WHEN {HELD_COUNTS} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
            END AS held,
-           CASE WHEN mine.id IS NULL THEN
+           CASE WHEN {HELD_COUNTS} THEN
                ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN})
            END AS leading,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
@@ -64,8 +66,8 @@ def standing_where(condition: str) -> TextClause:
         SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(item), '{{}}') AS held_elsewhere
         FROM hits h, unnest(h.items) AS item WHERE h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
     ) AS elsewhere ON true
-    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[])) AS copy (campaign_id, since)
-         ON copy.campaign_id = c.id
+    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
+         AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
         FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}

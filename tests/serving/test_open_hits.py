@@ -1,0 +1,74 @@
+"""Many open HITs: what they hold is remembered for a moment, and the database sees to it that nothing goes wrong."""
+
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.database.session import statements
+from app.serving.newest import Newest
+from app.serving.open_hits import MANY
+from app.serving.standing import by_id, standing
+from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, values
+
+
+async def crowded(engine: AsyncEngine, *, free: int) -> Row[Any]:
+    """A campaign of one judgment an item: many HITs are open, each of five items, and so many items are free."""
+    campaign = await running(engine, items=5 * MANY + free, judgments_per_item=1)
+    opened = """
+        WITH people AS (
+            INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+            SELECT :campaign, 'link', k, k, now() FROM generate_series(1, CAST(:many AS int)) AS k RETURNING id
+        ), visits AS (
+            INSERT INTO assignments (annotator_id, external_id, arrival, arrived_at)
+            SELECT id, 'visit', '{}', now() FROM people RETURNING id, annotator_id
+        ), numbered AS (SELECT *, 5 * (row_number() OVER () - 1) AS first FROM visits)
+        INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at)
+        SELECT :campaign, annotator_id, id, first, ARRAY(SELECT generate_series(first, first + 4)), now(),
+               now() + interval '1 hour' FROM numbered
+    """
+    await execute(engine, opened, campaign=campaign.id, many=MANY)
+    return campaign
+
+
+async def held(engine: AsyncEngine) -> list[int]:
+    rows = await values(engine, "SELECT unnest(items) FROM hits WHERE expires_at > now()")
+    return sorted(item for (item,) in rows)
+
+
+async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
+    campaign, time = await crowded(engine, free=20), [100.0]
+    newest = Newest(clock=lambda: time[0])
+    await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
+    me = by_id(await annotator(engine, campaign, "second"))
+    async with statements(engine) as connection:
+        assert (await standing(connection, newest, me)).held is None
+        assert len((await standing(connection, Newest(), me)).held) == 5 * MANY + 5
+        time[0] += 1.1
+        assert len((await standing(connection, newest, me)).held) == 5 * MANY + 5
+
+
+async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
+    campaign, newest = await running(engine, items=20), Newest(clock=lambda: 100.0)
+    await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
+    async with statements(engine) as connection:
+        here = await standing(connection, newest, by_id(await annotator(engine, campaign, "second")))
+    assert len(here.held) == 5
+
+
+async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_free(engine):
+    campaign, newest = await crowded(engine, free=30), Newest(clock=lambda: 100.0)
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(7)]
+    for k, person in enumerate(people[:6]):
+        await hit_of(engine, person, newest=newest if k % 2 == 0 else None)
+    assert (await next_hit(engine, people[6], newest=newest)).reason == "wait"
+    assert await held(engine) == list(range(5 * MANY + 30))
+
+
+async def test_items_that_were_given_back_are_found_by_a_process_that_remembers_them_as_held(engine):
+    campaign, newest = await crowded(engine, free=10), Newest(clock=lambda: 100.0)
+    slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
+    given_back = await hit_of(engine, slow, newest=newest)
+    await hit_of(engine, quick, newest=newest)
+    await expire(engine, given_back)
+    assert sorted((await hit_of(engine, late, newest=newest)).items) == sorted(given_back.items)
