@@ -131,8 +131,8 @@ def drawn(notes: list[tuple[int, float]]) -> str:
         for size in (0, most / 2, most)
     ]
     ticks += [
-        f'<text x="{x(at):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{at:,.0f}</text>'
-        for at in (0, last / 2, last)
+        f'<text x="{x(at):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{at:,.0f}</text>'
+        for at, anchor in ((0, "start"), (last / 2, "middle"), (last, "end"))
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
