@@ -64,7 +64,7 @@ def measure(items: int, draws: int = 2000, seen: int = 50) -> None:
     for _ in range(draws):
         around = {
             "seen": set(rng.integers(items, size=seen).tolist()),
-            "held": dict.fromkeys((item for hit in open_hits for item in hit.items), 1),
+            "full": index.full(dict.fromkeys((item for hit in open_hits for item in hit.items), 1)),
             "leading": {hit.leader for hit in open_hits},
         }
         took, hit = timed(index.draw, N, **around, allow_seen=True, rng=rng)

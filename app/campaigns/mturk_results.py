@@ -27,8 +27,8 @@ OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer abo
 class Judged:
     """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A.
 
-    There may be a million of these, and whoever else is served waits while the garbage collector visits each: so it has
-    slots, and tuples of plain values, which the collector leaves out.
+    There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
+    a row is one object with slots, and its tuples of plain values are left out by the collector.
     """
 
     line: int

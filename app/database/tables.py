@@ -283,15 +283,6 @@ hits = Table(
     # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
     Index("hits_one_open_idx", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
     Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
-    # Which open HITs hold an item is asked of each that is about to be leased. Entries are made at once: every search
-    # would read the list of those to be made later.
-    Index(
-        "hits_held_idx",
-        "items",
-        postgresql_using="gin",
-        postgresql_with={"fastupdate": "off"},
-        postgresql_where=text("closed_at IS NULL"),
-    ),
     Index(
         "hits_planned_idx",
         "campaign_id",

@@ -109,35 +109,45 @@ async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, no
     `connection` is in no transaction: every step commits what it does. `now` is what is noted as the time; how long a
     HIT is held is for the database's clock to say.
     """
-    for _ in range(PATIENCE):
-        work = await hold_or_lease(connection, newest, who, now=now)
+    for tries in range(PATIENCE):
+        work = await hold_or_lease(connection, newest, who, now=now, anew=tries > 0)
         if work is not None:
             return work
     return Work(await standing(connection, newest, who), reason="wait")
 
 
-async def hold_or_lease(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work | None:
-    """One try of `next_hit`; None when it must be asked afresh."""
-    here = await standing(connection, newest, who)
+async def hold_or_lease(
+    connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime, anew: bool = False
+) -> Work | None:
+    """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
+    here = await standing(connection, newest, who, anew=anew)
     if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
         await take_over(connection, here)
-        here = await standing(connection, newest, who)
+        here = await standing(connection, newest, who, anew=anew)
     if here.hit_id is not None:
         return await held(connection, here, who.visitor, now=now)
     if reason := closed_because(here) or crowded(here, who.visitor):
         return await without_hit(connection, here, reason, now=now)
     proposal = await propose(connection, here, newest, now=now)
+    if from_memory(here) and falls_short(here, proposal):
+        return None
     if proposal is None:
-        if newest.forget_open_hits(here.id):
-            return None
         return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):
         work = await leased(connection, here, proposal, who.visitor, now=now)
-    if work is None:
-        newest.forget_open_hits(here.id)
-    else:
-        newest.has_leased(here.id, proposal.leader, proposal.items)
+    if work is not None:
+        newest.note_lease(here.id, proposal.leader, proposal.items)
     return work
+
+
+def from_memory(here: Record) -> bool:
+    """Whether what open HITs hold was not read for this request."""
+    return here.selection == "streaming" and here.held is None
+
+
+def falls_short(here: Record, proposal: Proposal | None) -> bool:
+    """Whether there may be more to ask than this, if others have given HITs back or answered them."""
+    return proposal is None or len(proposal.items) < here.items_per_hit or proposal.shared_leader
 
 
 async def take_over(connection: Driver, here: Record) -> None:

@@ -4,10 +4,10 @@ The copy decides what to ask and what a dashboard draws, nothing else: it may be
 answers are found by PostgreSQL's transaction ids: every response keeps the id of the transaction that wrote it, and
 all transactions below a snapshot's xmin are finished, so reading from the last xmin on misses nothing. But a server
 that crashed gives out ids again, of transactions that left no trace: never those up to an answer that was committed.
+What open HITs hold stays with the copy for a second, where there are many (`open_hits`).
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
-from app.serving.open_hits import MANY, SECONDS, OpenHits
+from app.serving.open_hits import OpenHits
 from app.serving.selection import SelectionIndex
 
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
@@ -70,7 +70,8 @@ async def settle_restored(connection: AsyncConnection) -> None:
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, and up to which transaction of which run of the server they were read.
+    """One campaign's posteriors in this process, and up to which transaction of which run of the server they were read;
+    and what its open HITs hold.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
@@ -79,8 +80,7 @@ class Copy:
     rng: np.random.Generator
     watermark: int
     server_started: datetime
-    open_hits: OpenHits | None = None  # where there are many
-    open_hits_read: float = -math.inf  # by the process's clock
+    open_hits: OpenHits | None = None
 
     def take(self, news: Record) -> None:
         """What `changes` found. Judgments only grow, so rows with fewer are older.
@@ -149,36 +149,29 @@ class Newest:
         if copy is not None and here.since is not None and not self.outlived(here.id, copy, here):
             copy.take(here)
 
-    def watermarks(self) -> dict[str, list[Any]]:
-        """Up to where each copy was read, and whether it has what open HITs hold, as parameters."""
-        copies, read_after = self.copies.values(), self.clock() - SECONDS
+    def open_hits(self, here: Record, copy: Copy) -> OpenHits | None:
+        """What open HITs hold: as the row says, or, if it was not asked, as is remembered; None if neither is there."""
+        if here.held is not None:
+            copy.open_hits = OpenHits(here.leading, here.held, copy.index, read_at=self.clock())
+        return copy.open_hits
+
+    def watermarks(self, *, anew: bool = False) -> dict[str, list[Any]]:
+        """Up to where each copy was read, and whether it remembers what open HITs hold, as parameters.
+
+        anew: have that read in any case.
+        """
+        copies, now = self.copies.values(), self.clock()
         return {
             "copied": list(self.copies),
             "watermarks": [str(copy.watermark) for copy in copies],
-            "remembered": [copy.open_hits is not None and copy.open_hits_read > read_after for copy in copies],
+            "remembered": [not anew and copy.open_hits is not None and copy.open_hits.serves(now) for copy in copies],
         }
 
-    def open_hits(self, here: Record, copy: Copy) -> OpenHits:
-        """What the row says of open HITs, or, where it says nothing, what is remembered."""
-        if here.held is None and copy.open_hits is not None:
-            return copy.open_hits
-        open_hits = OpenHits(here.leading or (), here.held or (), copy.index)
-        if here.leading is not None and len(here.leading) >= MANY:
-            copy.open_hits, copy.open_hits_read = open_hits, self.clock()
-        return open_hits
-
-    def has_leased(self, campaign_id: int, leader: int, items: list[int]) -> None:
+    def note_lease(self, campaign_id: int, leader: int, items: list[int]) -> None:
+        """Remember a HIT that this process has leased."""
         copy = self.copies.get(campaign_id)
-        if copy is not None and copy.open_hits is not None:
+        if copy is not None and copy.open_hits is not None and copy.open_hits.many:
             copy.open_hits.add(leader, items, copy.index)
-
-    def forget_open_hits(self, campaign_id: int) -> bool:
-        """Have them read anew; whether there was something to forget."""
-        copy = self.copies.get(campaign_id)
-        if copy is None or copy.open_hits is None:
-            return False
-        copy.open_hits = None
-        return True
 
     def keep(self, campaign_id: int, copy: Copy) -> None:
         """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.

@@ -1,8 +1,8 @@
 """What the open HITs of a campaign hold, as a process read it last.
 
 The more HITs are open, the longer it takes to read. So where there are many, what was read serves for a second, with
-what this process has leased since. It decides what to ask, nothing else: every lease is checked in the database, and a
-process that loses one, or finds nothing to ask, reads anew.
+what this process leases meanwhile. It decides what to ask, nothing else: every lease is checked in the database. Who
+loses one, or would get less than a whole HIT by what is remembered, has it read anew.
 """
 
 from collections import Counter
@@ -10,20 +10,36 @@ from collections.abc import Iterable, Sequence
 
 from app.serving.selection import SelectionIndex
 
-MANY = 200  # open HITs; of fewer, what they hold is read for every draw
-SECONDS = 1.0
+MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
+REMEMBERED_SECONDS = 1.0
 
 
 class OpenHits:
-    """leases: how many open HITs an item is in. leading: items that lead one. full: items that can be in no other."""
+    """leading: the items that lead one. leases: how many hold an item. full: the items that no other one may hold.
 
-    def __init__(self, leading: Sequence[int], held: Iterable[int], index: SelectionIndex) -> None:
+    read_at: in seconds, by the process's clock.
+    """
+
+    def __init__(self, leading: Sequence[int], held: Sequence[int], index: SelectionIndex, *, read_at: float) -> None:
+        self.many = len(leading) >= MANY_OPEN_HITS
         self.leading = set(leading)
         self.leases = Counter(held)
         self.full = index.full(self.leases)
+        self.read_at = read_at
+
+    def serves(self, now: float) -> bool:
+        """Whether this need not be read anew."""
+        return self.many and now < self.read_at + REMEMBERED_SECONDS
 
     def add(self, leader: int, items: Iterable[int], index: SelectionIndex) -> None:
         """One more HIT was leased."""
-        self.leading.add(leader)
+        self.full = self.full_with(items, index)
         self.leases.update(items)
-        self.full |= index.full({item: self.leases[item] for item in items})
+        self.leading.add(leader)
+
+    def full_with(self, items: Iterable[int], index: SelectionIndex) -> set[int]:
+        """The items that are full once these are leased, too."""
+        leases = Counter(items)
+        for item in leases:
+            leases[item] += self.leases[item]
+        return self.full | index.full(leases)

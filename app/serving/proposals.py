@@ -97,13 +97,14 @@ async def propose(connection: Driver, here: Record, newest: Newest, *, now: date
 def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     open_hits = newest.open_hits(here, copy)
+    if open_hits is None:
+        return None
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     under_way = newest.under_way(here.id)
-    coming = Counter(chain.from_iterable(items for _, items in under_way))
-    held = {item: open_hits.leases[item] + coming[item] for item in open_hits.full | coming.keys()}
+    full = open_hits.full_with(chain.from_iterable(items for _, items in under_way), copy.index)
     leading = open_hits.leading.union(leader for leader, _ in under_way)
     draw = copy.index.draw(
-        here.items_per_hit, seen=known_to(here), held=held, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+        here.items_per_hit, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )
     if draw is None:
         return None
@@ -165,7 +166,7 @@ async def filled(
     draw = copy.index.draw(
         here.items_per_hit,
         seen=known_to(here),
-        held=Counter(row.item for row in counted),
+        full=copy.index.full(Counter(row.item for row in counted)),
         leading=set(),
         allow_seen=here.repeat_items,
         begun=items,

@@ -43,12 +43,18 @@ LOCK_POSTERIORS = text(LOCK)
 
 LOCK_ANNOTATOR = "SELECT id FROM annotators WHERE id = :annotator FOR NO KEY UPDATE"
 
-# Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold.
+# Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold. The open HITs are
+# gone through once, however many items are asked about.
 STILL_WANTED = f"""
     NOT EXISTS (
-        SELECT 1 FROM posteriors p WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
-        AND p.judgments + (SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
-                           AND h.items @> ARRAY[p.number] AND h.id <> :hit) >= :wanted
+        WITH held AS MATERIALIZED (
+            SELECT item, count(*) AS leases FROM hits h, unnest(h.items) AS item
+            WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:items AS int[]) AND h.id <> :hit
+            GROUP BY item
+        )
+        SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.number
+        WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
+        AND p.judgments + coalesce(held.leases, 0) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice, and fewer other HITs than
@@ -80,7 +86,7 @@ LEASE = f"""
     WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
       AND (:shared_leader OR NOT EXISTS (
           SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
-          AND h.leader = CAST(:leader AS int) AND h.items @> ARRAY[CAST(:leader AS int)]))
+          AND h.leader = CAST(:leader AS int)))
     ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
     RETURNING id, expires_at"""  # noqa: S608  (made of constants of this module)
 

@@ -70,7 +70,7 @@ class SelectionIndex:
         n: int,
         *,
         seen: set[int],
-        held: Mapping[int, int],
+        full: set[int],
         leading: set[int],
         allow_seen: bool,
         begun: Sequence[int] = (),
@@ -79,13 +79,12 @@ class SelectionIndex:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
 
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
-        held: how many open leases an item has now; with its judgments they never exceed the number wanted.
+        full: items that open leases and judgments have given all that is wanted; they are not taken.
         leading: items that lead an open HIT; they lead another only if all candidates do.
         begun: items that are in the HIT in any case, whose first one leads it.
         """
-        full = self.full(held)
         chosen = [*begun]
-        for barred in (full.union(seen), full) if allow_seen else (full.union(seen),):
+        for barred in (seen | full, full) if allow_seen else (seen | full,):
             if not chosen:
                 chosen = self._leader(barred, leading, rng)
             if 0 < len(chosen) < n:

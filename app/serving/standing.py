@@ -31,7 +31,7 @@ THEIRS = f"""
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # noqa: S608  (made of constants)
 
-HELD_COUNTS = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
+ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
 def standing_where(condition: str) -> TextClause:
@@ -48,10 +48,10 @@ def standing_where(condition: str) -> TextClause:
            EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
                    AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
-           CASE WHEN {HELD_COUNTS} THEN
+           CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
            END AS held,
-           CASE WHEN {HELD_COUNTS} THEN
+           CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN})
            END AS leading,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
@@ -96,13 +96,15 @@ def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
     return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
 
 
-async def standing(connection: Driver, newest: Newest, who: AssignmentKey) -> Record:
+async def standing(connection: Driver, newest: Newest, who: AssignmentKey, *, anew: bool = False) -> Record:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
+
+    anew: with what others hold, whatever is remembered of that.
 
     Raises `NotFound` (`assignment_not_found`).
     """
     visitor = who.visitor.address if who.visitor else None
-    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(), "visitor": visitor})
+    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(anew=anew), "visitor": visitor})
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     newest.hear(row)

@@ -157,9 +157,9 @@ async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
 async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, law):
     """Both take the same locks first, so the sequence numbers tell the order, which these laws depend on.
 
-    No item gets all its judgments: 41 are imported, and at most 16 live ones are added.
+    No item gets all its judgments: v1 is in 80 rows, and at most in 16 live HITs.
     """
-    campaign = await running(engine, update_law=law, judgments_per_item=41 + 16 + 1)
+    campaign = await running(engine, update_law=law, judgments_per_item=80 + 16 + 1)
     results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 40
 
     async def live(k: int) -> None:

@@ -7,14 +7,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database.session import statements
 from app.serving.newest import Newest
-from app.serving.open_hits import MANY
+from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.standing import by_id, standing
-from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, values
+from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
 
 
-async def crowded(engine: AsyncEngine, *, free: int) -> Row[Any]:
+async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Row[Any]:
     """A campaign of one judgment an item: many HITs are open, each of five items, and so many items are free."""
-    campaign = await running(engine, items=5 * MANY + free, judgments_per_item=1)
+    campaign = await running(engine, items=5 * MANY_OPEN_HITS + free, judgments_per_item=1, **settings)
     opened = """
         WITH people AS (
             INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
@@ -27,7 +27,7 @@ async def crowded(engine: AsyncEngine, *, free: int) -> Row[Any]:
         SELECT :campaign, annotator_id, id, first, ARRAY(SELECT generate_series(first, first + 4)), now(),
                now() + interval '1 hour' FROM numbered
     """
-    await execute(engine, opened, campaign=campaign.id, many=MANY)
+    await execute(engine, opened, campaign=campaign.id, many=MANY_OPEN_HITS)
     return campaign
 
 
@@ -43,9 +43,9 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     me = by_id(await annotator(engine, campaign, "second"))
     async with statements(engine) as connection:
         assert (await standing(connection, newest, me)).held is None
-        assert len((await standing(connection, Newest(), me)).held) == 5 * MANY + 5
+        assert len((await standing(connection, Newest(), me)).held) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
-        assert len((await standing(connection, newest, me)).held) == 5 * MANY + 5
+        assert len((await standing(connection, newest, me)).held) == 5 * MANY_OPEN_HITS + 5
 
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
@@ -62,7 +62,7 @@ async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_
     for k, person in enumerate(people[:6]):
         await hit_of(engine, person, newest=newest if k % 2 == 0 else None)
     assert (await next_hit(engine, people[6], newest=newest)).reason == "wait"
-    assert await held(engine) == list(range(5 * MANY + 30))
+    assert await held(engine) == list(range(5 * MANY_OPEN_HITS + 30))
 
 
 async def test_items_that_were_given_back_are_found_by_a_process_that_remembers_them_as_held(engine):
@@ -72,3 +72,29 @@ async def test_items_that_were_given_back_are_found_by_a_process_that_remembers_
     await hit_of(engine, quick, newest=newest)
     await expire(engine, given_back)
     assert sorted((await hit_of(engine, late, newest=newest)).items) == sorted(given_back.items)
+
+
+async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembers_as_held(engine):
+    campaign, newest = await crowded(engine, free=11), Newest(clock=lambda: 100.0)
+    slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
+    given_back = await hit_of(engine, slow, newest=newest)
+    await hit_of(engine, quick, newest=newest)
+    await expire(engine, given_back)
+    assert len((await hit_of(engine, late, newest=newest)).items) == 5
+
+
+async def test_whoever_has_seen_all_is_told_so_beside_many_open_hits(engine):
+    campaign, newest = await crowded(engine, free=5, repeat_items=False), Newest(clock=lambda: 100.0)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me, newest=newest))
+    everything = "UPDATE responses SET items = ARRAY(SELECT generate_series(0, CAST(:last AS int)))"
+    await execute(engine, everything, last=5 * MANY_OPEN_HITS + 4)
+    assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
+
+
+async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_hits(engine):
+    campaign, newest = await crowded(engine, free=5), Newest(clock=lambda: 100.0)
+    first, second = [await annotator(engine, campaign, name) for name in ("first", "second")]
+    await hit_of(engine, first, newest=newest)
+    await execute(engine, "UPDATE posteriors SET judgments = 1")
+    assert (await next_hit(engine, second, newest=newest)).reason == "all_done"

@@ -19,7 +19,7 @@ from app.serving.selection import Draw, SelectionIndex, first_iteration, later_i
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
 VARIANCE = [0.08, 0.05, 0.02, 0.06, 0.01, 0.07, 0.03, 0.04]
-NOBODY: dict[str, Any] = {"seen": set(), "held": {}, "leading": set(), "allow_seen": False}
+NOBODY: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 
 
 @pytest.fixture(params=["cells", "pass", "a few tries in cells, then a pass"])
@@ -112,15 +112,15 @@ def test_four_companions_come_with_the_probability_of_successive_draws(way):
 
 
 def test_successive_probabilities_hold_among_the_candidates_left_by_seen_and_held(way):
-    around = {"seen": {2}, "held": {3: 1, 5: 2, 6: 1}, "leading": {0, 6}}
     index = index_of(judgments=[0, 0, 0, 8, 0, 8, 9, 0])
+    around = {"seen": {2}, "full": index.full({3: 1, 5: 2, 6: 1}), "leading": {0, 6}}
     # 2 is seen, 5 and 6 are full; 3 has room for one more, and of those that do not lead it is the most uncertain.
     chances = set_probabilities(weights(3, SCORE, VARIANCE), [0, 1, 4, 7], 2)
     assert_drawn_from(chances, drawn_companions(index, 3, 1500, **around))
 
 
 def test_places_left_by_unseen_items_are_filled_from_seen_ones_in_the_same_way(way):
-    around = {"seen": {1, 2, 4, 6, 7}, "allow_seen": True, "held": {6: 10}}
+    around = {"seen": {1, 2, 4, 6, 7}, "allow_seen": True, "full": {6}}
     chances = set_probabilities(weights(0, SCORE, VARIANCE), [1, 2, 4, 7], 2)
     filled = {frozenset({3, 5}) | items: chance for items, chance in chances.items()}
     assert_drawn_from(filled, drawn_companions(index_of(), 5, 1500, **around))
@@ -211,13 +211,14 @@ def test_an_item_the_annotator_has_scored_neither_leads_nor_accompanies_while_ot
 def test_an_item_whose_judgments_and_leases_reach_the_number_wanted_is_not_asked():
     rng = np.random.default_rng(0)
     index = index_of(judgments=[7, 0, 0, 0, 0, 0, 0, 10])
-    hits = [draw(index, 4, rng, held={0: 3, 1: 9}) for _ in range(200)]
+    hits = [draw(index, 4, rng, full=index.full({0: 3, 1: 9})) for _ in range(200)]
     assert {hit.leader for hit in hits} == {5}
     assert set().union(*(hit.items for hit in hits)) == {1, 2, 3, 4, 5, 6}
 
 
 def test_an_item_with_room_for_one_more_is_asked_again():
-    assert draw(index_of(judgments=[7] + [0] * 7), 1, np.random.default_rng(0), held={0: 2}).items == [0]
+    index = index_of(judgments=[7] + [0] * 7)
+    assert draw(index, 1, np.random.default_rng(0), full=index.full({0: 2})).items == [0]
 
 
 def test_an_item_that_leads_an_open_hit_does_not_lead_another_but_may_accompany():
@@ -283,7 +284,7 @@ def test_there_is_no_hit_when_nothing_can_be_asked(way):
     rng = np.random.default_rng(0)
     assert may_draw(index_of(judgments=[10] * 8), 5, rng, allow_seen=True) is None
     assert may_draw(index_of(), 5, rng, seen=set(range(8))) is None
-    assert may_draw(index_of(), 5, rng, held=dict.fromkeys(range(8), 10), allow_seen=True) is None
+    assert may_draw(index_of(), 5, rng, full=set(range(8)), allow_seen=True) is None
     assert may_draw(index_of([], []), 5, rng, allow_seen=True) is None
 
 
@@ -384,7 +385,8 @@ def test_any_draw_keeps_the_rules(campaign, seen, leading, held, allow_seen):
     everything = set(range(len(rows)))
     seen, leading = seen & everything, leading & everything
     held = {item: leases for item, leases in held.items() if item in everything}
-    hit = index.draw(5, seen=seen, held=held, leading=leading, allow_seen=allow_seen, rng=np.random.default_rng(0))
+    around = {"seen": seen, "full": index.full(held), "leading": leading, "allow_seen": allow_seen}
+    hit = index.draw(5, **around, rng=np.random.default_rng(0))
     wanted = {item for item in everything if rows[item][2] + held.get(item, 0) < 3}
     pool = (wanted - seen) or (wanted if allow_seen else set())
     if not pool:
