@@ -43,23 +43,32 @@ Judgments = tuple[Sequence[int], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A row, and the campaign's numbers of its items in the place of their ids."""
+    """A row with the campaign's numbers of its items in the place of their ids.
 
-    row: Judged
+    shown: all items. marks: the score of each, None where it was marked N/A.
+    """
+
+    line: int
+    worker_id: str
+    assignment_id: str
     shown: tuple[int, ...]
+    marks: tuple[float | None, ...]
+    accepted_at: datetime | None
+    submitted_at: datetime | None
+    details: dict[str, str]
 
     @property
     def items(self) -> list[int]:
         """Those that have a score."""
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is not None]
+        return [item for item, mark in zip(self.shown, self.marks, strict=True) if mark is not None]
 
     @property
     def scores(self) -> list[float]:
-        return [score for score in self.row.scores if score is not None]
+        return [mark for mark in self.marks if mark is not None]
 
     @property
     def not_applicable(self) -> list[int]:
-        return [item for item, score in zip(self.shown, self.row.scores, strict=True) if score is None]
+        return [item for item, mark in zip(self.shown, self.marks, strict=True) if mark is None]
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,8 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + LOOKED_UP] for start in range(0, len(values), LOOKED_UP))
 
 
-async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Judged]) -> list[Hit]:
-    """The rows with item numbers. Raises `Invalid` (`item_unknown`)."""
+async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[Judged]) -> list[Hit]:
+    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`)."""
     numbers: dict[str, int] = {}
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
@@ -131,14 +140,32 @@ def ids_in(rows: Sequence[Judged]) -> list[str]:
     return list({external_id for row in rows for external_id in row.items})
 
 
-def hits_of(rows: Sequence[Judged], numbers: Mapping[str, int]) -> list[Hit]:
-    """Raises `Invalid` (`item_unknown`)."""
+def hits_of(rows: list[Judged], numbers: Mapping[str, int]) -> list[Hit]:
+    """Takes each row from `rows`: to let go of a million at once would take a moment in which nothing else is done.
+
+    Raises `Invalid` (`item_unknown`).
+    """
     for row in rows:
         for external_id in row.items:
             if external_id not in numbers:
                 said = shortened(external_id)
                 refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
-    return [Hit(row, tuple(numbers[external_id] for external_id in row.items)) for row in rows]
+    rows.reverse()
+    return [hit_of(rows.pop(), numbers) for _ in range(len(rows))]
+
+
+def hit_of(row: Judged, numbers: Mapping[str, int]) -> Hit:
+    shown = tuple(numbers[external_id] for external_id in row.items)
+    return Hit(
+        row.line,
+        row.worker_id,
+        row.assignment_id,
+        shown,
+        row.scores,
+        row.accepted_at,
+        row.submitted_at,
+        row.details,
+    )
 
 
 async def stored_before(
@@ -147,7 +174,7 @@ async def stored_before(
     """What is stored of the assignments of these HITs, by assignment."""
     known: dict[str, list[Row[Any]]] = {}
     for some in pieces(hits):
-        ids = [hit.row.assignment_id for hit in some]
+        ids = [hit.assignment_id for hit in some]
         for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": PLATFORM, "ids": ids}):
             known.setdefault(row.external_id, []).append(row)
     return known
@@ -161,16 +188,16 @@ async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: 
 
 def new_among(hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str) -> list[Hit]:
     for hit in hits:
-        stored = known.get(hit.row.assignment_id, ())
+        stored = known.get(hit.assignment_id, ())
         if any(not same(hit, row) for row in stored):
             what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
-                f"Line {hit.row.line}: the assignment {shortened(hit.row.assignment_id)} is in “{campaign_name}” "
+                f"Line {hit.line}: the assignment {shortened(hit.assignment_id)} is in “{campaign_name}” "
                 f"already, {what}. Nothing was imported.",
                 code="assignment_known",
-                line=hit.row.line,
+                line=hit.line,
             )
-    return [hit for hit in hits if hit.row.assignment_id not in known]
+    return [hit for hit in hits if hit.assignment_id not in known]
 
 
 def answered(row: Row[Any]) -> bool:
@@ -188,7 +215,7 @@ async def annotators_of(
     connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
 ) -> dict[str, int]:
     """The annotator of each worker id, made where new."""
-    workers = sorted({hit.row.worker_id for hit in hits})
+    workers = sorted({hit.worker_id for hit in hits})
     parameters = {
         "campaign": campaign.id,
         "platform": PLATFORM,
@@ -209,15 +236,15 @@ async def store_closed(
     """
     await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
     known = await stored_before(connection, campaign, hits)
-    hits = [hit for hit in hits if hit.row.assignment_id not in known]
+    hits = [hit for hit in hits if hit.assignment_id not in known]
     annotators = await annotators_of(connection, campaign, hits, now=now)
     assignments, rows, closed = [], [], []
     keys = [await reserve(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
     for hit, assignment_id, hit_id in zip(hits, *keys, strict=True):
-        row, annotator = hit.row, annotators[hit.row.worker_id]
-        end = row.submitted_at or now
-        start = row.accepted_at or end
-        assignments.append((assignment_id, annotator, row.assignment_id, json.dumps(row.details), start, end))
+        annotator = annotators[hit.worker_id]
+        end = hit.submitted_at or now
+        start = hit.accepted_at or end
+        assignments.append((assignment_id, annotator, hit.assignment_id, json.dumps(hit.details), start, end))
         marked = hit.not_applicable or None
         rows.append((hit_id, campaign.id, annotator, assignment_id, NO_LEADER, hit.shown, marked, start, end, end))
         closed.append(Closed(hit, hit_id, annotator))
@@ -255,7 +282,7 @@ async def store_responses(
     rows = [
         (
             *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
-            one.hit.row.submitted_at or now,
+            one.hit.submitted_at or now,
         )
         for seq, one in zip(seqs, closed, strict=True)
     ]

@@ -8,7 +8,7 @@ assignment, so an import that was interrupted is finished by importing the file 
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -86,9 +86,10 @@ async def import_results(
     rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
     async with engine.connect() as connection:
         hits = await numbered(connection, campaign, rows)
+        count, first = len(hits), hits[0]
         new = await without_stored(connection, campaign, hits)
+    del hits
     if not new:
-        first = hits[0].row
         raise Conflict(
             f"Line {first.line}: the assignment {shortened(first.assignment_id)} is in “{campaign.name}” already, and "
             "so are all others of this file. Nothing was imported.",
@@ -106,7 +107,7 @@ async def import_results(
         progress(stored)
     async with engine.begin() as connection:
         done.finished = await finish_if_complete(connection, campaign.id, now=now)
-    done.items, done.known = len(judgments), len(hits) - stored
+    done.items, done.known = len(judgments), count - stored
     done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, judgments)
     return done
 
@@ -127,24 +128,24 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 async def stored_in_turn(
-    engine: AsyncEngine, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+    engine: AsyncEngine, campaign: Row[Any], hits: list[Hit], *, now: datetime
 ) -> AsyncIterator[tuple[list[Hit], dict[int, int]]]:
     """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
-    items then have.
+    items then have. They are taken from `hits`, for the reason that `hits_of` has.
 
     In between annotators have as much time, so that those who waited need not wait again.
     """
-    size, start, fixed = FEWEST_ROWS, 0, math.inf
-    while start < len(hits):
+    hits.reverse()
+    size, fixed = FEWEST_ROWS, math.inf
+    while some := [hits.pop() for _ in range(min(size, len(hits)))]:
         async with engine.begin() as connection:
-            closed = await store_closed(connection, campaign, hits[start : start + size], now=now)
+            closed = await store_closed(connection, campaign, some, now=now)
             scored = [one for one in closed if one.hit.items]
             posteriors = await lock_posteriors(connection, campaign, scored)
             began = time.monotonic()  # what it waited for others is no reason to store fewer
             counts = await store_responses(connection, campaign, scored, posteriors, now=now) if scored else {}
         held = time.monotonic() - began
         yield [one.hit for one in closed], counts
-        start += size
         fixed = min(fixed, held)  # what any number of rows takes, such as the commit, is no reason to store fewer
         of_rows = max(held - fixed, 0.01 * HOLD_SECONDS)
         size = min(max(round(size * HOLD_SECONDS / of_rows), FEWEST_ROWS), 2 * size, MOST_ROWS)
