@@ -18,13 +18,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SEEN_IN = {
     "templates/admin/*analysis*": ["tests/browser/test_analysis.py", "tests/analysis/test_page.py"],
-    "templates/admin/*": ["tests/browser/test_admin.py", "tests/browser/test_dashboard.py"],
+    "templates/admin/*dashboard*": ["tests/browser/test_dashboard.py", "tests/dashboard/test_routes.py"],
+    "templates/admin/*": [
+        *("tests/browser/test_admin.py", "tests/browser/test_dashboard.py"),
+        *("tests/campaigns/test_routes.py", "tests/auth/test_account.py"),
+    ],
     "templates/*.html": [
-        "tests/browser/test_scoring.py",
-        "tests/browser/test_plain.py",
+        *("tests/browser/test_scoring.py", "tests/browser/test_plain.py", "tests/browser/test_visits.py"),
         "tests/serving/test_address.py",
     ],
     "static/analysis*": ["tests/browser/test_analysis.py"],
+    "static/hit*": [
+        *("tests/browser/test_scoring.py", "tests/browser/test_visits.py"),
+        *("tests/browser/test_connection.py", "tests/browser/test_appearance.py"),
+    ],
     "static/*": ["tests/browser/test_scoring.py", "tests/browser/test_dashboard.py"],
     "migrations/*": ["tests/database/test_migrations.py"],
     "*.md": ["tests/test_documentation.py"],

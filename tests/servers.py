@@ -43,7 +43,7 @@ def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM
             process.wait(PATIENT_SECONDS)
             return heeded
         process.send_signal(next_)
-    process.wait()
+    process.wait(60)
     return False
 
 

@@ -183,17 +183,19 @@ async def stored_before(
 async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[Hit]:
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
     known = await stored_before(connection, campaign, hits)
-    return await asyncio.to_thread(new_among, hits, known, campaign.name)
+    return await asyncio.to_thread(new_among, hits, known, campaign.name, "Nothing was imported.")
 
 
-def new_among(hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str) -> list[Hit]:
+def new_among(
+    hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str, so_far: str
+) -> list[Hit]:
     for hit in hits:
         stored = known.get(hit.assignment_id, ())
         if any(not same(hit, row) for row in stored):
             what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
                 f"Line {hit.line}: the assignment {shortened(hit.assignment_id)} is in “{campaign_name}” "
-                f"already, {what}. Nothing was imported.",
+                f"already, {what}. {so_far}",
                 code="assignment_known",
                 line=hit.line,
             )
@@ -232,11 +234,12 @@ async def store_closed(
 ) -> list[Closed]:
     """Their annotators, assignments and closed HITs, except where somebody else stored them meanwhile.
 
-    Nobody who is at work waits for any of these.
+    Nobody who is at work waits for any of these. Raises `Conflict` (`assignment_known`) where somebody else stored
+    something else.
     """
     await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
     known = await stored_before(connection, campaign, hits)
-    hits = [hit for hit in hits if hit.assignment_id not in known]
+    hits = new_among(hits, known, campaign.name, "Another import brought it meanwhile. The rows before it are stored.")
     annotators = await annotators_of(connection, campaign, hits, now=now)
     assignments, rows, closed = [], [], []
     keys = [await reserve(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]

@@ -18,6 +18,7 @@ from app.designs import slider
 from app.errors import Invalid, listed, shortened, some_of
 
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
+NOBODY = "file-"  # with a digest of the file, for those whom it does not name
 ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
 OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
@@ -112,8 +113,8 @@ def judged(record: Record, count: int, digest: str) -> Judged:
     values = {name: as_text(value).strip() for name, value in record.values.items()}
     return Judged(
         line=record.line,
-        worker_id=id_in(values, "WorkerId", record.line) or f"file-{digest}",
-        assignment_id=id_in(values, "AssignmentId", record.line) or f"file-{digest}-{record.line}",
+        worker_id=id_in(values, "WorkerId", record.line) or f"{NOBODY}{digest}",
+        assignment_id=id_in(values, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",
         items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
         scores=tuple(
             None if ticked(record.line, k, values) else score_of(record.line, k, values.get(f"Answer.range{k}", ""))

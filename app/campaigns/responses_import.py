@@ -26,9 +26,9 @@ from app.campaigns.imported_hits import (
     without_stored,
 )
 from app.campaigns.items import Progress
-from app.campaigns.mturk_results import read_results
+from app.campaigns.mturk_results import NOBODY, read_results
 from app.database.campaign import finish_if_complete
-from app.errors import Conflict, shortened
+from app.errors import Conflict
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
@@ -42,6 +42,7 @@ class ImportedResponses(BaseModel):
     not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
     without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
     known: int = Field(0, description="Rows passed over, because they were imported before.")
+    without_worker: int = Field(0, description="Rows without a WorkerId: they count as one annotator's.")
     over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
     finished: bool = Field(
         default=False, description="Whether the campaign was closed, because every item has what was wanted."
@@ -57,6 +58,9 @@ def sentences(done: ImportedResponses) -> list[str]:
         "these marks.": done.not_applicable,
         f"HITs in which every item was marked N/A, kept without a response: {done.without_score:,}.": (
             done.without_score
+        ),
+        f"Rows without a WorkerId: {done.without_worker:,}. They count as the answers of one annotator.": (
+            done.without_worker
         ),
         f"{done.over_wanted:,} items now have more judgments than you wanted; all of them count.": done.over_wanted,
         "Every item has the judgments you wanted, so the campaign is finished.": done.finished,
@@ -91,8 +95,7 @@ async def import_results(
     del hits
     if not new:
         raise Conflict(
-            f"Line {first.line}: the assignment {shortened(first.assignment_id)} is in “{campaign.name}” already, and "
-            "so are all others of this file. Nothing was imported.",
+            f"All rows of this file are in “{campaign.name}” already. Nothing was imported.",
             code="assignment_known",
             line=first.line,
         )
@@ -103,6 +106,7 @@ async def import_results(
         done.responses += sum(bool(hit.items) for hit in some)
         done.not_applicable += sum(len(hit.not_applicable) for hit in some)
         done.without_score += sum(not hit.items for hit in some)
+        done.without_worker += sum(hit.worker_id.startswith(NOBODY) for hit in some)
         judgments |= counts
         progress(stored)
     async with engine.begin() as connection:

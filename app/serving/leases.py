@@ -4,6 +4,7 @@ A HIT is a lease on its items. `races` decides who gets what when several ask at
 """
 
 import json
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.serving.newest import Newest
+from app.serving.newest import Copy, Newest
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, standing
@@ -132,7 +133,7 @@ async def hold_or_lease(
     if from_memory(here) and falls_short(here, proposal):
         return None
     if proposal is None:
-        return await without_hit(connection, here, await why_none(connection, here, now=now), now=now)
+        return await without_hit(connection, here, await why_none(connection, here, newest, now=now), now=now)
     with newest.about_to_lease(here.id, proposal.leader, proposal.items):
         work = await leased(connection, here, proposal, who.visitor, now=now)
     if work is not None:
@@ -146,8 +147,11 @@ def from_memory(here: Record) -> bool:
 
 
 def falls_short(here: Record, proposal: Proposal | None) -> bool:
-    """Whether there may be more to ask than this, if others have given HITs back or answered them."""
-    return proposal is None or len(proposal.items) < here.items_per_hit or proposal.shared_leader
+    """Whether there may be more to ask than this, if others have given HITs back or answered them.
+
+    Of who has to wait, nobody reads that: many wait at a time, and all of them look again soon.
+    """
+    return proposal is not None and (len(proposal.items) < here.items_per_hit or proposal.shared_leader)
 
 
 async def take_over(connection: Driver, here: Record) -> None:
@@ -227,7 +231,12 @@ def is_last(newest: Newest, work: Work) -> bool:
         return True
     if work.hit is None or copy is None:
         return False
-    return not copy.index.leaves_something(work.hit.items, seen=here.seen, allow_seen=here.repeat_items)
+    return not something_left(here, copy, work.hit.items)
+
+
+def something_left(here: Record, copy: Copy, items: Collection[int]) -> bool:
+    """Whether anything can be asked of this annotator, or will be once these items are answered."""
+    return copy.index.leaves_something(items, seen=here.seen, allow_seen=here.repeat_items)
 
 
 async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: datetime) -> Work:
@@ -237,8 +246,11 @@ async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: 
     return work
 
 
-async def why_none(connection: Driver, here: Record, *, now: datetime) -> Reason:
+async def why_none(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
+    copy = newest.copies.get(here.id)
+    if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):
+        return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}
     wanted = {row.number for row in await fetch(connection, WANTED, parameters)}
     if not wanted:

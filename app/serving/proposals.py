@@ -48,13 +48,13 @@ FREE_PLACE = text(f"""
              p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
-# The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers
-# took. Whoever holds one of these can still answer it.
+# The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers,
+# and those of the one before, took. Whoever holds one of these can still answer it.
 WAITED_FOR = text(f"""
     WITH answered AS (
         SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.closed_at - a.issued_at) AS took
         FROM hits a JOIN responses r ON r.hit_id = a.id
-        WHERE a.campaign_id = :campaign AND a.iteration = :iteration
+        WHERE a.campaign_id = :campaign AND a.iteration IN (:iteration, :iteration - 1)
     )
     SELECT count(*) FROM hits h, answered WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
     AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))

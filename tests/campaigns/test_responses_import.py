@@ -137,7 +137,8 @@ async def test_a_worker_who_is_known_keeps_their_pseudonym(engine):
 async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     campaign = await launched(engine)
     bare = "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\nv0,1,v1,2\n"
-    await import_results(engine, campaign, bare)
+    done = await import_results(engine, campaign, bare)
+    assert any(said.startswith("Rows without a WorkerId: 2.") for said in responses_import.sentences(done))
     assert await values(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, bare)
@@ -220,6 +221,20 @@ async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engi
     done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
     assert sum(imported.responses for imported in done) == 60
     assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 120
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_of_two_imports_that_contradict_each_other_one_is_refused_where_they_do(engine):
+    campaign = await launched(engine)
+    rows = [f"A{k},W1,v0,v1,{k},30\n" for k in range(60)]
+    head = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
+    other = head + "".join(row.replace(",30", ",31") for row in reversed(rows))
+    both = (import_results(engine, campaign, results) for results in (head + "".join(rows), other))
+    done = await asyncio.gather(*both, return_exceptions=True)
+    refused = [one for one in done if isinstance(one, Conflict)]
+    assert refused
+    assert {one.code for one in refused} == {"assignment_known"}
+    assert all("Another import" in one.message or "Nothing was imported" in one.message for one in refused)
     assert await is_clean(engine, campaign.slug)
 
 

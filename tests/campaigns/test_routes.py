@@ -448,7 +448,7 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
     assert "4 of 60" in (await researcher.get("/admin")).text
     again = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
     assert again.status_code == 409
-    assert "A1" in told(again)
+    assert "All rows of this file" in told(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
 
 

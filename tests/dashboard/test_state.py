@@ -7,6 +7,7 @@ from app.dashboard.follow import Followers
 from app.dashboard.state import domain, held_words, newest_state, shortened
 from app.inference.online import ONLINE
 from app.serving.newest import Newest
+from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 
@@ -27,6 +28,14 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     )
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
     assert figures["words"]["precision"] == "unknown yet"
+
+
+async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine):
+    campaign = await running(engine)
+    await import_results(engine, campaign, "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\n")
+    words = (await state_of(engine, campaign)).figures["words"]
+    assert (words["rate"], words["left"]) == ("no pace yet", "no answer here yet")
+    assert words["pace_note"] == "Imported answers have no pace. Bars appear with the first answer."
 
 
 async def test_the_typical_interval_is_known_once_annotators_have_judged_the_same_items(engine):

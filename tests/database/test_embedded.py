@@ -83,7 +83,7 @@ def owner(data: Path, *prefix: str) -> Iterator[tuple[subprocess.Popen[str], str
         yield process, process.stdout.readline().strip()
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
         process.stdout.close()
 
 
@@ -231,7 +231,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
         query(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
         process.kill()
-        process.wait()
+        process.wait(60)
         wait_until(lambda: not runs(server))
     with start(data, FAST) as url:
         assert kept(url) == "a row,another"
@@ -246,7 +246,7 @@ def test_a_server_left_over_by_a_killed_owner_is_ended_first(data, only_tools):
         query(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
         process.kill()
-        process.wait()
+        process.wait(60)
         assert runs(server)
         with start(data, FAST) as again:
             assert not runs(server)
@@ -258,7 +258,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         server = postmaster_pid(data)
         os.kill(server, signal.SIGSTOP)
         process.kill()
-        process.wait()
+        process.wait(60)
         monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 0.1)
         try:
             with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
@@ -279,7 +279,7 @@ def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data
         server = postmaster_pid(data)
         os.kill(checkpointer_of(server), signal.SIGSTOP)  # a shutdown in order waits for it
         process.kill()
-        process.wait()
+        process.wait(60)
         monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 8)  # PostgreSQL gives its processes 5 s to end at once
         with start(data, FAST) as again:
             assert not runs(server)
@@ -373,7 +373,7 @@ def test_a_server_that_ends_with_its_owner_also_does_so_after_it_was_started_aga
         kill_and_wait(data, url)
         server = postmaster_pid(data)
         process.kill()
-        process.wait()
+        process.wait(60)
         wait_until(lambda: not runs(server))
 
 

@@ -9,6 +9,7 @@ from app.database.session import statements
 from app.serving.newest import Newest
 from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.standing import by_id, standing
+from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
 
 
@@ -65,12 +66,15 @@ async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_
     assert await held(engine) == list(range(5 * MANY_OPEN_HITS + 30))
 
 
-async def test_items_that_were_given_back_are_found_by_a_process_that_remembers_them_as_held(engine):
-    campaign, newest = await crowded(engine, free=10), Newest(clock=lambda: 100.0)
+async def test_items_that_were_given_back_are_found_within_a_second_by_a_process_that_remembers_them_as_held(engine):
+    campaign, time = await crowded(engine, free=10), [100.0]
+    newest = Newest(clock=lambda: time[0])
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
     given_back = await hit_of(engine, slow, newest=newest)
     await hit_of(engine, quick, newest=newest)
     await expire(engine, given_back)
+    assert (await next_hit(engine, late, newest=newest)).reason == "wait"
+    time[0] += 1.1
     assert sorted((await hit_of(engine, late, newest=newest)).items) == sorted(given_back.items)
 
 
@@ -96,5 +100,8 @@ async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_
     campaign, newest = await crowded(engine, free=5), Newest(clock=lambda: 100.0)
     first, second = [await annotator(engine, campaign, name) for name in ("first", "second")]
     await hit_of(engine, first, newest=newest)
-    await execute(engine, "UPDATE posteriors SET judgments = 1")
+    columns = ",".join([*(f"Input.id{k}" for k in range(1, 6)), *(f"Answer.range{k}" for k in range(1, 6))])
+    hits = [[f"v{item}" for item in range(first, first + 5)] for first in range(0, 5 * MANY_OPEN_HITS + 5, 5)]
+    await import_results(engine, campaign, "\n".join([columns, *(",".join([*hit, "1,2,3,4,5"]) for hit in hits)]))
+    await execute(engine, "UPDATE campaigns SET status = 'running'")
     assert (await next_hit(engine, second, newest=newest)).reason == "all_done"
