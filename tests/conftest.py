@@ -8,6 +8,7 @@ import asyncio
 import gc
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -38,6 +39,10 @@ from tests.servers import easel_serving
 # The same examples on every run, and no stopwatch: a busy machine is not a failure.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# Servers that are to end by Ctrl-C inherit what this process ignores, such as in the background of a script.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}

@@ -89,11 +89,11 @@ class Copy:
         a little is read again next time.
         """
         columns = (news.new_numbers, news.new_scores, news.new_variances, news.new_judgments)
-        newer = [
+        newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
             for row in zip(*(column or () for column in columns), strict=True)
             if row[3] > self.index.judgments.item(row[0])
-        ]
+        )
         if newer:
             self.index.update(*zip(*newer, strict=True))
         self.watermark = news.watermark

@@ -1,15 +1,18 @@
 import asyncio
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
 from app.serving import newest, submission
-from app.serving.newest import Newest
+from app.serving.newest import Copy, Newest
 from app.serving.proposals import propose
+from app.serving.selection import SelectionIndex
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
@@ -28,6 +31,22 @@ async def test_a_copy_follows_every_answer(engine):
         await submit(engine, me, await hit_of(engine, me))
         stored = [count for (count,) in await values(engine, "SELECT judgments FROM posteriors ORDER BY number")]
         assert await judged(engine, campaign, copy) == stored
+
+
+def test_the_order_in_which_changes_are_found_makes_no_difference():
+    """PostgreSQL finds them in the order of its plan, and a plan may change at any time."""
+    rows = [(item, 0.5, 0.01, 1) for item in (3, 1, 7, 5, 0)]
+    draws = []
+    for found in (rows, rows[::-1], sorted(rows)):
+        index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, wanted=9, gamma=0.1)
+        copy = Copy(index, np.random.default_rng(1), watermark=3, server_started=NOW)
+        numbers, scores, variances, judgments = zip(*found, strict=True)
+        news: Any = SimpleNamespace(new_numbers=numbers, new_scores=scores, new_variances=variances, watermark=4)
+        news.new_judgments = judgments
+        copy.take(news)
+        around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+        draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])
+    assert draws[0] == draws[1] == draws[2]
 
 
 async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
