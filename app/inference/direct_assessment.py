@@ -212,8 +212,8 @@ def _wider(judgments: Integers) -> Array:
 
 
 def _notes(tally: Tally, found: Moderated) -> tuple[str, ...]:
-    unseen, single = (tally.judgments == 0).sum(), (tally.judgments == 1).sum()
-    again = (tally.judgments > tally.annotators).sum()
+    unseen, single = int((tally.judgments == 0).sum()), int((tally.judgments == 1).sum())
+    again = int((tally.judgments > tally.annotators).sum())
     notes = []
     if unseen:
         notes.append(f"{_items(unseen, 'has', 'have')} no judgment, and so no score.")

@@ -42,7 +42,8 @@ class Judgments:
 
     def per_item_sum(self, of: npt.ArrayLike) -> Array:
         """The sum of one number per judgment (T,) over each item's judgments, (I,)."""
-        return np.asarray(np.bincount(self.items, weights=of, minlength=self.n_items), dtype=np.float64)
+        weights = np.asarray(of, dtype=np.float64)
+        return np.asarray(np.bincount(self.items, weights=weights, minlength=self.n_items), dtype=np.float64)
 
 
 def compared(

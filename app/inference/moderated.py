@@ -74,7 +74,9 @@ class Moderated:
         centre, error = own.mean.mean() + kept * (own.mean - own.mean.mean()), np.sqrt(kept) * own.standard_error
 
         def below(ends: npt.ArrayLike) -> Array:
-            inside = ends if own.scale is None else np.clip(ends, *own.scale)
+            inside = np.asarray(ends, dtype=np.float64)
+            if own.scale is not None:
+                inside = np.clip(inside, *own.scale)
             share: Array = stdtr(own.freedom, (inside - centre) / error)
             return share
 
@@ -127,7 +129,7 @@ def _strength(squares: Array, freedom: Array, prior: Array) -> float:
     weight = freedom / freedom.sum()
     ratio = np.divide(squares, freedom * prior, out=np.zeros(len(prior)), where=freedom > 0)
     mean = weight @ ratio
-    chance = 2.0 * np.count_nonzero(freedom) / freedom.sum()
-    spread = weight @ (ratio - mean) ** 2 / mean**2
+    chance = float(2.0 * np.count_nonzero(freedom) / freedom.sum())
+    spread = float(weight @ (ratio - mean) ** 2 / mean**2)
     cv2 = max((spread - chance) / (1.0 + chance), _LEAST_CV2)
     return float(min(4.0 + 2.0 / cv2, _MOST_STRENGTH))
