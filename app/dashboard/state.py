@@ -251,10 +251,11 @@ def made_up_words(facts: Facts) -> str:
 def pace_words(facts: Facts) -> dict[str, str]:
     """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
     if facts.counts.first_at is None:
-        waiting = "no answer here yet" if facts.counts.hits else "no answer yet"
-        left = waiting if facts.campaign.status == "running" else facts.campaign.status
-        note = "Imported answers have no pace. " * bool(facts.counts.hits) + "Bars appear with the first answer."
-        return {"rate": "no pace yet", "left": left, "pace_note": note}
+        left, note = "no answer yet", "Bars appear with the first answer."
+        if facts.counts.hits:
+            left, note = "no answer here yet", f"Imported answers have no pace. {note}"
+        running = facts.campaign.status == "running"
+        return {"rate": "no pace yet", "left": left if running else facts.campaign.status, "pace_note": note}
     if facts.campaign.status != "running":
         return {"rate": "", "left": facts.campaign.status, "pace_note": ""}
     recent, hours = facts.recent_rate, hours_left(facts)

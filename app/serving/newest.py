@@ -149,11 +149,13 @@ class Newest:
         if copy is not None and here.since is not None and not self.outlived(here.id, copy, here):
             copy.take(here)
 
-    def open_hits(self, here: Record, copy: Copy) -> OpenHits | None:
-        """What open HITs hold: as the row says, or, if it was not asked, as is remembered; None if neither is there."""
+    def open_hits(self, here: Record, copy: Copy) -> OpenHits:
+        """What open HITs hold: as the row says, or, if it was not asked, as is remembered; of a copy that was made
+        meanwhile nothing is, and the lease finds out.
+        """
         if here.held is not None:
             copy.open_hits = OpenHits(here.leading, here.held, copy.index, read_at=self.clock())
-        return copy.open_hits
+        return copy.open_hits or OpenHits((), (), copy.index, read_at=self.clock())
 
     def watermarks(self, *, anew: bool = False) -> dict[str, list[Any]]:
         """Up to where each copy was read, and whether it remembers what open HITs hold, as parameters.

@@ -97,8 +97,6 @@ async def propose(connection: Driver, here: Record, newest: Newest, *, now: date
 def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     open_hits = newest.open_hits(here, copy)
-    if open_hits is None:
-        return None
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     under_way = newest.under_way(here.id)
     full = open_hits.full_with(chain.from_iterable(items for _, items in under_way), copy.index)
