@@ -14,6 +14,7 @@ def main(llmfao: Path | None) -> None:
     arguments: dict[str, list[Path]] = {
         "selection": [],
         "serving": [],
+        "open_hits": [],
         "large": [],
         "replay": [],
         "dawid_skene": [],
