@@ -14,8 +14,8 @@ import numpy as np
 from app.analysis.findings import Answers, Options
 from app.analysis.methods import SCORES, TABLES, compare
 from app.analysis.sections import SECTIONS
-from app.inference.inestimable import Inestimable
-from app.inference.law import Parameters
+from app.inference.ground.inestimable import Inestimable
+from app.inference.online.law import Parameters
 
 ITEMS, HITS, SIZE, ANNOTATORS = 150, 200, 5, 12
 

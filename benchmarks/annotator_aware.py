@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.inference import annotator_aware, beta
-from app.inference.annotator_aware_learned import Learned
-from app.inference.metrics import spearman
+from app.inference.ground.metrics import spearman
+from app.inference.online import beta
+from app.inference.online.annotator_aware_learned import Learned
+from app.inference.ratings import annotator_aware
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]

@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.inference import annotator_aware, comparisons, direct_assessment, elo
-from app.inference.law import Array, Parameters
-from app.inference.long_form import Integers
-from app.inference.moderated import Moderated, moderated
-from app.inference.online import ONLINE, Replay
-from app.inference.tally import Tally
+from app.inference.ground.arrays import Array, Integers
+from app.inference.observations import comparisons
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE, Replay
+from app.inference.preferences import elo
+from app.inference.ratings import annotator_aware, direct_assessment
+from app.inference.ratings.moderated import Moderated, moderated
 from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
 
 CROWDS = {

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.inference import latent_classes
-from app.inference.dawid_skene import Result, fit
-from app.inference.latent_classes import Parameters
+from app.inference.labels import latent_classes
+from app.inference.labels.dawid_skene import Result, fit
+from app.inference.labels.latent_classes import Parameters
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "examples" / "data"

@@ -20,17 +20,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.inference import (
-    expected_wins,
-    graded_response,
-    graded_response_online,
-    hopkins_may,
-    metrics,
-    online,
-    trueskill,
-    two_stage,
-)
-from app.inference.baseline import against, baseline_advice
+from app.inference.ground import metrics
+from app.inference.observations.baseline import against, baseline_advice
+from app.inference.online import laws as online
+from app.inference.online import trueskill
+from app.inference.preferences import expected_wins, hopkins_may
+from app.inference.systems import graded_response, graded_response_online, two_stage
 
 BASELINE = "Weaver 12k"
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.inference import bradley_terry, metrics, transitivity
+from app.inference.ground import metrics
+from app.inference.preferences import bradley_terry, transitivity
 
 JUDGMENTS, TOLERANCE = 1_000_000, 1e-6
 UKP = Path(__file__).parent.parent / "examples" / "data" / "ukp_convarg1"

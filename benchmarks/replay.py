@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.inference.online import ONLINE, Hit, Law, Parameters, Replay, replay, steps
+from app.inference.online.laws import ONLINE, Hit, Law, Parameters, Replay, replay, steps
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # an escape in its source

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.match_quality import match_quality
-from app.serving.selection import Draw, SelectionIndex
+from app.selection.index import Draw, SelectionIndex
+from app.selection.match_quality import match_quality
 
 N, WANTED, GAMMA = 5, 20, 0.1
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
 from app.analysis.view import NOTHING, between, written
-from app.inference import intraclass, krippendorff, label_agreement, score_agreement
-from app.inference.agreement import Agreement
-from app.inference.inestimable import Inestimable
+from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
+from app.inference.agreement.coefficient import Agreement
+from app.inference.ground.inestimable import Inestimable
 
 MOST_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""

@@ -5,10 +5,11 @@ import numpy as np
 from app.analysis.findings import Answers, Column, Options, Table, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
-from app.inference import annotator_aware, transitivity
-from app.inference.inestimable import Inestimable
-from app.inference.law import Array
-from app.inference.long_form import sums
+from app.inference.ground.arrays import Array
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import sums
+from app.inference.preferences import transitivity
+from app.inference.ratings import annotator_aware
 
 LEAST_SHARED = 3
 """Judgments on items which others have judged too, below which a correlation says nothing."""

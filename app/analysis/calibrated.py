@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.findings import rows_of
 from app.database.bulk import Numbers, numbers
 from app.designs.slider import POINTS
-from app.inference.law import Array
-from app.inference.moderated import Moderated, moderated
-from app.inference.tally import Tally
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import Moderated, moderated
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says

@@ -9,9 +9,10 @@ from app.analysis.findings import Answers, Cell, Column, Options, Table, cell, r
 from app.analysis.naming import named
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
-from app.inference import relative_to_absolute, retest
-from app.inference.inestimable import Inestimable
-from app.inference.relative_to_absolute import AbsoluteScores
+from app.inference.agreement import retest
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences import relative_to_absolute
+from app.inference.preferences.relative_to_absolute import AbsoluteScores
 
 COLUMNS = (
     Column("measure", "Name", "text"),

@@ -38,8 +38,9 @@ from app.database.session import driver_of
 from app.database.tables import campaigns
 from app.designs import slider
 from app.errors import Conflict, NotFound, shortened
-from app.inference.law import Array, Law
-from app.inference.online import ONLINE
+from app.inference.ground.arrays import Array
+from app.inference.online.law import Law
+from app.inference.online.laws import ONLINE
 
 ROWS_AT_ONCE = 2_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.law import Array, Parameters
-from app.inference.long_form import Integers
+from app.inference.ground.arrays import Array, Integers
+from app.inference.online.law import Parameters
 
 Mask = npt.NDArray[np.bool_]
 Values = npt.NDArray[Any]

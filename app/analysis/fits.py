@@ -20,8 +20,8 @@ from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, S
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound, shortened
-from app.inference.inestimable import Inestimable
-from app.inference.moderated import Moderated
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ratings.moderated import Moderated
 
 MOST_CAMPAIGNS = 3
 MOST_RESULTS = 100  # of one campaign

@@ -14,11 +14,12 @@ from app.analysis.findings import Answers, Column, Mask, Options, Table, once, r
 from app.analysis.naming import in_order, named
 from app.analysis.scores import require_answers
 from app.errors import shortened
-from app.inference import comparisons, graded_response
-from app.inference.baseline import against, baseline_advice
-from app.inference.graded_response import GradedResponse, item_information
-from app.inference.inestimable import Inestimable
-from app.inference.long_form import Integers
+from app.inference.ground.arrays import Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations import comparisons
+from app.inference.observations.baseline import against, baseline_advice
+from app.inference.systems import graded_response
+from app.inference.systems.graded_response import GradedResponse, item_information
 
 Z = float(ndtri(0.975))
 

@@ -8,10 +8,9 @@ import numpy as np
 from app.analysis.findings import POINTS, Answers, Column, Options, Table, once, rows_of
 from app.analysis.naming import named
 from app.analysis.scores import require_answers
-from app.inference import dawid_skene
-from app.inference.dawid_skene import Result, confidence, consensus, expected_information
-from app.inference.law import Array
-from app.inference.long_form import Integers
+from app.inference.ground.arrays import Array, Integers
+from app.inference.labels import dawid_skene
+from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information
 
 MOST_CLASSES = 10
 

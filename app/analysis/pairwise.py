@@ -9,12 +9,12 @@ from scipy.special import ndtri
 from app.analysis.findings import Answers, Scores
 from app.analysis.naming import named
 from app.analysis.scores import require_answers
-from app.inference import bradley_terry, comparisons, elo, expected_wins, hopkins_may, thurstone
-from app.inference.elo import EloRatings
-from app.inference.expected_wins import ExpectedWins
-from app.inference.law import Array
-from app.inference.long_form import Integers
-from app.inference.pairwise_scores import PairwiseScores
+from app.inference.ground.arrays import Array, Integers
+from app.inference.observations import comparisons
+from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
+from app.inference.preferences.elo import EloRatings
+from app.inference.preferences.expected_wins import ExpectedWins
+from app.inference.preferences.pairwise_scores import PairwiseScores
 
 Z = float(ndtri(0.975))
 RESAMPLES, LEAST_RESAMPLES = 200, 20

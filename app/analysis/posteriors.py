@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
 from app.database.tables import items, posteriors
-from app.inference.moderated import Moderated
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import Moderated
 
 Order = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
 

@@ -14,8 +14,8 @@ from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict
-from app.inference.annotator_aware_learned import Learned
-from app.inference.online import ONLINE, Replay
+from app.inference.online.annotator_aware_learned import Learned
+from app.inference.online.laws import ONLINE, Replay
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20

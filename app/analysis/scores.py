@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from app.analysis.findings import POINTS, Answers, Comparison, Figure, Mask, Scores, cell
-from app.inference import direct_assessment, side_by_side
-from app.inference.bootstrap import DRAWS
-from app.inference.direct_assessment import DirectAssessment
-from app.inference.inestimable import Inestimable
-from app.inference.law import Array
-from app.inference.moderated import moderated
-from app.inference.online import ONLINE, Law, Replay
-from app.inference.tally import Tally
+from app.inference.agreement import side_by_side
+from app.inference.ground.arrays import Array
+from app.inference.ground.bootstrap import DRAWS
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.tally import Tally
+from app.inference.online.laws import ONLINE, Law, Replay
+from app.inference.ratings import direct_assessment
+from app.inference.ratings.direct_assessment import DirectAssessment
+from app.inference.ratings.moderated import moderated
 
 DRAWN_JUDGMENTS = 100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
 LEAST_DRAWS = 100

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 
 AREAS = ("question", "instructions")
 # Empty means the update law's own prior, so that a change of the law is not left with the other law's numbers.

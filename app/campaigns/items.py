@@ -18,7 +18,7 @@ from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.errors import Invalid, TooLarge, shortened
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 
 LONGEST_ID = 200
 LONGEST_SHOWN = 10_000

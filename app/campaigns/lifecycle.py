@@ -19,8 +19,8 @@ from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound, shortened
-from app.inference.annotator_aware_online import BEGUN
-from app.inference.online import ONLINE
+from app.inference.online.annotator_aware_online import BEGUN
+from app.inference.online.laws import ONLINE
 
 find = campaign_by_slug
 find_for_page = campaign_of_page

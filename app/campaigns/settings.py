@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.annotator_aware_learned import Learned
-from app.inference.annotator_aware_online import JUDGMENT
-from app.inference.law import Array, Law, Parameters
-from app.inference.online import Hit, steps
+from app.inference.ground.arrays import Array
+from app.inference.online.annotator_aware_learned import Learned
+from app.inference.online.annotator_aware_online import JUDGMENT
+from app.inference.online.law import Law, Parameters
+from app.inference.online.laws import Hit, steps
 
 EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
 
@@ -64,7 +65,7 @@ def begun(law: Law, a: Array, b: Array) -> Course:
 def followed(
     course: Course, law: Law, hits: Sequence[Hit], parameters: Parameters, *, annotators: Sequence[int] = ()
 ) -> Course:
-    """The course after these HITs too, in their order. Raises what `online.replay` raises.
+    """The course after these HITs too, in their order. Raises what `laws.replay` raises.
 
     annotators: who answered each HIT, for a law that learns about them.
     """

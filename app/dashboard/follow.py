@@ -22,7 +22,7 @@ from app.dashboard.precision import Precision
 from app.database import learned
 from app.database.session import driver_of
 from app.designs import slider
-from app.inference.online import ONLINE, Hit
+from app.inference.online.laws import ONLINE, Hit
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.law import Array
-from app.inference.match_quality import match_quality_matrix
+from app.inference.ground.arrays import Array
+from app.selection.match_quality import match_quality_matrix
 
 CELLS = 200  # rows and columns at most: about two screen pixels each
 LEVELS = 255

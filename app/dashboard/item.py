@@ -16,10 +16,10 @@ from app.database.session import driver_of
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
 from app.errors import NotFound, shortened
-from app.inference import annotator_aware_online as aware
-from app.inference.law import Array
-from app.inference.moderated import Moderated
-from app.inference.online import ONLINE, Law
+from app.inference.ground.arrays import Array
+from app.inference.online import annotator_aware_online as aware
+from app.inference.online.laws import ONLINE, Law
+from app.inference.ratings.moderated import Moderated
 
 STEPS = 200
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.designs.slider import POINTS
-from app.inference.law import Array
-from app.inference.moderated import Moderated, moderated
-from app.inference.online import Hit
-from app.inference.tally import Tally
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.inference.online.laws import Hit
+from app.inference.ratings.moderated import Moderated, moderated
 
 MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
 

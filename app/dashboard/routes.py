@@ -21,7 +21,7 @@ from app.dashboard.state import State
 from app.database.bulk import snapshot
 from app.designs.slider import POINTS
 from app.errors import Conflict
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 from app.web import Database, Now, base_url, fetched, get_now, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)

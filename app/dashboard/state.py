@@ -22,11 +22,11 @@ from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.slider import POINTS
-from app.inference.law import Array
-from app.inference.moderated import Moderated
-from app.inference.online import ONLINE, Law
+from app.inference.ground.arrays import Array
+from app.inference.online.laws import ONLINE, Law
+from app.inference.ratings.moderated import Moderated
+from app.selection.index import Counts
 from app.serving.newest import Newest
-from app.serving.selection import Counts
 from app.web import plural
 
 BINS = 20

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
-from app.inference.moderated import Moderated
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import Moderated
 
 ROWS = 20
 

@@ -198,7 +198,7 @@ learned = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("kind", Text, nullable=False),  # campaign, item, annotator
     Column("number", BigInteger, nullable=False),  # 0, the item's number, the annotator's id
-    Column("state", LargeBinary, nullable=False),  # float64, little-endian: see `inference.annotator_aware_online`
+    Column("state", LargeBinary, nullable=False),  # float64, little-endian: see `annotator_aware_online`
     Column("since", LargeBinary, nullable=False, server_default=""),  # of an item, likewise
     PrimaryKeyConstraint("campaign_id", "kind", "number"),
 )

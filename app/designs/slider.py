@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from app.errors import Invalid
-from app.inference.online import Parameters
+from app.inference.online.laws import Parameters
 
 POINTS = 100.0
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]

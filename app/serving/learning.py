@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from app.database import learned
 from app.database.session import Driver, Record, fetch
-from app.inference import annotator_aware_online as aware
-from app.inference.law import Columns
+from app.inference.online import annotator_aware_online as aware
+from app.inference.online.law import Columns
 
 # Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter.
 REVISE = text("""

@@ -21,8 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
+from app.selection.index import SelectionIndex
 from app.serving.open_hits import OpenHits
-from app.serving.selection import SelectionIndex
 
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 

@@ -8,7 +8,7 @@ loses one, or would get less than a whole HIT by what is remembered, has it read
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.serving.selection import SelectionIndex
+from app.selection.index import SelectionIndex
 
 MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
 REMEMBERED_SECONDS = 1.0

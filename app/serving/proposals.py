@@ -14,8 +14,8 @@ import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
+from app.selection.index import Draw, first_iteration, later_iteration
 from app.serving.newest import Copy, Newest
-from app.serving.selection import Draw, first_iteration, later_iteration
 from app.serving.standing import OPEN, TAKEN
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from app.analysis.findings import Answers
-from app.inference.law import Parameters
+from app.inference.online.law import Parameters
 
 
 def answers(

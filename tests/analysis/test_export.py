@@ -17,8 +17,8 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Conflict, NotFound
-from app.inference.moderated import moderated
-from app.inference.tally import Tally
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import moderated
 from app.serving import submission
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit

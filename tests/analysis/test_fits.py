@@ -24,7 +24,7 @@ from app.analysis.methods import SCORES, TABLES, ScoreMethod
 from app.database import bulk
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import annotator, hit_of, running, submit
 

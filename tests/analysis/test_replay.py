@@ -12,8 +12,8 @@ from app.analysis.replay import Verification
 from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
-from app.inference.annotator_aware_online import BEGUN, TOTALS
-from app.inference.online import ONLINE
+from app.inference.online.annotator_aware_online import BEGUN, TOTALS
+from app.inference.online.laws import ONLINE
 from tests.campaigns.drafts import draft, import_results
 from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 

@@ -8,11 +8,11 @@ import pytest
 from app.analysis import pairwise, scores
 from app.analysis.methods import SCORES, compare
 from app.analysis.score_tables import with_interval
-from app.inference.inestimable import Inestimable
-from app.inference.law import Parameters
-from app.inference.moderated import moderated
-from app.inference.online import ONLINE, Replay
-from app.inference.tally import Tally
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE, Replay
+from app.inference.ratings.moderated import moderated
 from tests.analysis.answers import answers, crowd
 
 TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]

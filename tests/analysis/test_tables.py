@@ -15,8 +15,8 @@ from app.analysis.findings import Answers, Options, Table, cell
 from app.analysis.labels import label_names, labelled, labels_of
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.naming import named
-from app.inference.inestimable import Inestimable, NotConverged
-from app.inference.law import Parameters
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.online.law import Parameters
 from tests.analysis.answers import answers, crowd
 
 ALONE = [(0, {0: 80.0, 1: 20.0}), (0, {1: 30.0, 2: 10.0})]
@@ -455,7 +455,7 @@ def test_annotators_whose_reliabilities_do_not_settle_keep_their_other_figures(m
     def never(*_, **__):
         raise NotConverged("Reliabilities had not settled.", code="not_converged")
 
-    monkeypatch.setattr("app.inference.annotator_aware.fit", never)
+    monkeypatch.setattr("app.inference.ratings.annotator_aware.fit", never)
     found = table(crowd(), "annotators")
     assert "No reliability, bias or scale: Reliabilities had not settled." in found.notes
     assert by_name(found)["a0"]["reliability"] is None

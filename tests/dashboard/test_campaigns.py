@@ -7,7 +7,7 @@ import pytest
 from app.campaigns import lifecycle
 from app.dashboard import campaigns, follow, precision
 from app.dashboard.follow import Precisions
-from app.inference.moderated import moderated
+from app.inference.ratings.moderated import moderated
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.dashboard.course import EARLY, begun, followed
-from app.inference.online import ONLINE, Parameters, Replay
+from app.inference.online.laws import ONLINE, Parameters, Replay
 
 PARAMETERS = Parameters()
 ITEMS = 7

@@ -15,7 +15,7 @@ from app.dashboard.live import Live
 from app.dashboard.precision import begun, followed
 from app.database.session import transaction
 from app.designs.slider import Answer
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 from app.serving import submission
 from app.serving.newest import Newest
 from tests.campaigns.drafts import import_results

@@ -5,8 +5,8 @@ import pytest
 
 from app.dashboard import precision
 from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
-from app.inference.moderated import moderated
-from app.inference.tally import Tally
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import moderated
 
 ITEMS = 7
 

@@ -5,7 +5,7 @@ import numpy as np
 from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import domain, held_words, newest_state, shortened
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 from app.serving.newest import Newest
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit

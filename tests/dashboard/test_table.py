@@ -3,8 +3,8 @@ import pytest
 from sqlalchemy import text
 
 from app.dashboard.table import ROWS, View, page_of
-from app.inference.moderated import moderated
-from app.inference.tally import Tally
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import moderated
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
 UNKNOWN = moderated(Tally.nothing(45))

@@ -1,6 +1,6 @@
 import pytest
 
-from app.inference.online import ONLINE, Law
+from app.inference.online.laws import ONLINE, Law
 
 
 @pytest.fixture(params=sorted(name for name, law in ONLINE.items() if law.update))

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from app.inference import intraclass, krippendorff, score_agreement
-from app.inference.inestimable import Inestimable
-from app.inference.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise
-from app.inference.weighted_correlation import Ranking, spearman
+from app.inference.agreement import intraclass, krippendorff, score_agreement
+from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.weighted_correlation import Ranking, spearman
 
 LABELS = [pairwise, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
 SCORES = [intraclass.one_way, intraclass.two_way, score_agreement.correlation, score_agreement.split_half]

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from app.inference import annotator_aware
-from app.inference import annotator_beliefs as learning
-from app.inference.annotator_aware import fit
-from app.inference.annotator_beliefs import Beliefs, Crowd
-from app.inference.annotator_evidence import EVIDENCE, Judged
-from app.inference.annotator_fixed_point import settled
-from app.inference.inestimable import Inestimable
-from app.inference.metrics import spearman
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.metrics import spearman
+from app.inference.ratings import annotator_aware
+from app.inference.ratings import annotator_beliefs as learning
+from app.inference.ratings.annotator_aware import fit
+from app.inference.ratings.annotator_beliefs import Beliefs, Crowd
+from app.inference.ratings.annotator_evidence import EVIDENCE, Judged
+from app.inference.ratings.annotator_fixed_point import settled
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
 COMMON = Crowd(0.5, 0.25, np.full(learning.CLASSES, 1 / learning.CLASSES), 0.2, 0.3, 1.0, 0.2, 1.0, 1.0)

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.inference import annotator_aware, beta, easl, online
-from app.inference import annotator_aware_online as aware
-from app.inference import annotator_beliefs as learning
-from app.inference.annotator_aware_learned import Learned
-from app.inference.annotator_aware_online import ItemState
-from app.inference.annotator_evidence import EVIDENCE, evidence_of
-from app.inference.law import Parameters
-from app.inference.metrics import spearman
+from app.inference.ground.metrics import spearman
+from app.inference.online import annotator_aware_online as aware
+from app.inference.online import beta, easl
+from app.inference.online import laws as online
+from app.inference.online.annotator_aware_learned import Learned
+from app.inference.online.annotator_aware_online import ItemState
+from app.inference.online.law import Parameters
+from app.inference.ratings import annotator_aware
+from app.inference.ratings import annotator_beliefs as learning
+from app.inference.ratings.annotator_evidence import EVIDENCE, evidence_of
 
 ITEMS = 60
 FLAT = [(1.0, 1.0)] * ITEMS

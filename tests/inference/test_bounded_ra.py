@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.inference.bounded_ra import LAW, update, win_probability
-from app.inference.online import Parameters
-from app.inference.pairs import Posterior
+from app.inference.online.bounded_ra import LAW, update, win_probability
+from app.inference.online.laws import Parameters
+from app.inference.online.pairs import Posterior
 
 scores = st.floats(0, 1)
 parameter = st.floats(1e-3, 1e4)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from app.inference import bradley_terry, pairwise_scores
-from app.inference.comparisons import counted
-from app.inference.inestimable import Inestimable, NotConverged
-from app.inference.pairwise_scores import Slopes, most_likely
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.observations.comparisons import counted
+from app.inference.preferences import bradley_terry, pairwise_scores
+from app.inference.preferences.pairwise_scores import Slopes, most_likely
 from tests.inference.preferences import judged
 
 WINNER = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference.comparisons import checked, counted, groups, named, of_hits, pairs_in_runs
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.comparisons import checked, counted, groups, named, of_hits, pairs_in_runs
 
 judgments = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(-1, 1)).filter(

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.inference import bradley_terry, metrics, transitivity
+from app.inference.ground import metrics
+from app.inference.preferences import bradley_terry, transitivity
 
 FOLDER = Path(__file__).parents[2] / "examples" / "data" / "ukp_convarg1"
 

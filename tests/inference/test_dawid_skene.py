@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from app.inference import latent_classes
-from app.inference.dawid_skene import Result, confidence, consensus, expected_information, fit
-from app.inference.inestimable import Inestimable, NotConverged
-from app.inference.information import entropy
-from app.inference.latent_classes import Parameters
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.ground.information import entropy
+from app.inference.labels import latent_classes
+from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information, fit
+from app.inference.labels.latent_classes import Parameters
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 UNSMOOTHED: dict[str, Any] = {"alpha": 1.0, "beta": 1.0}

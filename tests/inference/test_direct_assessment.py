@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, zscore
 
-from app.inference.direct_assessment import fit, ordinal, standardised
-from app.inference.inestimable import Inestimable
-from app.inference.moderated import moderated
-from app.inference.tally import Tally
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.tally import Tally
+from app.inference.ratings.direct_assessment import fit, ordinal, standardised
+from app.inference.ratings.moderated import moderated
 
 
 def rng(seed=1):

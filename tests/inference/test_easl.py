@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference.easl import LAW, update
-from app.inference.online import Parameters
+from app.inference.online.easl import LAW, update
+from app.inference.online.laws import Parameters
 
 scores = st.floats(0, 1)
 above_zero = st.floats(1e-3, 1e4)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import elo
-from app.inference.comparisons import of_hits
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.comparisons import of_hits
+from app.inference.preferences import elo
 from tests.inference.preferences import judged
 
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import expected_wins
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences import expected_wins
 
 
 def test_the_mean_over_opponents_of_the_share_of_wins_by_hand():

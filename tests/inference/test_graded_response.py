@@ -11,11 +11,11 @@ from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
-from app.inference import graded_marginal
-from app.inference.baseline import against, baseline_advice
-from app.inference.graded_marginal import Prior, adapted_nodes, information, log_marginal, modes, terms_of
-from app.inference.graded_response import fit, item_information, place
-from app.inference.inestimable import Inestimable, NotConverged
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.observations.baseline import against, baseline_advice
+from app.inference.systems import graded_marginal
+from app.inference.systems.graded_marginal import Prior, adapted_nodes, information, log_marginal, modes, terms_of
+from app.inference.systems.graded_response import fit, item_information, place
 
 
 def drawn(judgments, systems, judges, segments, *, seed):
@@ -333,7 +333,7 @@ def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
 
 
 def test_too_many_parameters_for_errors_leave_them_out_and_say_so(monkeypatch):
-    monkeypatch.setattr("app.inference.graded_response.MOST_PARAMETERS", 8)
+    monkeypatch.setattr("app.inference.systems.graded_response.MOST_PARAMETERS", 8)
     found = fit(*drawn(100, 3, 3, 3, seed=12).columns)
     assert np.isnan(found.difficulty_standard_error).all()
     assert np.isfinite(found.standard_error).all()

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from app.inference import hopkins_may, thurstone
-from app.inference.comparisons import Comparisons
-from app.inference.hopkins_may import _judged
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.comparisons import Comparisons
+from app.inference.preferences import hopkins_may, thurstone
+from app.inference.preferences.hopkins_may import _judged
 
 SPREAD = np.sqrt(2 * (0.5**2 + 1.0**2))
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.inference.information import entropy, mutual_information
+from app.inference.ground.information import entropy, mutual_information
 
 weights = st.floats(0.01, 1)
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import metrics
-from app.inference.inestimable import Inestimable
+from app.inference.ground import metrics
+from app.inference.ground.inestimable import Inestimable
 
 
 def test_correlations_by_hand():

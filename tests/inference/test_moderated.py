@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from app.inference.moderated import moderated
-from app.inference.tally import Tally
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import moderated
 
 
 def of(judgments, n_items=None, scale=(0.0, 1.0)):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from app.inference import trueskill
-from app.inference.law import Array
-from app.inference.online import ONLINE, Law, Parameters, replay
-from app.inference.pairs import is_tie
+from app.inference.ground.arrays import Array
+from app.inference.observations.ties import is_tie
+from app.inference.online import trueskill
+from app.inference.online.laws import ONLINE, Law, Parameters, replay
 
 ITEMS = 12
 Answer = tuple[list[int], list[float]]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import relative_to_absolute
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences import relative_to_absolute
 
 
 def test_the_example_of_the_paper():

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import retest
-from app.inference.inestimable import Inestimable
+from app.inference.agreement import retest
+from app.inference.ground.inestimable import Inestimable
 
 
 def test_scores_given_again_by_hand():

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference import tally
-from app.inference.tally import Tally
+from app.inference.observations import tally
+from app.inference.observations.tally import Tally
 
 SUMS = ("judgments", "total", "annotators", "first_total", "first_squares", "repeats")
 JUDGMENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 100)), max_size=30)

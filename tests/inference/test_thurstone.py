@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from app.inference import thurstone
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences import thurstone
 from tests.inference.preferences import judged
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.inference import transitivity
-from app.inference.inestimable import Inestimable
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences import transitivity
 
 TRIAD = ([0, 1, 0], [1, 2, 2])
 TRANSITIVE, INTRANSITIVE = [1, 1, 1], [1, 1, -1]

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from app.inference import truncated_normal
-from app.inference.online import Parameters
-from app.inference.pairs import Posterior
-from app.inference.trueskill import LAW, update, valid_prior
+from app.inference.online import truncated_normal
+from app.inference.online.laws import Parameters
+from app.inference.online.pairs import Posterior
+from app.inference.online.trueskill import LAW, update, valid_prior
 
 with warnings.catch_warnings():
     # Python warns of an escape in its source, once, when it is first compiled.

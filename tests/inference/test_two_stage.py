@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from app.inference import two_stage
-from app.inference.baseline import checked
-from app.inference.graded_marginal import Prior
-from app.inference.inestimable import Inestimable, NotConverged
-from app.inference.two_stage import fit
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.observations.baseline import checked
+from app.inference.systems import two_stage
+from app.inference.systems.graded_marginal import Prior
+from app.inference.systems.two_stage import fit
 
 
 def drawn(judgments, systems, judges, segments, *, seed):

@@ -7,7 +7,7 @@ from scipy import stats
 from app.analysis.replay import verify
 from app.database.bulk import snapshot
 from app.database.session import create_engine, transaction
-from app.inference.match_quality import match_quality
+from app.selection.match_quality import match_quality
 from app.serving import proposals
 from app.serving.newest import Newest
 from app.serving.standing import by_id, standing

@@ -9,10 +9,10 @@ from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
+from app.selection.index import SelectionIndex
 from app.serving import newest, submission
 from app.serving.newest import Copy, Newest
 from app.serving.proposals import propose
-from app.serving.selection import SelectionIndex
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 

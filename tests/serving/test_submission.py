@@ -8,7 +8,7 @@ from app.campaigns.lifecycle import transition
 from app.database.session import transaction
 from app.designs.slider import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
-from app.inference.online import ONLINE
+from app.inference.online.laws import ONLINE
 from app.serving import submission
 from tests.serving.campaigns import (
     NOW,

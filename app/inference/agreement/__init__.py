@@ -1,0 +1,1 @@
+"""How far annotators agree with each other, and with themselves."""

@@ -1,0 +1,113 @@
+"""Pairs of annotators who judged the same items: who can be compared with whom, and the mean over all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.inference.agreement.coefficient import Agreement, measured
+from app.inference.ground.arrays import Array, Integers, quotient
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.judgments import Judgments, pairs_within_items
+
+LEAST_SHARED = 5
+"""Fewer shared items than this say next to nothing about two annotators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """E pairs of judgments of one item, by P pairs of annotators who share enough items, sorted by pair of annotators.
+
+    first, second: positions of the two judgments, (E,). items: the item of both, (E,). starts: where each pair of
+    annotators begins, (P,). pair: the pair of annotators of each entry, (E,).
+    """
+
+    first: Integers
+    second: Integers
+    items: Integers
+    starts: Integers
+    pair: Integers
+    notes: tuple[str, ...]
+
+    def totals(self, of: Array) -> Array:
+        """Sums over the entries of each pair of annotators, (D, E) -> (D, P)."""
+        return np.add.reduceat(of, self.starts, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PerPair:
+    """A value per draw and pair of annotators, and the number of items it rests on, (D, P) each."""
+
+    values: Array
+    shared_items: Array
+
+    def mean(self) -> Array:
+        """The mean over the pairs of annotators that have a value, each counting by its shared items, (D,)."""
+        defined = np.isfinite(self.values)
+        weighted = np.where(defined, self.values, 0.0) * self.shared_items
+        return quotient(weighted.sum(axis=1), (self.shared_items * defined).sum(axis=1))
+
+
+def sharing(judgments: Judgments, least_shared: int) -> Shared:
+    """Who can be compared with whom. Raises `Inestimable` (`too_few_shared_items`) if nobody can."""
+    first, second = pairs_within_items(judgments)
+    key = judgments.annotators[first] * judgments.n_annotators + judgments.annotators[second]
+    order = np.argsort(key, kind="stable")
+    sizes = np.unique(key, return_counts=True)[1]
+    enough = sizes >= least_shared
+    kept = sizes[enough]
+    if not len(kept):
+        raise Inestimable(
+            f"No two annotators judged {least_shared} or more of the same items, so no two of them can be compared.",
+            code="too_few_shared_items",
+        )
+    order = order[np.repeat(enough, sizes)]
+    first, second = first[order], second[order]
+    pair, starts = np.repeat(np.arange(len(kept)), kept), np.cumsum(kept) - kept
+    typical = f"each weighted by the items they share, half of them {int(np.median(kept)):,} or fewer"
+    notes = [f"The value is the mean over {counted(len(kept), 'pair')} of annotators, {typical}."]
+    if left := len(sizes) - len(kept):
+        notes.append(f"{counted(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")
+    return Shared(first, second, judgments.items[first], starts, pair, tuple(notes))
+
+
+def mean_over_pairs(
+    per_pair: Callable[[Array], PerPair],
+    judgments: Judgments,
+    shared: Shared,
+    sentence: str,
+    *,
+    undefined: str,
+    draws: int,
+    level: float,
+    rng: np.random.Generator,
+    cells_per_draw: int,
+) -> Agreement:
+    """The mean of a value over pairs of annotators; `undefined` says when a pair has none.
+
+    Raises `Inestimable` (`all_the_same`) if none has one.
+    """
+    missing = int(np.isnan(per_pair(np.ones((1, judgments.n_items))).values).sum())
+    notes = shared.notes
+    if missing:
+        notes += (f"{counted(missing, 'pair')} of annotators have no value, because {undefined}, and do not count.",)
+    return measured(
+        lambda weights: per_pair(weights).mean(),
+        judgments,
+        sentence,
+        draws=draws,
+        level=level,
+        rng=rng,
+        n_pairs=len(shared.first),
+        notes=notes,
+        undefined=f"No pair of annotators has a value, because {undefined}.",
+        cells_per_draw=cells_per_draw,
+        # An item drawn twice leaves a pair of annotators one different item fewer, and fewer items agree less by chance
+        # corrections and correlations: the draws lie a little lower than the value they are to surround.
+        centred=True,
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """1 pair, 2 pairs."""
+    return f"{number:,} {noun}" + "s" * (number != 1)

@@ -1,0 +1,157 @@
+"""Intraclass correlation: the share of the variance of scores that lies between items (Shrout & Fleiss 1979).
+
+Missing judgments: variances come from the analysis of variance for unequal numbers, one-way, and from Henderson's
+method 1 (Henderson 1953; Searle, Casella & McCulloch 1992, section 5.3), two-way. Both are unbiased whoever judged
+what, if annotators came to items by chance; both take linear time, and give the figures of Shrout & Fleiss if none is
+missing.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from app.inference.agreement.coefficient import Agreement, measured
+from app.inference.ground.arrays import Array, quotient
+from app.inference.ground.bootstrap import DRAWS
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.judgments import Judgments, compared
+
+ONE_WAY = "The share of the differences between scores that comes from the items, not from who judged them or noise."
+TWO_WAY = (
+    "The share of the differences between scores that comes from the items, and not from annotators who are strict or "
+    "mild throughout, or from noise."
+)
+LIMITS = (
+    "It is low where all items are alike, however careful annotators are, and a bias that all annotators share does "
+    "not show, so it cannot tell whether scores are right."
+)
+NO_VARIATION = "All scores are the same, so there are no differences to share out between items and annotators."
+
+Variances = Callable[[Array], tuple[Array, Array]]
+"""Weights (D, I) -> the variance between items, and what else there is of the variance of a judgment, (D,) each."""
+
+
+def one_way(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    mean_of: float = 1.0,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """ICC(1, k) of Shrout & Fleiss 1979, at most 1: each item judged by its own random annotators.
+
+    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. mean_of: k, of how many judgments the mean is
+    to be trusted, at least 1; 1 is a single judgment. The estimate of a variance may be below 0, and so may this.
+    Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`,
+    `one_item`).
+    """
+    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    return _icc(_one_way(judgments), judgments, ONE_WAY, mean_of, draws=draws, level=level, rng=rng)
+
+
+def two_way(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    mean_of: float = 1.0,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """ICC(2, k) of Shrout & Fleiss 1979, at most 1: annotators, a random sample, each judge several items.
+
+    Absolute agreement: an annotator who is strict throughout counts against it. As `one_way`, and raises
+    `Inestimable` (`annotators_not_shared`) if no annotator judged two items, so that an annotator's strictness
+    cannot be told from noise.
+    """
+    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    if judgments.n_annotators == len(judgments.items):
+        raise Inestimable(
+            "No annotator judged two items, so strict or mild annotators cannot be told from noise.",
+            code="annotators_not_shared",
+        )
+    return _icc(_two_way(judgments), judgments, TWO_WAY, mean_of, draws=draws, level=level, rng=rng)
+
+
+def _icc(
+    variances: Variances,
+    judgments: Judgments,
+    meaning: str,
+    mean_of: float,
+    *,
+    draws: int,
+    level: float,
+    rng: np.random.Generator,
+) -> Agreement:
+    if not mean_of >= 1.0:
+        raise ValueError(f"a mean is of at least 1 judgment, not {mean_of}")
+    if judgments.n_items < 2:
+        raise Inestimable("Only one item has two judgments, so there are no items to tell apart.", code="one_item")
+
+    def share(weights: Array) -> Array:
+        between, rest = variances(weights)
+        return quotient(between, between + rest / mean_of)
+
+    whose = "" if mean_of == 1.0 else f" It is the figure for a mean of {mean_of:g} judgments, not for one."
+    sentence = f"{meaning} {LIMITS}{whose}"
+    return measured(share, judgments, sentence, draws=draws, level=level, rng=rng, undefined=NO_VARIATION)
+
+
+def _one_way(judgments: Judgments) -> Variances:
+    columns = _sums(judgments)
+
+    def variances(weights: Array) -> tuple[Array, Array]:
+        n, total, squares, squares_of_items, m_squared = (weights @ columns).T
+        items = weights.sum(axis=1)
+        within = (squares - squares_of_items) / (n - items)
+        between = (squares_of_items - total * total / n) / (items - 1.0)
+        typical = (n - m_squared / n) / (items - 1.0)  # how many judgments an item has, where they differ in number
+        return (between - within) / typical, within
+
+    return variances
+
+
+def _two_way(judgments: Judgments) -> Variances:
+    """Henderson's method 1: the sums of squares T set equal to their expectations, and solved."""
+    columns, shape = _sums(judgments), (judgments.n_items, judgments.n_annotators)
+    judged = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
+    scored = csr_array((_centred(judgments), (judgments.items, judgments.annotators)), shape=shape)
+
+    def variances(weights: Array) -> tuple[Array, Array]:
+        n, total, squares, squares_of_items, m_squared = (weights @ columns).T
+        numbers, sums = np.asarray(weights @ judged), np.asarray(weights @ scored)
+        squares_of_annotators = (sums * sums / np.maximum(numbers, 1.0)).sum(axis=1)
+        # The variance of annotators and noise together, and that of items and noise together.
+        within_items = (squares - squares_of_items) / (n - weights.sum(axis=1))
+        within_annotators = quotient(squares - squares_of_annotators, n - (numbers > 0.0).sum(axis=1))
+        of_items, of_annotators = n - m_squared / n, n - (numbers * numbers).sum(axis=1) / n
+        noise = quotient(
+            of_items * within_annotators + of_annotators * within_items - (squares - total * total / n),
+            of_items + of_annotators + 1.0 - n,
+        )
+        return within_annotators - noise, within_items
+
+    return variances
+
+
+def _sums(judgments: Judgments) -> Array:
+    """Per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
+    y, m = _centred(judgments), judgments.per_item
+    sums = judgments.per_item_sum(y)
+    return np.column_stack([m, sums, judgments.per_item_sum(y * y), sums * sums / m, m * m])
+
+
+def _centred(judgments: Judgments) -> Array:
+    """Scores less their mean, so that little is lost when sums of squares are subtracted."""
+    centred: Array = judgments.values - judgments.values.mean()
+    return centred

@@ -1,0 +1,199 @@
+"""Agreement of labels: pairwise agreement, Cohen's kappa, Fleiss' kappa, Gwet's AC1."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from app.inference.agreement.annotator_pairs import LEAST_SHARED, PerPair, Shared, mean_over_pairs, sharing
+from app.inference.agreement.coefficient import Agreement, measured
+from app.inference.ground.arrays import Array, quotient
+from app.inference.ground.bootstrap import DRAWS, Statistic
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import numbered
+from app.inference.observations.judgments import Judgments, compared
+
+PAIRWISE = (
+    "How often two annotators give an item the same label. Part of it is chance, the more so the fewer labels there "
+    "are and the more one of them prevails; and it cannot tell which labels are right, since annotators who share a "
+    "mistake agree as well."
+)
+COHEN = (
+    "How far two annotators agree beyond what their own habits of labelling would give by chance, where 0 is chance "
+    "and 1 is complete. It is low where one label prevails even if both are good, and high where both share a mistake: "
+    "it measures consistency, not whether labels are right."
+)
+FLEISS = (
+    "How far annotators agree beyond chance, where 0 is chance, that is, labels drawn from all that were given, and 1 "
+    "is complete. It is low where one label prevails even if annotators are good, and high where they share a mistake: "
+    "it measures consistency, not whether labels are right."
+)
+AC1 = (
+    "How far annotators agree beyond what they would by guessing now and then, where 1 is complete. Unlike kappa it "
+    "stays high where one label prevails; like kappa it cannot tell which labels are right, since annotators who share "
+    "a mistake agree as well."
+)
+
+
+def pairwise(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """The share of pairs of judgments of one item that have the same label, in [0, 1]; not corrected for chance.
+
+    items, annotators, labels: (T,) integers from 0, one entry per judgment. (A of Passonneau & Carpenter 2014, section
+    2.1, but over pairs of judgments, so that annotators who share more items count for more.) Raises ValueError for
+    arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`).
+    """
+    judgments = compared(items, annotators, numbered("labels", labels)[0], n_items=n_items, n_annotators=n_annotators)
+    agreeing = _agreeing_pairs(judgments, _label_counts(judgments))
+    pairs = judgments.per_item * (judgments.per_item - 1) / 2.0
+
+    def share(weights: Array) -> Array:
+        return quotient(weights @ agreeing, weights @ pairs)
+
+    return measured(share, judgments, PAIRWISE, draws=draws, level=level, rng=rng)
+
+
+def cohens_kappa(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    least_shared: int = LEAST_SHARED,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """Cohen's kappa of two annotators, averaged over all pairs of them, in [-1, 1] (Cohen 1960; the mean: Light 1971).
+
+    (A - C) / (1 - C), where C is the agreement of labels drawn from each one's own labels of the shared items. Pairs
+    with fewer than `least_shared` shared items, or where both gave one and the same label throughout, are left out;
+    the others count by the number of items they share. Arrays and errors as for `pairwise`; also `Inestimable`
+    (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
+    """
+    judgments = compared(items, annotators, numbered("labels", labels)[0], n_items=n_items, n_annotators=n_annotators)
+    shared = sharing(judgments, least_shared)
+    firsts, seconds, pair = _label_cells(judgments, shared)
+
+    def kappa(weights: Array) -> PerPair:
+        weights_of = weights[:, shared.items]
+        n = shared.totals(weights_of)
+        observed = shared.totals(weights_of * (judgments.values[shared.first] == judgments.values[shared.second]))
+        by_chance = ((weights @ firsts) * (weights @ seconds)) @ pair
+        # Both multiplied by n^2, so that they are whole numbers and a chance of 1 is exactly that.
+        return PerPair(quotient(observed * n - by_chance, n * n - by_chance), n)
+
+    return mean_over_pairs(
+        kappa,
+        judgments,
+        shared,
+        COHEN,
+        undefined="both annotators gave one and the same label throughout",
+        draws=draws,
+        level=level,
+        rng=rng,
+        cells_per_draw=3 * len(shared.first),
+    )
+
+
+def fleiss_kappa(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """Fleiss' kappa, at most 1 (Fleiss 1971): agreement by chance is that of two labels drawn from all labels.
+
+    With missing judgments as in Gwet 2014, "Handbook of Inter-Rater Reliability": agreement is the mean over items with
+    two or more judgments, the shares of the labels are means over items with any. Arrays and errors as for `pairwise`;
+    also `Inestimable` (`all_the_same`).
+    """
+    labels, _ = numbered("labels", labels)
+    judgments = compared(items, annotators, labels, n_items=n_items, n_annotators=n_annotators, least=1)
+    statistic = _chance_corrected(judgments, lambda shares: (shares * shares).sum(axis=1))
+    return measured(statistic, judgments, FLEISS, draws=draws, level=level, rng=rng)
+
+
+def gwets_ac1(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    n_labels: int | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    rng: np.random.Generator,
+) -> Agreement:
+    """Gwet's AC1, at most 1 (Gwet 2008): agreement by chance happens only where annotators guess.
+
+    It is sum_k pi_k (1 - pi_k) / (K - 1) with pi_k the share of label k, so unlike kappa it stays high where nearly
+    all items have one label. n_labels: K, how many labels there were to choose from, at least 2; default: 1 + the
+    highest one given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise`; also
+    `Inestimable` (`one_label`) if K is 1.
+    """
+    labels, choices = numbered("labels", labels, n_labels)
+    if choices == 1:
+        raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
+    judgments = compared(items, annotators, labels, n_items=n_items, n_annotators=n_annotators, least=1)
+    statistic = _chance_corrected(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))
+    return measured(statistic, judgments, AC1, draws=draws, level=level, rng=rng)
+
+
+def _label_cells(judgments: Judgments, shared: Shared) -> tuple[csr_array, csr_array, csr_array]:
+    """How often the first, and the second, of each pair of annotators gave each label to each item, sparse (I, U).
+
+    Only the U labels that one of a pair used have a column. The third, (U, P), tells which pair a column belongs to.
+    """
+    labels = judgments.values.astype(np.intp)
+    n_labels, entries = int(labels.max()) + 1, len(shared.first)
+    of_both = np.concatenate([labels[shared.first], labels[shared.second]])
+    cells, column = np.unique(np.tile(shared.pair, 2) * n_labels + of_both, return_inverse=True)
+    ones, shape = np.ones(entries), (judgments.n_items, len(cells))
+    firsts, seconds = (csr_array((ones, (shared.items, part)), shape=shape) for part in np.split(column, 2))
+    pair = csr_array((np.ones(len(cells)), (np.arange(len(cells)), cells // n_labels)))
+    return firsts, seconds, pair
+
+
+def _label_counts(judgments: Judgments) -> csr_array:
+    """How often each item got each label, sparse (I, K)."""
+    return csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.values.astype(np.intp))))
+
+
+def _agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
+    """How many pairs of each item's judgments have the same label, (I,)."""
+    agreeing: Array = ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
+    return agreeing
+
+
+def _chance_corrected(judgments: Judgments, by_chance: Callable[[Array], Array]) -> Statistic:
+    """(A - C) / (1 - C) with A the mean agreement of items and C from the mean shares of labels, (D, K) -> (D,)."""
+    counts, per_item = _label_counts(judgments), judgments.per_item
+    several = (per_item >= 2).astype(np.float64)
+    agreement = _agreeing_pairs(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)
+    shares = csr_array(counts / per_item[:, None])
+
+    def statistic(weights: Array) -> Array:
+        observed = quotient(weights @ agreement, weights @ several)
+        chance = by_chance((weights @ shares) / weights.sum(axis=1, keepdims=True))
+        left = 1.0 - chance
+        return quotient(observed - chance, np.where(left > 1e-12, left, 0.0))
+
+    return statistic

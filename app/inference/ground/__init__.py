@@ -1,0 +1,1 @@
+"""What every method stands on: arrays and their checks, resampling, correlation, refusals."""

@@ -1,0 +1,21 @@
+"""Arrays of numbers as all methods take them, and what is checked and computed of them everywhere."""
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+
+
+def quotient(above: Array, below: Array) -> Array:
+    """The quotient of the two, NaN where `below` is 0."""
+    nothing = np.full(np.broadcast(above, below).shape, np.nan)
+    result: Array = np.divide(above, below, out=nothing, where=below > 0.0)
+    return result
+
+
+def checked_level(level: float) -> float:
+    """The level of an interval; raises ValueError unless 0 < level < 1."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")
+    return level

@@ -1,0 +1,1 @@
+"""Which class items belong to, and how annotators confuse classes."""

@@ -1,0 +1,115 @@
+"""What a researcher should know about labels before believing what `dawid_skene` makes of them, in sentences."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from app.inference.ground.arrays import Integers
+from app.inference.labels.latent_classes import Climb, Labels
+
+Mask = npt.NDArray[np.bool_]
+
+# How many numbers, or groups, a sentence names.
+_NAMED = 10
+
+
+def on_items(labelled: Mask, estimable: Mask) -> list[str]:
+    """labelled, estimable: (n_items,), whether an item has a label, and whether one that was used."""
+    notes = []
+    if not labelled.all():
+        notes.append(f"Without a label, so that all one knows is the prevalence: {_named('item', ~labelled)}.")
+    if (aside := labelled & ~estimable).any():
+        notes.append(
+            f"Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: "
+            f"{_named('item', aside)}."
+        )
+    return notes
+
+
+def on_annotators(active: Mask, known: Mask) -> list[str]:
+    """active, known: (n_annotators,), whether an annotator gave a label, and whether one that was used."""
+    notes = []
+    if not active.all():
+        notes.append(f"Without a label, so that nothing can be said of them: {_named('annotator', ~active)}.")
+    if (aside := active & ~known).any():
+        notes.append(
+            "None of their items has a second label, so nothing tells how good they are and their labels were set "
+            f"aside: {_named('annotator', aside)}."
+        )
+    return notes
+
+
+def on_labels(labels: Labels) -> list[str]:
+    """Where what was found rests on the start or the prior more than on the labels."""
+    given = labels.counts.sum(axis=0).reshape(labels.n_annotators, labels.n_labels)
+    active, used = np.flatnonzero(given.sum(axis=1)), np.flatnonzero(given.sum(axis=0))
+    notes = []
+    if len(used) == 1:
+        notes.append(f"Every label is {used[0]}, so nothing tells how annotators would label anything else.")
+    if len(active) == 1:
+        notes.append("All labels are by one annotator, so what is measured is how consistent they are, not how right.")
+    if labels.counts.sum(axis=1).max() < 3:
+        notes.append(
+            "No item has three labels. Two leave open how accurate annotators are and how frequent classes, so these "
+            "rest in part on the start."
+        )
+    return notes + _on_groups(_groups(labels), active)
+
+
+def on_restarts(first: Climb, best: Climb, higher: int, lost: int, restarts: int) -> list[str]:
+    """first: from the start asked for; best: the one reported; higher, lost: as `latent_classes.highest` counts."""
+    notes = []
+    if lost:
+        notes.append(f"{lost:,} of {restarts:,} random starts did not settle and were left out.")
+    if not first.converged:
+        notes.append("The start asked for did not settle either. Reported is the highest end of a random start.")
+    elif higher:
+        notes.append(
+            f"{higher:,} of {restarts:,} random starts ended higher than the start asked for, the best by "
+            f"{best.trace[-1] - first.trace[-1]:.2f} of log-likelihood. It is the one reported; look whether its "
+            "classes still mean what the labels say."
+        )
+    return notes
+
+
+def on_unmet_classes() -> str:
+    """Where, without smoothing, a row of a response matrix rests on no label at all."""
+    return (
+        "Some annotators never labelled an item of some class, so without smoothing nothing tells how they would, nor "
+        "how accurate they are overall."
+    )
+
+
+def _on_groups(group: Integers, active: Integers) -> list[str]:
+    numbers = np.unique(group[active])
+    if len(numbers) == 1:
+        return []
+    members = [_named("annotator", (group == number) & np.isin(np.arange(len(group)), active)) for number in numbers]
+    listed = "; ".join(members[:_NAMED]) + ("; ..." if len(members) > _NAMED else ".")
+    note = (
+        f"The annotators fall into {len(members):,} groups that share no item: {listed} What their classes are is "
+        "settled in each group alone, so accuracies of different groups compare only if the prevalence is the same."
+    )
+    return [note]
+
+
+def _groups(labels: Labels) -> Integers:
+    """(n_annotators,): the number of each annotator's group, joined by common items, even by way of others."""
+    columns, ends = labels.counts.indices // labels.n_labels, labels.counts.indptr[1:-1]
+    same_item = np.ones(len(columns) - 1, dtype=np.bool_)
+    same_item[ends - 1] = False
+    # Neighbours in an item's row are enough to join all of the row.
+    edges = columns[:-1][same_item], columns[1:][same_item]
+    shape = (labels.n_annotators, labels.n_annotators)
+    graph = sparse.coo_array((np.ones(len(edges[0]), dtype=np.int8), edges), shape=shape)
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
+
+
+def _named(noun: str, chosen: Mask) -> str:
+    """'item 3', 'items 3, 7', '25 items (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)'."""
+    numbers = np.flatnonzero(chosen)
+    listed = ", ".join(map(str, numbers[:_NAMED].tolist()))
+    if len(numbers) > _NAMED:
+        return f"{len(numbers):,} {noun}s ({listed}, ...)"
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {listed}"

@@ -1,0 +1,1 @@
+"""Answers as estimators read them: judgments, comparisons, comparisons with a baseline, ties."""

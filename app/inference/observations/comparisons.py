@@ -1,0 +1,175 @@
+"""Judgments of pairs as counts: who was compared with whom, how often, and which items hang together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import check_equal_length, finite, numbered, outcomes_of
+from app.inference.observations.ties import TIE_SLACK
+
+Booleans = npt.NDArray[np.bool_]
+
+_NAMED = 5
+_CELLS_PER_JUDGMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """How often each pair of items was judged, and how.
+
+    low, high: (P,) item numbers, low < high, in order of (low, high), no pair twice.
+    low_won, high_won, tied: (P,) counts as floats; at least one of the three is above 0.
+    n_items: items are numbered 0 to n_items - 1; some may be in no pair.
+    """
+
+    low: Integers
+    high: Integers
+    low_won: Array
+    high_won: Array
+    tied: Array
+    n_items: int
+
+    @property
+    def judged(self) -> Array:
+        """(P,) judgments of each pair."""
+        return self.low_won + self.high_won + self.tied
+
+    @property
+    def seen(self) -> Booleans:
+        """(n_items,) whether an item was compared with any other."""
+        seen = np.zeros(self.n_items, dtype=np.bool_)
+        seen[self.low] = seen[self.high] = True
+        return seen
+
+    def only(self, kept: Booleans) -> "Comparisons":
+        """The pairs where the mask `kept`, (P,), is true; items keep their numbers."""
+        counts = (self.low_won[kept], self.high_won[kept], self.tied[kept])
+        return Comparisons(self.low[kept], self.high[kept], *counts, n_items=self.n_items)
+
+
+def checked(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
+) -> tuple[Integers, Integers, Integers, int]:
+    """The three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
+
+    (J,) each; outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as `long_form` does and
+    for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
+    """
+    first, n_first = numbered("first", first, n_items)
+    second, n_second = numbered("second", second, n_items)
+    outcomes = outcomes_of(outcomes)
+    check_equal_length(first=first, second=second, outcomes=outcomes)
+    if not first.size:
+        raise Inestimable("There are no comparisons yet, so there is nothing to estimate.", code="no_judgments")
+    if (first == second).any():
+        raise ValueError(f"item {first[first == second][0]} was compared with itself")
+    return first, second, outcomes, max(n_first, n_second)
+
+
+def counted(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
+) -> Comparisons:
+    """Judgments in long form -> counts per pair; arguments and errors as `checked`. O(J log J), memory O(J)."""
+    first, second, outcomes, n_items = checked(first, second, outcomes, n_items)
+    flipped = first > second
+    low, high = np.where(flipped, second, first), np.where(flipped, first, second)
+    # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
+    keys = (low * n_items + high) * 3 + np.where(flipped, -outcomes, outcomes) + 1
+    keys, times = _tally(keys, 3 * n_items**2)
+    pairs, outcome = np.divmod(keys, 3)
+    fresh = np.diff(pairs, prepend=-1) > 0
+    counts = np.zeros((3, int(fresh.sum())))
+    counts[outcome, np.cumsum(fresh) - 1] = times
+    low, high = np.divmod(pairs[fresh], n_items)
+    return Comparisons(low, high, low_won=counts[2], high_won=counts[0], tied=counts[1], n_items=n_items)
+
+
+def _tally(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
+    """The distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
+    if n_keys <= _CELLS_PER_JUDGMENT * keys.size:  # ten times as fast as sorting, in memory still linear
+        times = np.bincount(keys)
+        distinct = np.flatnonzero(times)
+        return distinct, times[distinct]
+    keys.sort()
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[starts], np.diff(starts, append=keys.size)
+
+
+def of_hits(
+    hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """All pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
+
+    (R,) each: the HIT in which a score was given, the item, the score in [0, 1]. A HIT of n items gives its
+    n (n - 1) / 2 pairs, in the order of `combinations`; scores no further apart than tie_margin >= 0 are a tie.
+    HITs come out in order of their numbers. Raises ValueError as `long_form` does.
+    """
+    hits, _ = numbered("hits", hits)
+    items, _ = numbered("items", items)
+    scores = finite("scores", scores)
+    check_equal_length(hits=hits, items=items, scores=scores)
+    order = np.argsort(hits, kind="stable")
+    hits, items, scores = hits[order], items[order], scores[order]
+    i, j = pairs_in_runs(hits)
+    difference = scores[i] - scores[j]
+    outcomes = np.where(np.abs(difference) <= tie_margin + TIE_SLACK, 0, np.sign(difference)).astype(np.intp)
+    return items[i], items[j], outcomes, hits[i]
+
+
+def pairs_in_runs(sorted_keys: Integers) -> tuple[Integers, Integers]:
+    """Positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
+    return followers(left_in_run(sorted_keys), 0, sorted_keys.size)
+
+
+def left_in_run(sorted_keys: Integers) -> Integers:
+    """How many equal keys come after each: [7, 7, 7, 8, 8] -> [2, 1, 0, 1, 0]."""
+    return np.searchsorted(sorted_keys, sorted_keys, side="right") - 1 - np.arange(sorted_keys.size)
+
+
+def followers(left: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
+    """Positions start <= i < stop, each with the left[i] positions j after it: a slice of `pairs_in_runs`."""
+    repeats = left[start:stop]
+    i = np.repeat(np.arange(start, stop), repeats)
+    return i, i + 1 + np.arange(i.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+
+
+def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
+    """Which items hang together: (n_items,) group numbers, 0 the largest group (of equal ones
+    that with the lowest item), -1 for an item in no group of two.
+
+    both_ways False: items are together if a chain of comparisons joins them. True: if in such a chain, walked in
+    either direction, each item at least tied with the next (the strongly connected components in which
+    a maximum likelihood is finite: Ford 1957).
+    """
+    won = comparisons.low_won + comparisons.tied > 0
+    lost = comparisons.high_won + comparisons.tied > 0
+    winner = np.concatenate([comparisons.low[won], comparisons.high[lost]])
+    loser = np.concatenate([comparisons.high[won], comparisons.low[lost]])
+    shape = (comparisons.n_items, comparisons.n_items)
+    graph = coo_array((np.ones(winner.size, dtype=np.int8), (winner, loser)), shape=shape).tocsr()
+    _, label = connected_components(graph, directed=both_ways, connection="strong")
+    _, lowest_item, size = np.unique(label, return_index=True, return_counts=True)
+    rank = np.empty(size.size, dtype=np.intp)
+    rank[np.lexsort((lowest_item, -size))] = np.arange(size.size)
+    return np.where(size[label] > 1, rank[label], -1)
+
+
+def named(items: npt.ArrayLike) -> str:
+    """'item 3', 'items 3 and 5', 'items 0, 1, 2, 3, 4 and 7 more': item numbers in a sentence."""
+    names = [str(item) for item in np.asarray(items).tolist()]
+    if len(names) == 1:
+        return f"item {names[0]}"
+    if len(names) > _NAMED + 1:
+        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    return f"items {', '.join(names[:-1])} and {names[-1]}"
+
+
+def unseen_note(comparisons: Comparisons) -> tuple[str, ...]:
+    """A sentence about the items that are in no pair, if there are any."""
+    unseen = np.flatnonzero(~comparisons.seen)
+    return (f"Nothing is known about {named(unseen)}: never compared with another item.",) if unseen.size else ()

@@ -1,0 +1,1 @@
+"""The update laws: posteriors that each HIT changes at once."""

@@ -1,0 +1,82 @@
+"""RA, bounded: pairwise preferences and ties move Beta posteriors (Sakaguchi & Van Durme 2018, section 3.2).
+
+Alpha and beta never fall. The variance may rise all the same, although the paper says it cannot.
+"""
+
+import math
+from collections.abc import Sequence
+
+from app.inference.online import beta as beta_posterior
+from app.inference.online.beta import mode_and_variance
+from app.inference.online.law import Columns, Law, Parameters, checked_scores
+from app.inference.online.pairs import Posterior, update_by_pairs
+
+
+def update(alpha: Sequence[float], beta: Sequence[float], scores: Sequence[float], parameters: Parameters) -> Columns:
+    """One HIT: its pairs one after another, the higher score preferred, (14) to (19).
+
+    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; two new lists of n floats. One item
+    alone changes nothing. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or
+    outside [0, 1], or an alpha or beta that is not finite and above 0.
+    """
+    columns = beta_posterior.checked(alpha, beta)
+    return update_by_pairs(columns, checked_scores(scores, len(alpha)), parameters, won=_won, tied=_tied)
+
+
+def win_probability(difference: float, epsilon: float) -> float:
+    """The probability that the first of two items is preferred, p(i>j) (20), after Rao & Kupper 1967.
+
+    difference: D = M_i - M_j of the modes, in [-1, 1]; epsilon >= 0, the tie parameter.
+    Of -D it is p(i<j) (21), and what the two leave is p(i=j) (22).
+    """
+    # (20) divided by theta pi_j: the exponent is at most 1, so nothing overflows however large epsilon is.
+    odds = math.exp(difference - epsilon)
+    return odds / (1.0 + odds)
+
+
+def _won(winner: Posterior, loser: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
+    step_w, step_l, difference = _steps(winner, loser, parameters.gamma)
+    surprise = 1.0 - win_probability(difference, parameters.epsilon)
+    (alpha_w, beta_w), (alpha_l, beta_l) = winner, loser
+    return (alpha_w + step_w * surprise, beta_w), (alpha_l, beta_l + step_l * surprise)  # (14), (15)
+
+
+def _tied(i: Posterior, j: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
+    step_i, step_j, difference = _steps(i, j, parameters.gamma)
+    epsilon = parameters.epsilon
+    surprise = win_probability(difference, epsilon) + win_probability(-difference, epsilon)  # 1 - (22)
+    step_i, step_j = step_i * surprise, step_j * surprise
+    (alpha_i, beta_i), (alpha_j, beta_j) = i, j
+    if abs(difference) <= epsilon:
+        return (alpha_i + step_i, beta_i + step_i), (alpha_j + step_j, beta_j + step_j)  # (18), (19)
+    if difference > 0.0:
+        return (alpha_i, beta_i + step_i), (alpha_j + step_j, beta_j)  # (16), (17)
+    return (alpha_i + step_i, beta_i), (alpha_j, beta_j + step_j)  # (16), (17) with i and j exchanged
+
+
+def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
+    """Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
+    mode_i, variance_i = mode_and_variance(*i)
+    mode_j, variance_j = mode_and_variance(*j)
+    # The variances first: their sum is the same either way round, so that swapping two items swaps
+    # the answer exactly.
+    c = math.sqrt(2.0 * gamma * gamma + (variance_i + variance_j))
+    return variance_i / c, variance_j / c, mode_i - mode_j
+
+
+LAW = Law(
+    name="ra",
+    title="RA: only the order counts, bounded",
+    parameter_names=beta_posterior.PARAMETER_NAMES,
+    family=beta_posterior.FAMILY,
+    score_name="mode",
+    default_prior=beta_posterior.DEFAULT_PRIOR,
+    support=beta_posterior.SUPPORT,
+    valid_prior=beta_posterior.valid_prior,
+    score=beta_posterior.score,
+    variance=beta_posterior.variance,
+    interval=beta_posterior.interval,
+    density=beta_posterior.density,
+    estimates=beta_posterior.estimates,
+    update=update,
+)

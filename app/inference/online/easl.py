@@ -1,0 +1,57 @@
+"""EASL: an item's scores are added up in a Beta posterior (Sakaguchi & Van Durme 2018, section 4)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.inference.online import beta as beta_posterior
+from app.inference.online.law import Columns, Law, Parameters, checked_scores
+
+
+def update(
+    alpha: Sequence[float],
+    beta: Sequence[float],
+    scores: Sequence[float],
+    parameters: Parameters,  # noqa: ARG001 - every law is called alike; this one has nothing to tune
+) -> Columns:
+    """One HIT: alpha += s (24), beta += 1 - s (25), each item by its own score s in [0, 1].
+
+    Sequences of n >= 1 floats in presentation order; two new lists of n floats. From Beta(1, 1) the mode
+    after m scores is their mean, and the variance knows only their number and mean, not whether annotators
+    agree. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1],
+    or an alpha or beta that is not finite and above 0.
+    """
+    alphas, betas = beta_posterior.checked(alpha, beta)
+    floats = checked_scores(scores, len(alphas))
+    return (
+        [a + s for a, s in zip(alphas, floats, strict=True)],
+        [b + (1.0 - s) for b, s in zip(betas, floats, strict=True)],
+    )
+
+
+def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
+    """(24) and (25) for all judgments of many HITs, in place; see `law.Law`."""
+    # `at` adds one number after another, in order, so that sums round as they do in `update`.
+    np.add.at(alpha, items, scores)
+    np.add.at(beta, items, 1.0 - scores)
+
+
+LAW = Law(
+    name="easl",
+    title="EASL: scores add to a Beta posterior",
+    parameter_names=beta_posterior.PARAMETER_NAMES,
+    family=beta_posterior.FAMILY,
+    score_name="mode",
+    default_prior=beta_posterior.DEFAULT_PRIOR,
+    support=beta_posterior.SUPPORT,
+    valid_prior=beta_posterior.valid_prior,
+    score=beta_posterior.score,
+    variance=beta_posterior.variance,
+    interval=beta_posterior.interval,
+    density=beta_posterior.density,
+    estimates=beta_posterior.estimates,
+    update=update,
+    update_all=update_all,
+)

@@ -1,0 +1,30 @@
+"""From the scores of one HIT to the outcomes of its pairs: what `ra` and `trueskill` share."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from app.inference.observations.ties import is_tie
+from app.inference.online.law import Columns, Parameters
+
+Posterior = tuple[float, float]
+Outcome = Callable[[Posterior, Posterior, Parameters], tuple[Posterior, Posterior]]
+"""Two posteriors before a judgment of their pair -> both after it, in the same order."""
+
+
+def update_by_pairs(
+    columns: Columns, scores: Sequence[float], parameters: Parameters, *, won: Outcome, tied: Outcome
+) -> Columns:
+    """All n (n - 1) / 2 pairs of one HIT in presentation order, each on what the last one left.
+
+    (Algorithm 1 of Sakaguchi & Van Durme 2018, lines 5 to 7.) Two lists of n floats and n scores, checked by
+    the caller; two new lists of n floats. `won` gets the preferred item first. One item alone has no pairs.
+    """
+    posteriors = list(zip(*columns, strict=True))
+    for i, j in combinations(range(len(scores)), 2):
+        if is_tie(scores[i], scores[j], parameters.tie_margin):
+            posteriors[i], posteriors[j] = tied(posteriors[i], posteriors[j], parameters)
+        elif scores[i] > scores[j]:
+            posteriors[i], posteriors[j] = won(posteriors[i], posteriors[j], parameters)
+        else:
+            posteriors[j], posteriors[i] = won(posteriors[j], posteriors[i], parameters)
+    return [a for a, _ in posteriors], [b for _, b in posteriors]

@@ -1,0 +1,141 @@
+"""RA, unbounded: the two-player TrueSkill update on Gaussian posteriors.
+
+Sakaguchi & Van Durme 2018, section 3.1, equations (3) to (10); Herbrich, Minka & Graepel 2006 with
+beta = gamma and tau = 0. mu and sigma2 are on the scale of the scores, but mu may leave [0, 1].
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from app.inference.ground.arrays import Array, checked_level
+from app.inference.online import truncated_normal
+from app.inference.online.law import Columns, Law, Parameters, checked_scores
+from app.inference.online.pairs import Posterior, update_by_pairs
+
+DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
+"""Mean and variance of the flat Beta(1, 1), so that match quality starts on the scale of the bounded laws."""
+
+# Beyond these a float64 loses updates of the size that scores in [0, 1] and their noise can make.
+_LARGEST_MU, _SMALLEST_SIGMA2, _LARGEST_SIGMA2 = 1e9, 1e-12, 1e12
+
+
+def valid_prior(mu: float, sigma2: float) -> bool:
+    """Whether Normal(mu, sigma2) may be a start: |mu| <= 1e9, sigma2 in [1e-12, 1e12]."""
+    return abs(mu) <= _LARGEST_MU and _SMALLEST_SIGMA2 <= sigma2 <= _LARGEST_SIGMA2
+
+
+def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
+    """The mean mu, any real number."""
+    mu, sigma2 = _possible(mu, sigma2)
+    return np.broadcast_arrays(mu, sigma2)[0].copy()
+
+
+def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
+    """The variance sigma2, above 0."""
+    mu, sigma2 = _possible(mu, sigma2)
+    return np.broadcast_arrays(mu, sigma2)[1].copy()
+
+
+def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+    """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
+    mu, sigma2 = _possible(mu, sigma2)
+    reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
+    return mu - reach, mu + reach
+
+
+def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
+    """The density at x, any real number."""
+    mu, sigma2 = _possible(mu, sigma2)
+    distance = np.asarray(x, dtype=np.float64) - mu
+    return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
+
+
+def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> Columns:
+    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
+    return _checked(mu, sigma2)
+
+
+def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: Parameters) -> Columns:
+    """One HIT: its pairs one after another, the higher score wins, (3) to (10).
+
+    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; two new lists of n floats, sigma2
+    never larger than before and always above 0. One item alone changes nothing. Raises ValueError for lengths
+    that differ, an empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that
+    is not finite and above 0.
+    """
+    columns = _checked(mu, sigma2)
+    return update_by_pairs(columns, checked_scores(scores, len(mu)), parameters, won=_won, tied=_tied)
+
+
+def _won(winner: Posterior, loser: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
+    return _judged(winner, loser, parameters, truncated_normal.win)
+
+
+def _tied(i: Posterior, j: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
+    return _judged(i, j, parameters, truncated_normal.draw)
+
+
+def _judged(
+    i: Posterior,
+    j: Posterior,
+    parameters: Parameters,
+    surprise: Callable[[float, float], tuple[float, float]],
+) -> tuple[Posterior, Posterior]:
+    """(3), (4), (7), (8), with v and w from `surprise` at t / c and epsilon / c."""
+    (mu_i, sigma2_i), (mu_j, sigma2_j) = i, j
+    noise = 2.0 * parameters.gamma * parameters.gamma
+    # The variances first, so that swapping two items swaps the answer exactly.
+    c = math.sqrt(noise + (sigma2_i + sigma2_j))
+    v, w = surprise((mu_i - mu_j) / c, parameters.epsilon / c)
+    return (
+        (mu_i + sigma2_i / c * v, _shrunk(sigma2_i, noise + sigma2_j, w)),
+        (mu_j - sigma2_j / c * v, _shrunk(sigma2_j, noise + sigma2_i, w)),
+    )
+
+
+def _shrunk(sigma2: float, rest: float, w: float) -> float:
+    """(7): sigma2 (1 - w sigma2 / c^2), rest = c^2 - sigma2, written as a quotient that cannot round to 0."""
+    return sigma2 * ((rest + sigma2 * (1.0 - w)) / (rest + sigma2))
+
+
+def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> Columns:
+    if len(mu) != len(sigma2):
+        raise ValueError(f"a posterior is a pair, but there are {len(mu)} means and {len(sigma2)} variances")
+    mus, sigma2s = list(map(float, mu)), list(map(float, sigma2))
+    if not all(map(math.isfinite, mus)):
+        raise ValueError(f"mu must be finite, not {mus}")
+    for value in sigma2s:
+        if not 0.0 < value < math.inf:
+            raise ValueError(f"sigma2 must be finite and above 0, not {value}")
+    return mus, sigma2s
+
+
+def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
+    mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
+    if not np.all(np.isfinite(mu)):
+        raise ValueError("mu must be finite")
+    if not np.all((sigma2 > 0.0) & (sigma2 < np.inf)):
+        raise ValueError("sigma2 must be finite and above 0")
+    return mu, sigma2
+
+
+LAW = Law(
+    name="trueskill",
+    title="TrueSkill: only the order counts, Gaussian",
+    parameter_names=("mu", "sigma2"),
+    family="Normal",
+    score_name="mean",
+    default_prior=DEFAULT_PRIOR,
+    support=(-math.inf, math.inf),
+    valid_prior=valid_prior,
+    score=score,
+    variance=variance,
+    interval=interval,
+    density=density,
+    estimates=estimates,
+    update=update,
+)

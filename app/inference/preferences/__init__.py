@@ -1,0 +1,1 @@
+"""What items are worth, from which one people prefer."""

@@ -1,0 +1,100 @@
+"""Scores from judgments of pairs: Bradley & Terry 1952, and with ties Rao & Kupper 1967."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_expit
+
+from app.inference.ground.arrays import Array
+from app.inference.observations.comparisons import Comparisons, counted
+from app.inference.preferences.pairwise_scores import WEAK_PRIOR, PairwiseScores, Slopes, most_likely
+
+
+def fit(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    prior: float = WEAK_PRIOR,
+    tolerance: float = 1e-9,
+) -> PairwiseScores:
+    """Bradley-Terry: P(i preferred to j) = 1 / (1 + exp(score_j - score_i)); a tie is half a win for each.
+
+    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Scores are log
+    odds with mean 0 in each group of items joined by comparisons. prior: precision of a Normal prior on each score, so
+    that an item which won all its comparisons has a score too; 0.1 is a standard deviation of 3.2 log
+    odds. 0 is plain maximum likelihood, where such an item has none; see `most_likely`, also for errors.
+    tolerance: of the scores. O(J log J) and a few passes over the pairs that occur.
+    """
+    comparisons = counted(first, second, outcomes, n_items=n_items)
+    return most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=tie_note(comparisons))
+
+
+def rao_kupper(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    prior: float = WEAK_PRIOR,
+    tolerance: float = 1e-9,
+) -> PairwiseScores:
+    """Rao-Kupper: P(i preferred to j) = 1 / (1 + exp(h - (score_i - score_j))), and a tie what is left.
+
+    h >= 0 is `threshold`, the logarithm of Rao & Kupper's theta; it is estimated from the share of ties, without
+    a prior. Else as `fit`. Without any tie h is 0 and this is Bradley-Terry, which a note says. Raises Inestimable
+    (code "all_ties") if nothing but ties is left to compare: then any zone of ties is wide enough.
+    """
+    comparisons = counted(first, second, outcomes, n_items=n_items)
+    ties, all_judged = float(comparisons.tied.sum()), float(comparisons.judged.sum())
+    if not ties:
+        note = "There are no ties, so this is Bradley-Terry with a zone of ties of width 0."
+        plain = most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=(note,))
+        return replace(plain, threshold=0.0)
+    # Below 1, so that the start is finite where all are ties; that is refused with the groups known.
+    share = ties / (all_judged + 1.0)
+    # Where all scores are equal, P(tie) = (theta - 1) / (theta + 1).
+    start = float(np.log1p(share) - np.log1p(-share))
+    return most_likely(comparisons, _rao_kupper, prior=prior, tolerance=tolerance, threshold=start)
+
+
+def tie_note(comparisons: Comparisons) -> tuple[str, ...]:
+    """What is done with ties where they count half, if there are any."""
+    ties = int(comparisons.tied.sum())
+    if not ties:
+        return ()
+    if ties == comparisons.judged.sum():
+        return ("Every judgment is a tie, so all scores are equal.",)
+    return (f"{ties} {'tie counts' if ties == 1 else 'ties count'} as half a win for each of the two items.",)
+
+
+def _half_wins(comparisons: Comparisons, difference: Array, _threshold: float, /) -> Slopes:
+    """The log-likelihood: wins log P + losses log(1 - P), with P the logistic function of the difference."""
+    judged = comparisons.judged
+    wins = comparisons.low_won + 0.5 * comparisons.tied
+    # One exponential serves everything: these three lines are most of the time of a large fit.
+    odds = np.exp(-np.abs(difference))
+    log_chance = np.minimum(difference, 0.0) - np.log1p(odds)
+    chance = np.where(difference < 0.0, odds, 1.0) / (1.0 + odds)
+    value = float(judged @ log_chance - (judged - wins) @ difference)
+    return Slopes(value, slope=wins - judged * chance, bend=judged * odds / (1.0 + odds) ** 2)
+
+
+def _rao_kupper(comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
+    """P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h = epsilon."""
+    up, down = difference - threshold, -difference - threshold
+    wins, losses = comparisons.low_won + comparisons.tied, comparisons.high_won + comparisons.tied
+    ties = float(comparisons.tied.sum())
+    up_slope, down_slope = wins * expit(-up), losses * expit(-down)
+    up_bend, down_bend = up_slope * expit(up), down_slope * expit(down)
+    rest = -np.expm1(-2.0 * threshold)
+    return Slopes(
+        value=float(wins @ log_expit(up) + losses @ log_expit(down)) + ties * (2.0 * threshold + np.log(rest)),
+        slope=up_slope - down_slope,
+        bend=up_bend + down_bend,
+        threshold_slope=2.0 * ties / rest - float(up_slope.sum() + down_slope.sum()),
+        threshold_bend=float(up_bend.sum() + down_bend.sum()) + 4.0 * ties * (1.0 - rest) / rest**2,
+        cross=down_bend - up_bend,
+    )

@@ -1,0 +1,119 @@
+"""Elo ratings (Elo 1978): one judgment of a pair after another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from app.inference.ground.arrays import Array, Integers, checked_level
+from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.observations.comparisons import Booleans, checked, named
+
+_STRENGTH = 4.0  # of the variance of all items, in degrees of freedom: the least that `moderated` takes
+
+
+@dataclass(frozen=True, slots=True)
+class EloRatings:
+    """score: (n_items,) in points; NaN for an item without a judgment. estimable: (n_items,) whether it has any.
+
+    standard_error, low, high: (n_items,) by the bootstrap; NaN without resamples. notes: what this can and cannot tell.
+    """
+
+    score: Array
+    standard_error: Array
+    low: Array
+    high: Array
+    estimable: Booleans
+    notes: tuple[str, ...]
+
+
+def fit(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    k: float = 32.0,
+    initial: float = 1500.0,
+    scale: float = 400.0,
+    together: npt.ArrayLike | None = None,
+    resamples: int = 0,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> EloRatings:
+    """Each judgment moves both items by k (outcome - expected), outcome 1, 1/2 or 0 for the item.
+
+    What is expected of it is 1 / (1 + 10^((other's rating - its own) / scale)).
+
+    (J,) each, in the order in which they were made, which matters: the last judgments weigh most, and ratings never
+    settle. Elo has no standard error of its own. With resamples > 0 it is the spread of the ratings after that many
+    bootstrap samples in random order, drawn from rng, which holds the uncertainty from both; an item that a sample
+    lacks keeps its initial rating there. together: (J,) numbers from 0, alike for judgments that are not independent of
+    each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item that few of these
+    know says little, so it is moderated towards that of all (see `moderated`), and the interval is the rating -+ z
+    errors: it holds the rating that such judgments lead to on average. One pass is O(J).
+    Raises ValueError as `comparisons.checked`, for k or scale not above 0, `together` of another length, and for
+    resamples without rng; Inestimable without judgments.
+    """
+    if not (0.0 < k < np.inf and 0.0 < scale < np.inf and np.isfinite(initial)):
+        raise ValueError("k and scale must be finite and above 0, and initial finite")
+    if resamples and rng is None:
+        raise ValueError("resamples are random: they need rng")
+    first, second, outcomes, n_items = checked(first, second, outcomes, n_items)
+    block, n_blocks = numbered("together", np.arange(first.size) if together is None else together)
+    check_equal_length(first=first, together=block)
+    seen = np.bincount(first, minlength=n_items) + np.bincount(second, minlength=n_items) > 0
+    start = np.where(seen, initial, np.nan)
+    score = _played(first, second, outcomes, start, k=k, scale=scale)
+    error = np.full(n_items, np.nan)
+    if rng is not None and resamples:
+        draws = (_drawn(block, n_blocks, rng) for _ in range(resamples))
+        samples = [_played(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale) for draw in draws]
+        error = _moderated(np.var(samples, axis=0), _appearances(first, second, block, n_items))
+    reach = ndtri((1.0 + checked_level(level)) / 2.0) * error
+    return EloRatings(score, error, score - reach, score + reach, seen, _notes(seen))
+
+
+def _drawn(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
+    """Judgments of as many blocks as there are, drawn with replacement, in the order in which they were drawn."""
+    sizes, by_block = np.bincount(block, minlength=n_blocks), np.argsort(block, kind="stable")
+    drawn = rng.integers(n_blocks, size=n_blocks)
+    taken = sizes[drawn]
+    offset = np.repeat((np.cumsum(sizes) - sizes)[drawn] - (np.cumsum(taken) - taken), taken)
+    judgments: Integers = by_block[offset + np.arange(taken.sum())]
+    return judgments
+
+
+def _appearances(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
+    """In how many blocks each item is, (n_items,)."""
+    of_item = np.unique(np.concatenate([first, second]) + n_items * np.tile(block, 2)) % n_items
+    return np.bincount(of_item, minlength=n_items)
+
+
+def _moderated(variance: Array, appearances: Integers) -> Array:
+    """Standard errors, from each item's own variance with as many degrees of freedom as appearances less 1, and that
+    of all items with `_STRENGTH`.
+    """
+    freedom = np.maximum(appearances - 1, 0)
+    seen = appearances > 0
+    pooled = np.average(variance[seen], weights=freedom[seen] if freedom.any() else None)
+    error: Array = np.sqrt((_STRENGTH * pooled + freedom * variance) / (_STRENGTH + freedom))
+    return error
+
+
+def _played(first: Integers, second: Integers, outcomes: Integers, start: Array, *, k: float, scale: float) -> Array:
+    # Each judgment needs what the one before left, so this is a loop; on lists, which are faster than arrays at it.
+    rating: list[float] = start.tolist()
+    for i, j, outcome in zip(first.tolist(), second.tolist(), outcomes.tolist(), strict=True):
+        odds: float = 10.0 ** ((rating[j] - rating[i]) / scale)
+        surprise = 0.5 * (outcome + 1) - 1.0 / (1.0 + odds)
+        rating[i] += k * surprise
+        rating[j] -= k * surprise
+    return np.array(rating)
+
+
+def _notes(seen: Booleans) -> tuple[str, ...]:
+    order = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
+    unseen = np.flatnonzero(~seen)
+    return (order, f"Nothing is known about {named(unseen)}: no judgment.") if unseen.size else (order,)

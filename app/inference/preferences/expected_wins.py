@@ -1,0 +1,89 @@
+"""Expected Wins (Bojar et al. 2013, the official scores of WMT13): how often an item beats the others."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import sums
+from app.inference.observations.comparisons import Booleans, Comparisons, counted, named, unseen_note
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedWins:
+    """score: (n_items,) in [0, 1], the chance of beating an opponent drawn at random; NaN where not estimable.
+
+    standard_error: (n_items,); NaN where not estimable. opponents: (n_items,) other items that an item was compared
+    with, other than by ties alone where these do not count. estimable: (n_items,) whether there is any.
+    notes: what could not be estimated and why.
+    """
+
+    score: Array
+    standard_error: Array
+    opponents: Integers
+    estimable: Booleans
+    notes: tuple[str, ...]
+
+
+def fit(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    ties: Literal["ignored", "half"] = "ignored",
+) -> ExpectedWins:
+    """The mean over an item's opponents of the share of their comparisons that it won.
+
+    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). ties: "ignored" as in
+    WMT13, or "half" a win for each. An opponent counts as much as any other, however often they met; opponents
+    never met do not count (the published program counts them as lost, which it can as all have met). The
+    standard error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an
+    opponent beaten once out of once is not certain. Raises ValueError as `comparisons.checked`, and Inestimable if
+    there are no judgments or only ties.
+    """
+    comparisons = counted(first, second, outcomes, n_items=n_items)
+    tie_worth = {"ignored": 0.0, "half": 0.5}[ties]
+    low_wins = comparisons.low_won + tie_worth * comparisons.tied
+    high_wins = comparisons.high_won + tie_worth * comparisons.tied
+    met = low_wins + high_wins > 0.0
+    if not met.any():
+        raise Inestimable("Every judgment is a tie, and ties do not count here.", code="all_ties")
+    low_wins, high_wins, kept = low_wins[met], high_wins[met], comparisons.only(met)
+    total = low_wins + high_wins
+    guess = (low_wins + 0.5) / (total + 1.0)
+    opponents = _at_both(kept, np.ones(total.size), np.ones(total.size))
+    beaten = _at_both(kept, low_wins / total, high_wins / total)
+    variance = _at_both(kept, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
+    estimable = opponents > 0
+    divisor = np.where(estimable, opponents, np.nan)
+    return ExpectedWins(
+        score=beaten / divisor,
+        standard_error=np.sqrt(variance) / divisor,
+        opponents=opponents.astype(np.intp),
+        estimable=estimable,
+        notes=_notes(comparisons, opponents),
+    )
+
+
+def _at_both(comparisons: Comparisons, low: Array, high: Array) -> Array:
+    n_items = comparisons.n_items
+    return sums(comparisons.low, low, n_items) + sums(comparisons.high, high, n_items)
+
+
+def _notes(comparisons: Comparisons, opponents: Array) -> tuple[str, ...]:
+    notes = list(unseen_note(comparisons))
+    only_ties = np.flatnonzero(comparisons.seen & (opponents == 0))
+    if only_ties.size:
+        notes.append(f"There is no score for {named(only_ties)}: nothing but ties, and ties do not count here.")
+    possible = int(comparisons.seen.sum()) - 1
+    partly = np.flatnonzero((opponents > 0) & (opponents < possible))
+    if partly.size:
+        notes.append(
+            f"Not all met all: {partly.size} of {possible + 1} items met only some of the others, so a score also "
+            "says how strong an item's opponents happened to be. Bradley-Terry allows for that."
+        )
+    return tuple(notes)

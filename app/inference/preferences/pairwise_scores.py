@@ -1,0 +1,359 @@
+"""Scores that make judgments of pairs most likely: what Bradley-Terry, Thurstone and Hopkins & May share.
+
+Each says how likely an outcome is, given the difference of two scores; the rest is here. The logarithm of that is
+concave in the differences, so Newton's method finds the one maximum from any start, and the curvature there gives
+the standard errors. It is the Laplacian of the graph of comparisons, so it is never made dense for many items.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+from scipy.linalg.lapack import dtrtri
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import LinearOperator, cg, splu
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.ground.long_form import sums
+from app.inference.observations.comparisons import Booleans, Comparisons, groups, named, unseen_note
+
+WEAK_PRIOR = 0.1
+"""Precision of the Normal prior on a score: as much as 0.4 of one comparison with an equal tells (Bradley-Terry)."""
+
+_NEWTON_LIMIT, _HALVINGS = 100, 40
+_DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
+_CG_TOLERANCE, _CG_LIMIT = 1e-5, 400
+_NOT_CONVERGED = (
+    "The scores did not settle: the judgments are likeliest with differences that have no end. A prior above 0, or a "
+    "stronger one, gives them one."
+)
+_PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseScores:
+    """Scores from judgments of pairs, in units of the method.
+
+    score: (n_items,) mean 0 within each group of items that hang together; NaN where not estimable.
+    standard_error: (n_items,) of the score as a distance from its group's mean; NaN where not estimable, and where a
+    note says that it is left out.
+    estimable: (n_items,) whether there is a score. group: (n_items,) group of each item, 0 the largest, -1 none;
+    scores of two groups say nothing about each other.
+    threshold, threshold_error: half the width of the zone of ties in units of the score where the method estimates
+    one, and its standard error; else NaN. log_likelihood: of the judgments at the maximum, without the prior.
+    iterations: of Newton's method. notes: what could not be estimated and why.
+    """
+
+    score: Array
+    standard_error: Array
+    estimable: Booleans
+    group: Integers
+    threshold: float
+    threshold_error: float
+    log_likelihood: float
+    iterations: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """The log-likelihood of P pairs at the differences d, (P,), of their scores, and its derivatives.
+
+    value: their sum. slope, bend: (P,) first and minus second derivative in d. The same in the threshold h:
+    threshold_slope, threshold_bend (sums) and cross, (P,), minus d2/dd dh; all 0 where h is not estimated.
+    """
+
+    value: float
+    slope: Array
+    bend: Array
+    threshold_slope: float = 0.0
+    threshold_bend: float = 0.0
+    cross: Array = field(default_factory=lambda: np.zeros(0))
+
+
+class Link(Protocol):
+    """How likely outcomes are: counts of P pairs, differences low - high of their scores, (P,), and a threshold."""
+
+    def __call__(self, comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
+        """The log-likelihood with its derivatives."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    score: Array
+    threshold: float
+    slopes: Slopes
+    value: float
+
+
+def most_likely(
+    comparisons: Comparisons,
+    link: Link,
+    *,
+    prior: float,
+    tolerance: float = 1e-9,
+    threshold: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> PairwiseScores:
+    """The scores that maximise link's log-likelihood minus prior / 2 times the sum of their squares.
+
+    prior >= 0: the precision of a Normal prior around the mean of an item's group. With 0 there is a maximum
+    only among items that beat or tie each other both ways round (Ford 1957), so groups are those then, and the
+    judgments between them, all in one direction, say only that the groups are infinitely far apart.
+    tolerance: of the scores. threshold: a start above 0 if the link has one to estimate. notes go before those made
+    here. Raises ValueError for a prior or tolerance out of range, Inestimable if no item can have a score,
+    NotConverged if Newton's method has not settled after 100 iterations.
+    """
+    if not 0.0 <= prior < np.inf:
+        raise ValueError(f"prior must be a finite number of at least 0, not {prior}")
+    if not 0.0 < tolerance < np.inf:
+        raise ValueError(f"tolerance must be a finite number above 0, not {tolerance}")
+    group = groups(comparisons, both_ways=prior == 0.0)
+    members = np.flatnonzero(group >= 0)
+    if not members.size:
+        raise Inestimable(
+            "Without a prior no score is finite: every comparison, or chain of comparisons, went one way.",
+            code="one_way",
+        )
+    within = _within_groups(comparisons, group, members)
+    if threshold is not None and not (within.low_won + within.high_won).any():
+        raise Inestimable("Ties are all there is to compare, so no item can be told from another.", code="all_ties")
+    fit = _Fit(within, group[members], link, prior)
+    best, iterations = fit.climb(threshold, tolerance)
+    variance, threshold_error, more = fit.uncertainty(best, estimated=threshold is not None)
+    return PairwiseScores(
+        score=_spread(best.score, members, group.size),
+        standard_error=_spread(np.sqrt(variance), members, group.size),
+        estimable=group >= 0,
+        group=group,
+        threshold=float(best.threshold) if threshold is not None else np.nan,
+        threshold_error=threshold_error,
+        log_likelihood=best.slopes.value,
+        iterations=iterations,
+        notes=(*notes, *unseen_note(comparisons), *_group_notes(comparisons, group, prior), *more),
+    )
+
+
+def _within_groups(comparisons: Comparisons, group: Integers, members: Integers) -> Comparisons:
+    """The pairs inside a group, with the members of groups numbered from 0."""
+    kept = comparisons.only((group[comparisons.low] == group[comparisons.high]) & (group[comparisons.low] >= 0))
+    number = np.zeros(group.size, dtype=np.intp)
+    number[members] = np.arange(members.size)
+    return Comparisons(
+        number[kept.low], number[kept.high], kept.low_won, kept.high_won, kept.tied, n_items=members.size
+    )
+
+
+def _spread(values: Array, members: Integers, n_items: int) -> Array:
+    spread = np.full(n_items, np.nan)
+    spread[members] = values
+    return spread
+
+
+def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tuple[str, ...]:
+    notes = []
+    alone = np.flatnonzero(comparisons.seen & (group < 0))
+    if alone.size:
+        notes.append(
+            f"Without a prior there is no finite score for {named(alone)}: between such an item and any other, "
+            "all comparisons, or all chains of comparisons, went one way."
+        )
+    if group.max() > 0:
+        sizes = np.bincount(group[group >= 0])
+        members = [named(np.flatnonzero(group == number)) for number in range(min(sizes.size, 4))]
+        others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
+        never_met = prior > 0.0 or groups(comparisons, both_ways=False).max() == group.max()
+        why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
+        notes.append(
+            f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
+            f"{'; '.join(members)}{others}."
+        )
+    return tuple(notes)
+
+
+class _Fit:
+    """Newton's method on the scores of items that all hang together in some group."""
+
+    def __init__(self, comparisons: Comparisons, group: Integers, link: Link, prior: float) -> None:
+        self.comparisons, self.link, self.prior, self.n = comparisons, link, prior, comparisons.n_items
+        # Groups that exist here, from 0 without gaps.
+        self.group = np.unique(group, return_inverse=True)[1]
+        self.size = np.bincount(self.group).astype(np.float64)
+        self.row_starts = np.searchsorted(comparisons.low, np.arange(self.n + 1))
+
+    def climb(self, threshold: float | None, tolerance: float) -> tuple[_Point, int]:
+        point = self.at(np.zeros(self.n), threshold or 0.0)
+        for iteration in range(1, _NEWTON_LIMIT + 1):
+            try:
+                step, threshold_step = self.newton_step(point, estimated=threshold is not None)
+            except LinAlgError:  # so far out that the curvature is lost in rounding
+                break
+            if max(np.abs(step).max(), abs(threshold_step)) <= tolerance:
+                # What is left after this step is of the order of its square, so the derivatives stay as they are.
+                last = replace(
+                    point, score=self.centred(point.score + step), threshold=point.threshold + threshold_step
+                )
+                return last, iteration
+            point = self.uphill(point, step, threshold_step)
+        raise NotConverged(_NOT_CONVERGED, code="not_converged")
+
+    def at(self, score: Array, threshold: float) -> _Point:
+        slopes = self.link(self.comparisons, score[self.comparisons.low] - score[self.comparisons.high], threshold)
+        return _Point(score, threshold, slopes, slopes.value - 0.5 * self.prior * float(score @ score))
+
+    def uphill(self, start: _Point, step: Array, threshold_step: float) -> _Point:
+        """The first point along the step, halved as often as needed, that is not lower (up to rounding)."""
+        slack = 1e-12 * (1.0 + abs(start.value))
+        for share in 0.5 ** np.arange(_HALVINGS):
+            threshold = start.threshold + share * threshold_step
+            if start.threshold > 0.0 >= threshold:
+                continue
+            point = self.at(self.centred(start.score + share * step), threshold)
+            if point.value >= start.value - slack:
+                return point
+        raise NotConverged(_NOT_CONVERGED, code="not_converged")
+
+    def newton_step(self, point: _Point, *, estimated: bool) -> tuple[Array, float]:
+        curvature = self.curvature(point)
+        step = curvature.solve(self.at_items(point.slopes.slope) - self.prior * point.score)
+        if not estimated:
+            return step, 0.0
+        along, left = self.threshold_direction(curvature, point)
+        cross = self.at_items(point.slopes.cross)
+        threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / left
+        return step - along * threshold_step, threshold_step
+
+    def uncertainty(self, point: _Point, *, estimated: bool) -> tuple[Array, float, tuple[str, ...]]:
+        """Variances of the scores, the standard error of the threshold, and notes."""
+        curvature = self.curvature(point)
+        variance, notes = curvature.inverse_diagonal()
+        if not estimated:
+            return variance, np.nan, notes
+        along, left = self.threshold_direction(curvature, point)
+        return variance + along**2 / left, float(1.0 / np.sqrt(left)), notes
+
+    def threshold_direction(self, curvature: "_Curvature", point: _Point) -> tuple[Array, float]:
+        """How the scores move with the threshold, and the curvature left for it: the Schur complement."""
+        cross = self.at_items(point.slopes.cross)
+        along = curvature.solve(cross)
+        left = point.slopes.threshold_bend - float(cross @ along)
+        if not left > 1e-12 * point.slopes.threshold_bend:
+            raise LinAlgError("no curvature is left")
+        return along, left
+
+    def curvature(self, point: _Point) -> "_Curvature":
+        shape = (self.n, self.n)
+        upper = csr_array((point.slopes.bend, self.comparisons.high, self.row_starts), shape=shape)
+        return _Curvature(upper, self.prior, self.group, self.size)
+
+    def at_items(self, slope: Array) -> Array:
+        """Derivatives in the differences, (P,), -> in the scores, (n,)."""
+        return sums(self.comparisons.low, slope, self.n) - sums(self.comparisons.high, slope, self.n)
+
+    def centred(self, score: Array) -> Array:
+        return _centred(score, self.group, self.size)
+
+
+def _centred(score: Array, group: Integers, size: Array) -> Array:
+    return score - (sums(group, score, size.size) / size)[group]
+
+
+class _Curvature:
+    """The graph's Laplacian plus prior on the diagonal, within the scores of mean 0 in each group.
+
+    The Laplacian takes constants to 0, so a right-hand side of mean 0 has one solution of mean 0.
+    """
+
+    def __init__(self, upper: csr_array, prior: float, group: Integers, size: Array) -> None:
+        self.upper, self.lower, self.prior, self.group, self.size = upper, upper.T, prior, group, size
+        self.n = group.size
+        self.diagonal: Array = np.asarray(upper.sum(axis=1) + upper.sum(axis=0) + prior, dtype=np.float64)
+
+    def solve(self, right: Array) -> Array:
+        right = _centred(right, self.group, self.size)
+        if self.n <= _DENSE_SOLVE:
+            return cho_solve(cho_factor(self.dense(), overwrite_a=True), right)
+        solution, failed = cg(self.operator(), right, M=self.scaling(), rtol=_CG_TOLERANCE, maxiter=_CG_LIMIT)
+        # A long chain of items is slow this way, and just then a sparse factorisation is quick.
+        return _centred(self.factorised(right) if failed else solution, self.group, self.size)
+
+    def operator(self) -> LinearOperator:
+        shape = (self.n, self.n)
+        return LinearOperator(shape, lambda x: self.diagonal * x - self.upper @ x - self.lower @ x, dtype=np.float64)
+
+    def scaling(self) -> LinearOperator:
+        return LinearOperator((self.n, self.n), lambda x: x / self.diagonal, dtype=np.float64)
+
+    def dense(self) -> Array:
+        """With constants, which are no answer, made to cost something: then it can be inverted."""
+        matrix = np.where(self.group[:, None] == self.group, self.diagonal.mean() / self.size[self.group], 0.0)
+        upper = self.upper.toarray()
+        matrix -= upper
+        matrix -= upper.T
+        matrix[np.diag_indices(self.n)] += self.diagonal
+        return matrix
+
+    def factorised(self, right: Array) -> Array:
+        diagonal = self.diagonal.copy()
+        if self.prior == 0.0:  # holds the first item of each group at 0
+            diagonal[np.unique(self.group, return_index=True)[1]] *= 2.0
+        return splu((diags_array(diagonal) - self.upper - self.lower).tocsc()).solve(right)
+
+    def inverse_diagonal(self) -> tuple[Array, tuple[str, ...]]:
+        """The variances that go with the curvature, (n,): exact in groups of up to 2,000 items, else estimated."""
+        if self.size.size == 1:
+            return self.inverse_diagonal_at_once()
+        variance, notes = np.empty(self.n), list[str]()
+        order = np.argsort(self.group, kind="stable")
+        weights = (self.upper + self.lower)[order][:, order].tocsr()
+        for groups_here, items_here in self.batches():
+            group = self.group[order[items_here]]
+            # Halves, so that upper and lower make the whole again.
+            upper = weights[items_here, items_here] / 2.0
+            block = _Curvature(upper, self.prior, group - groups_here.start, self.size[groups_here])
+            variance[order[items_here]], more = block.inverse_diagonal_at_once()
+            notes += more
+        return variance, tuple(notes)
+
+    def batches(self) -> Iterator[tuple[slice, slice]]:
+        """Groups, the largest first, and their items in order of groups: each large one alone, small ones together."""
+        ends = np.cumsum(self.size).astype(np.intp)
+        batch = np.where(self.size > _SMALL_GROUP, -1 - np.arange(ends.size), ends // _SMALL_GROUP)
+        cuts = np.flatnonzero(np.diff(batch, append=batch[-1] + 1)) + 1
+        for start, stop in pairwise([0, *cuts.tolist()]):
+            yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
+
+    def inverse_diagonal_at_once(self) -> tuple[Array, tuple[str, ...]]:
+        if self.n <= _DENSE_INVERSE:
+            return self.exact_inverse_diagonal(), ()
+        variance, note = self.probed_inverse_diagonal()
+        return variance, (note,)
+
+    def exact_inverse_diagonal(self) -> Array:
+        # A = L L', so the diagonal of A^-1 is the sum of squares down each column of L^-1.
+        factor = cholesky(self.dense(), lower=True, overwrite_a=True, check_finite=False)
+        inverse: Array = dtrtri(factor, lower=1, overwrite_c=1)[0]
+        # Takes back what `dense` added, and the constants' share where there is a prior.
+        added = float(self.diagonal.mean()) + self.prior
+        variance: Array = np.square(inverse).sum(axis=0) - 1.0 / (added * self.size[self.group])
+        return variance
+
+    def probed_inverse_diagonal(self) -> tuple[Array, str]:
+        """Hutchinson's estimate: the mean of z times inverse z over vectors z of random signs, the same each time."""
+        rng = np.random.default_rng(_PROBE_SEED)
+        probes = rng.choice([-1.0, 1.0], (_PROBES, self.n))
+        samples = np.array([probe * self.solve(probe) for probe in probes])
+        mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(_PROBES)
+        poor = error > _PROBE_ERROR * mean
+        note = f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes"
+        if not poor.any():
+            return mean, f"{note}, within about {50 * float((error / mean).max()):.1f} % of the exact ones."
+        return (
+            np.where(poor, np.nan, mean),
+            f"{note}; they are left out for {int(poor.sum())} items where those are not within about 10 %.",
+        )

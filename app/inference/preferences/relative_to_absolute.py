@@ -1,0 +1,92 @@
+"""From preferences to a scale, where they allow one (Amidei 2020, section 5; Roberts 1985, p. 107)."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.observations.comparisons import Booleans, Comparisons, counted, unseen_note
+
+
+@dataclass(frozen=True, slots=True)
+class AbsoluteScores:
+    """score: (n_items,) f(x), a whole number from 0; NaN where not estimable. estimable: (n_items,) whether it is.
+
+    cycle: empty, or three items (a, b, c) that forbid a scale: a is at least as good as b, b as c, and
+    yet c is better than a. notes: why there is no scale, or for which items.
+    """
+
+    score: Array
+    estimable: Booleans
+    cycle: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+def fit(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
+) -> AbsoluteScores:
+    """f(x) = the number of other items y with x R y, R = "at least as good as" (Theorem 1).
+
+    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred), as a rule of one
+    annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R
+    (x R y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing
+    or there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `comparisons.checked`.
+    """
+    comparisons = counted(first, second, outcomes, n_items=n_items)
+    seen = np.flatnonzero(comparisons.seen)
+    notes = unseen_note(comparisons)
+    nothing = np.full(comparisons.n_items, np.nan)
+    if comparisons.low.size < seen.size * (seen.size - 1) // 2:
+        return AbsoluteScores(nothing, np.isfinite(nothing), (), (*notes, _missing_note(comparisons, seen)))
+    relation = _relation(comparisons, seen)
+    f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
+    cycle = tuple(int(seen[item]) for item in _cycle(relation, f))
+    if cycle:
+        a, b, c = cycle
+        reason = (
+            "There is no scale that mirrors these preferences: "
+            f"item {a} is at least as good as item {b}, item {b} as item {c}, and yet item {c} is better than item {a}."
+        )
+        return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
+    score = nothing
+    score[seen] = f
+    return AbsoluteScores(score, comparisons.seen, (), notes)
+
+
+def _missing_note(comparisons: Comparisons, seen: Integers) -> str:
+    """How many pairs were judged, and one that was not."""
+    judged = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
+    items = seen.tolist()
+    low, high = next(pair for pair in combinations(items, 2) if pair not in judged)
+    return (
+        f"There is no scale: {len(judged):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
+        f"every pair would have to be. Not compared, for example: items {low} and {high}."
+    )
+
+
+def _relation(comparisons: Comparisons, seen: Integers) -> Booleans:
+    """R as a matrix over the items seen; every pair is there."""
+    low, high = np.searchsorted(seen, comparisons.low), np.searchsorted(seen, comparisons.high)
+    relation = np.eye(seen.size, dtype=np.bool_)
+    relation[low, high] = comparisons.low_won >= comparisons.high_won
+    relation[high, low] = comparisons.high_won >= comparisons.low_won
+    return relation
+
+
+def _cycle(relation: Booleans, f: Integers) -> tuple[int, ...]:
+    """Three items that break transitivity, or none; R is complete.
+
+    Where f does not mirror R, there are x and y with y R x although f says no more of y than of x (y better) or
+    less (a tie). Counting what each is at least as good as leaves a third item between them, which closes the cycle.
+    """
+    wrong = np.argwhere(relation != (f[:, None] >= f))
+    if not wrong.size:
+        return ()
+    x, y = wrong[0].tolist()
+    if relation[x, y] and relation[y, x]:  # as good as each other, and f[x] < f[y]
+        return x, y, int(np.argmax(relation[y] & ~relation[x]))
+    if relation[x, y]:
+        x, y = y, x
+    return x, int(np.argmax(relation[x] & ~relation[y])), y  # y is better, and f[x] >= f[y]

@@ -1,0 +1,160 @@
+"""How consistent annotators are with themselves: kappa for transitivity (Amidei 2020, section 3.1)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.observations.comparisons import Booleans, checked, followers, left_in_run
+
+CHANCE = 13 / 27
+"""Share of transitive triads if each of three pairs is preferred, reversed or tied with equal chance."""
+CHANCE_WITHOUT_TIES = 6 / 8
+
+_WEDGES_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Transitivity:
+    """Per annotator, (n_annotators,), and over all their triads together.
+
+    kappa: 1 if all triads are transitive, 0 if as many as by chance (13/27), below that negative; NaN without triads.
+    triads, transitive: how many triads it rests on, and how many of them are transitive.
+    The same without triads that contain a tie, where chance is 6/8. pooled_...: of all annotators' triads.
+    estimable: (n_annotators,) whether the annotator has a triad. notes: what could not be estimated and why.
+
+    Triads of one annotator share pairs, so they are not independent: a binomial interval would be too narrow. Kappa
+    says that judgments fit together, not that they are right.
+    """
+
+    kappa: Array
+    triads: Integers
+    transitive: Integers
+    kappa_without_ties: Array
+    triads_without_ties: Integers
+    transitive_without_ties: Integers
+    pooled_kappa: float
+    pooled_kappa_without_ties: float
+    estimable: Booleans
+    notes: tuple[str, ...]
+
+
+def fit(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    *,
+    n_annotators: int | None = None,
+    hits: npt.ArrayLike | None = None,
+) -> Transitivity:
+    """Kappa = (P(A) - P(E)) / (1 - P(E)) over the triads of items whose three pairs one annotator judged.
+
+    (J,) each: item numbers, outcomes +1 (first preferred), 0 (tie), -1 (second preferred), annotator. A triad is
+    transitive if "at least as good as" is (a weak order). Of a pair that an annotator judged more than once the first
+    judgment counts; `retest` is about the others. hits, (J,): pairs that come from scores in one HIT are transitive by
+    construction, so with hits given, a triad counts only if its pairs come from three different HITs.
+    Time grows with the judgments and the triads looked at, not with the number of items. Raises ValueError as
+    `comparisons.checked`, and Inestimable if there is no triad (code "no_triads") or no judgment.
+    """
+    first, second, outcomes, n_items = checked(first, second, outcomes)
+    annotators, n_annotators = numbered("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else numbered("hits", hits)
+    check_equal_length(first=first, annotators=annotators, hits=hits)
+    counts = np.zeros((4, n_annotators), dtype=np.intp)
+    edges = _edges(annotators * n_items + first, annotators * n_items + second, outcomes, annotators, hits)
+    for annotator, transitive, without_ties in _triads(edges):
+        kinds = (np.ones_like(transitive), transitive, without_ties, transitive & without_ties)
+        counts += [np.bincount(annotator[kind], minlength=n_annotators) for kind in kinds]
+    if not counts.any():
+        raise Inestimable(
+            "No annotator judged the three pairs of any three items in three different HITs, so transitivity cannot be "
+            "told: within a HIT, scores are transitive by construction. Annotators must meet items again in other "
+            "HITs: show items again, and ask for more judgments per item.",
+            code="no_triads",
+        )
+    totals = counts.sum(axis=1)
+    return Transitivity(
+        kappa=kappa(counts[1], counts[0], CHANCE),
+        triads=counts[0],
+        transitive=counts[1],
+        kappa_without_ties=kappa(counts[3], counts[2], CHANCE_WITHOUT_TIES),
+        triads_without_ties=counts[2],
+        transitive_without_ties=counts[3],
+        pooled_kappa=float(kappa(totals[1], totals[0], CHANCE)),
+        pooled_kappa_without_ties=float(kappa(totals[3], totals[2], CHANCE_WITHOUT_TIES)),
+        estimable=counts[0] > 0,
+        notes=_notes(counts, np.unique(annotators)),
+    )
+
+
+def kappa(transitive: npt.ArrayLike, triads: npt.ArrayLike, chance: float = CHANCE) -> Array:
+    """(P(A) - P(E)) / (1 - P(E)), P(A) = transitive / triads; NaN where there are no triads. Arrays that broadcast."""
+    transitive, triads = np.asarray(transitive, dtype=np.float64), np.asarray(triads, dtype=np.float64)
+    share = transitive / np.where(triads > 0, triads, np.nan)
+    return np.asarray((share - chance) / (1.0 - chance))
+
+
+def _notes(counts: Integers, present: Integers) -> tuple[str, ...]:
+    notes = []
+    without = int((counts[0, present] == 0).sum())
+    if without:
+        notes.append(
+            f"{without} of {present.size} annotators have no triad whose pairs they judged in three different HITs, "
+            "and so no kappa."
+        )
+    if not counts[2].any():
+        notes.append("Every triad contains a tie, so there is no kappa without ties.")
+    return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """One annotator's judgment of a pair each, (E,): nodes are an annotator's items; sorted by source, then target."""
+
+    source: Integers
+    target: Integers
+    outcome: Integers
+    annotator: Integers
+    hit: Integers
+    n_nodes: int
+
+
+def _edges(first: Integers, second: Integers, outcomes: Integers, annotators: Integers, hits: Integers) -> _Edges:
+    """The graph of who was compared with whom, each edge from the node with fewer edges to that with more.
+
+    So a node has at most sqrt(2 E) edges out of it, which bounds the work (Chiba & Nishizeki 1985). first and second
+    are numbers of an annotator's item, so annotators share no node.
+    """
+    _, node, degree = np.unique(np.concatenate([first, second]), return_inverse=True, return_counts=True)
+    rank = np.empty(degree.size, dtype=np.intp)
+    rank[np.argsort(degree, kind="stable")] = np.arange(degree.size)
+    one, other = rank[node[: first.size]], rank[node[first.size :]]
+    source, target = np.minimum(one, other), np.maximum(one, other)
+    outcome = np.where(one < other, outcomes, -outcomes)
+    keys = source * degree.size + target
+    order = np.argsort(keys, kind="stable")
+    order = order[np.diff(keys[order], prepend=-1) > 0]  # the first judgment of each pair
+    return _Edges(source[order], target[order], outcome[order], annotators[order], hits[order], degree.size)
+
+
+def _triads(edges: _Edges) -> Iterator[tuple[Integers, Booleans, Booleans]]:
+    """All triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
+    keys = edges.source * edges.n_nodes + edges.target
+    left = left_in_run(edges.source)
+    cuts = (np.flatnonzero(np.diff(np.cumsum(left) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
+    for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
+        ab, ac = followers(left, start, stop)
+        wanted = edges.target[ab] * edges.n_nodes + edges.target[ac]
+        bc = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        closed = keys[bc] == wanted
+        ab, bc, ac = ab[closed], bc[closed], ac[closed]
+        apart = (edges.hit[ab] != edges.hit[bc]) & (edges.hit[bc] != edges.hit[ac]) & (edges.hit[ab] != edges.hit[ac])
+        ab, bc, ac = ab[apart], bc[apart], ac[apart]
+        x, y, z = edges.outcome[ab], edges.outcome[bc], edges.outcome[ac]
+        # a to b and b to c settle a to c, unless one goes up and the other down: 7 + 2 * 3 = 13 of the 27.
+        yield edges.annotator[ab], (x * y < 0) | (z == np.sign(x + y)), x * y * z != 0

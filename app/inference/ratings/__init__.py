@@ -1,0 +1,1 @@
+"""What items are worth, from scores on a scale."""

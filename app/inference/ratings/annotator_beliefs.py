@@ -1,0 +1,350 @@
+"""What answers tell of the annotators who gave them: reliability, bias and scale, and how far to act on it.
+
+The judgment y of annotator j on item i, in [0, 1], is read as
+
+    y = centre + spread * (bias_j + scale_j * (r_j * t_i + sqrt(1 - r_j^2) * noise)),   t_i and noise ~ N(0, 1),
+
+r_j being the correlation of j's answers with what the item is worth. An annotator with r = 0 answers at random. Careful
+annotators have biases and scales near each other, random ones anywhere; how near, how many are random and how
+reliability is spread is estimated from everybody's answers (empirical Bayes, expectation-maximisation).
+Each annotator is compared with the consensus of the OTHERS on the same items (belief propagation), so agreeing with
+oneself counts for nothing, and somebody who always says 0 gives no evidence of being precise.
+
+What is learned is used for the scores only as far as it helps. A judgment is corrected in two ways:
+
+- it counts for at most 1, less the less informative its annotator is;
+- its odds y / (1 - y) are divided by the annotator's bias, and brought to the common scale. The ends of the scale stay
+  where they are: 0 stays 0 and 1 stays 1 whoever says it. Sliders have piles at their ends, and adding a bias would
+  rank the items of such a pile by who had judged them.
+
+Whether that helps is measured: do annotators agree more (correlation with the consensus of the others, which carries
+no bias of their own) when the others are corrected than when they are averaged? With a mean gain d over annotators of
+standard error e, the corrections are taken to the part max(0, 1 - 2 e^2 / d^2) (the positive part of James & Stein's
+factor, with e^2 taken twice): no evidence, no correction, and the score is the plain mean. Where there is nothing to
+correct, a correction by chance costs little then; where there is, hardly less is won.
+
+This method is the project's own; no paper describes it. All arrays are float64; "items" and "annotators" are numbers
+from 0; a judgment is one entry of arrays of equal length.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from scipy.special import expit, logit, logsumexp
+
+from app.inference.ground.arrays import Array
+from app.inference.ratings.annotator_evidence import (
+    BIAS_CORRECTED,
+    COMPARED,
+    COMPARED_AT_LEAST,
+    CORRECTED,
+    PLAIN,
+    WAYS,
+    YY,
+    Judged,
+    N,
+    Y,
+    agreement,
+)
+
+RELIABILITY: Final = np.tanh(np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8]))
+"""The reliabilities that are told apart; the first is that of answers at random."""
+CLASSES: Final = len(RELIABILITY)
+INFORMATION: Final = RELIABILITY**2 / (1.0 - RELIABILITY**2)
+"""What one judgment adds to the precision of t, by reliability."""
+_HALF_STEPS = np.array([0.08, 0.18, 0.32, 0.55, 1.0])
+_STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
+# Narrow where scales are alike, so that a small scale_sd is not taken for none.
+_STEP_WIDTHS: Final = np.gradient(_STEPS)
+_RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
+_ODD, _ODD_SCALE_SD = 0.1, 1.0
+LOG_SCALE: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (CLASSES - 1, 1))])
+"""log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider range."""
+
+# What everyone is taken for before anybody has answered: so many made-up annotators or judgments of that kind.
+_PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
+_PRIOR_SHARES: Final = np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
+_PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15
+
+_CAUTION = 2.0  # times the squared standard error of a gain must be outdone before it is trusted at all
+_TOO_FEW = 4.0  # annotators, to tell whether correcting them helps
+_WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
+_BLOCK = 4096  # annotators, whose grids are held at once
+_NOBODY = 1e-9  # a sum of weights that is but the rounding of a difference
+
+# Columns of the totals over annotators, after those of the classes.
+JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD = range(CLASSES, CLASSES + 8)
+HEARD, HEARD2, VOICES, VOICES2 = range(CLASSES + 8, CLASSES + 12)
+GAINS: Final = CLASSES + 12
+TOTALS: Final = GAINS + 6
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """What all annotators have in common.
+
+    centre, spread: mean score, and the standard deviation within an annotator; in scores.
+    shares: (CLASSES,) how common each reliability is; sums to 1.
+    bias_sd: of careful annotators' biases, in spreads; scale_sd: of the logarithm of their scales.
+    typical: the mean information of a judgment.
+    headroom: the mean of y (1 - y): what a bias of one logit moves a score by.
+    trust: how far weights and biases are acted on, 0 to 1; scale_trust: how far scales are, beyond that.
+    """
+
+    centre: float
+    spread: float
+    shares: Array
+    bias_sd: float
+    scale_sd: float
+    typical: float
+    headroom: float
+    trust: float
+    scale_trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """What is thought of each annotator, arrays of one length A.
+
+    classes: (A, CLASSES) probability of each reliability.
+    information: expected precision that a judgment adds to t, >= 0.
+    slope, offset: a judgment y tells `slope * (y - centre) / spread - offset` of t, times its precision.
+    bias: in spreads, and log_scale: both as of a careful annotator.
+    bias2, scale2: expected squares of the bias and the log scale, times the probability of being careful.
+    """
+
+    classes: Array
+    information: Array
+    slope: Array
+    offset: Array
+    bias: Array
+    log_scale: Array
+    bias2: Array
+    scale2: Array
+
+    def rows(self) -> Array:
+        """One row per annotator, (A, CLASSES + 7)."""
+        rest = (self.information, self.slope, self.offset, self.bias, self.log_scale, self.bias2, self.scale2)
+        return np.column_stack([self.classes, *rest])
+
+    @classmethod
+    def of(cls, rows: Array) -> "Beliefs":
+        """From `rows()`."""
+        return cls(rows[:, :CLASSES], *rows[:, CLASSES:].T)
+
+    @property
+    def reliability(self) -> Array:
+        """The expected correlation of an annotator's answers with what items are worth, 0 to 1."""
+        reliability: Array = (self.classes * RELIABILITY).sum(axis=1)
+        return reliability
+
+
+def crowd(totals: Array) -> Crowd:
+    """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
+    judgments = totals[JUDGMENTS] + _PRIOR_JUDGMENTS
+    shares = totals[:CLASSES] + _PRIOR_SHARES
+    shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
+    careful = max(float(totals[1:CLASSES].sum()), 0.0) + _PRIOR_CAREFUL
+    within = max(totals[SQUARES] - totals[OWN_SQUARES], 0.0) + _PRIOR_JUDGMENTS * _PRIOR_SPREAD**2
+    prior_square = _PRIOR_CAREFUL * _PRIOR_SD**2
+    headroom = totals[SUM] - totals[SQUARES] + _PRIOR_JUDGMENTS * _PRIOR_HEADROOM
+    told = totals[TOLD] / totals[JUDGMENTS] if totals[JUDGMENTS] else 0.0
+    return Crowd(
+        centre=float((totals[SUM] + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / judgments),
+        spread=float(np.sqrt(within / max(judgments - totals[ACTIVE], 1.0))),
+        shares=shares / shares.sum(),
+        bias_sd=float(np.sqrt((max(totals[BIAS2], 0.0) + prior_square) / careful)),
+        scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
+        typical=float(max(told, 1e-9)),
+        headroom=float(max(headroom / judgments, 0.01)),
+        trust=_trust(totals, 0),
+        scale_trust=_trust(totals, 1),
+    )
+
+
+def _trust(totals: Array, gain: int) -> float:
+    """The positive part of James & Stein's factor for one of the two mean gains; 0 if four annotators are nearly all.
+
+    The standard error of a mean over few annotators may be far too small by chance, so its square is taken times
+    k / (k - 4), k the effective number of annotators by their judgments.
+    """
+    voices, voices2 = totals[VOICES], totals[VOICES2]
+    first, second, square = totals[GAINS + 3 * gain : GAINS + 3 * gain + 3]
+    effective = totals[HEARD] ** 2 / totals[HEARD2] if totals[HEARD2] > 0.0 else 0.0
+    if effective <= _TOO_FEW or first <= 0.0 or voices2 > 0.99 * voices * voices:
+        return 0.0
+    mean = first / voices
+    variance = max(square - 2.0 * mean * second + mean * mean * voices2, 0.0) / (voices * voices - voices2)
+    return float(max(0.0, 1.0 - _CAUTION * variance * effective / (effective - _TOO_FEW) / (mean * mean)))
+
+
+def beliefs(evidence: Array, common: Crowd) -> Beliefs:
+    """What `evidence` (A, EVIDENCE or its first COMPARED columns) says of each annotator; without evidence, what the
+    crowd is like.
+    """
+    return _in_blocks(evidence, lambda block: _summary(*_joint(block, common), LOG_SCALE))
+
+
+def log_probability(evidence: Array, common: Crowd) -> float:
+    """Of each annotator's answers given the others', the logarithm, added up over those who answered."""
+    answered = evidence[evidence[:, N] > 0.0]
+    blocks = (_joint(answered[k : k + _BLOCK], common)[0] for k in range(0, len(answered), _BLOCK))
+    return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
+
+
+def described(evidence: Array, common: Crowd) -> Beliefs:
+    """As `beliefs`, for people to read: a few careful annotators may be as far from the others as random ones are.
+
+    Somebody who is very strict but goes with the others is odd and not random. Scores are made without odd annotators:
+    where agreement is weak, random ones would pass for them, and estimates would not settle.
+    """
+    anywhere = replace(common, bias_sd=_RANDOM_BIAS_SD / common.spread, scale_sd=_ODD_SCALE_SD)
+
+    def block_described(block: Array) -> Beliefs:
+        (alike, *more), (odd, *odd_more) = _joint(block, common), _joint(block, anywhere)
+        log_weight = np.concatenate([alike + np.log(1.0 - _ODD), odd + np.log(_ODD)], axis=2)
+        bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
+        return _summary(log_weight, bias, bias_variance, np.tile(LOG_SCALE, 2))
+
+    return _in_blocks(evidence, block_described)
+
+
+def _in_blocks(evidence: Array, believed: Callable[[Array], Beliefs]) -> Beliefs:
+    """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
+    blocks = [believed(evidence[k : k + _BLOCK]) for k in range(0, max(len(evidence), 1), _BLOCK)]
+    return Beliefs.of(np.concatenate([block.rows() for block in blocks]))
+
+
+def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+    """Log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias, which
+    is integrated out exactly; each (A, CLASSES, S).
+    """
+    log_likelihood, bias, bias_variance = _likelihood(evidence, common)
+    return log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
+
+
+def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> Beliefs:
+    """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
+    weight = np.exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
+    weight /= weight.sum(axis=(1, 2), keepdims=True)
+    careful = weight[:, 1:]
+    as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
+    classes = weight.sum(axis=2)
+    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(log_scale)
+    return Beliefs(
+        classes=classes,
+        information=(classes * INFORMATION).sum(axis=1),
+        slope=telling.sum(axis=(1, 2)),
+        offset=(telling * bias).sum(axis=(1, 2)),
+        bias=(as_careful * bias[:, 1:]).sum(axis=(1, 2)),
+        log_scale=(as_careful * log_scale[1:]).sum(axis=(1, 2)),
+        bias2=(careful * (bias[:, 1:] ** 2 + bias_variance[:, 1:])).sum(axis=(1, 2)),
+        scale2=(careful * log_scale[1:] ** 2).sum(axis=(1, 2)),
+    )
+
+
+def _likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+    """The log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES, S).
+
+    Given the others, y has mean bias + scale r m and variance scale^2 (1 - r^2 (1 - v)), v taken at its mean.
+    """
+    n, y, yy, m, mm, my, v = (evidence[:, column, None, None] for column in range(7))
+    d = (y - n * common.centre) / common.spread
+    dd = (yy - 2.0 * common.centre * y + n * common.centre**2) / common.spread**2
+    dm = (my - common.centre * m) / common.spread
+    r = RELIABILITY[:, None]
+    precision = 1.0 / (1.0 - r * r * (1.0 - v / np.maximum(n, 1.0)))
+    scale = np.exp(LOG_SCALE)
+    slope = scale * r
+    residual = d - slope * m
+    residual2 = np.maximum(dd - 2.0 * slope * dm + slope * slope * mm, 0.0)
+    prior_sd = np.r_[_RANDOM_BIAS_SD / common.spread, np.full(CLASSES - 1, common.bias_sd)][:, None]
+    bias_precision = precision * n / scale**2 + prior_sd**-2
+    bias = precision * residual / scale**2 / bias_precision
+    log_likelihood = (
+        n * (0.5 * np.log(precision) - LOG_SCALE)
+        - 0.5 * precision * residual2 / scale**2
+        + 0.5 * bias * bias * bias_precision
+        - 0.5 * np.log(bias_precision * prior_sd**2)
+    )
+    return log_likelihood, bias, 1.0 / bias_precision
+
+
+def _scale_prior(scale_sd: float) -> Array:
+    """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
+    log_density = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2)
+    log_prior = log_density + np.log(_STEP_WIDTHS)
+    normalised: Array = log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
+    return normalised
+
+
+def corrected(
+    judged: Judged, known: Beliefs, common: Crowd, *, trust: float, scale_trust: float
+) -> tuple[Array, Array]:
+    """Each judgment's weight in (0, 1] and corrected score in [0, 1], the corrections taken to the part `trust`,
+    that of scale to the part `trust * scale_trust`.
+    """
+    weight = 1.0 + trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
+    if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
+        return weight[judged.annotators], judged.scores
+    bias = trust * logit_bias(known, common)
+    scale = np.exp(trust * scale_trust * known.log_scale)
+    shift = bias + logit(common.centre) * (1.0 - scale)
+    inside = (judged.scores > 0.0) & (judged.scores < 1.0)
+    moved = (logit(np.where(inside, judged.scores, 0.5)) - shift[judged.annotators]) / scale[judged.annotators]
+    return weight[judged.annotators], np.where(inside, expit(moved), judged.scores)
+
+
+def logit_bias(known: Beliefs, common: Crowd) -> Array:
+    """Each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
+    return np.clip(known.bias * common.spread / common.headroom, -_WIDEST_BIAS, _WIDEST_BIAS)
+
+
+def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
+    """What the other annotators' judgments of the same item say, for each judgment; (OTHERS, J).
+
+    m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
+    too. With nobody else: m = 0, v = 1, mean score and weight 0.
+    """
+    columns = [*consensus(judged, known, common)]
+    for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
+        weight, score = corrected(judged, known, common, trust=trust, scale_trust=scale_trust)
+        total = judged.of_others(weight)
+        heard = total > _NOBODY
+        mean = judged.of_others(weight * score) / np.where(heard, total, 1.0)
+        columns += [np.where(heard, mean, 0.0), np.where(heard, total, 0.0)]
+    return np.array(columns)
+
+
+def consensus(judged: Judged, known: Beliefs, common: Crowd) -> tuple[Array, Array]:
+    """Mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,) each."""
+    standing = (judged.scores - common.centre) / common.spread
+    told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
+    precision = 1.0 + np.maximum(judged.of_others(known.information[judged.annotators]), 0.0)
+    return judged.of_others(told) / precision, 1.0 / precision
+
+
+def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
+    """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
+
+    An annotator without judgments adds nothing.
+    """
+    enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
+    heard = np.where(enough, evidence[:, COMPARED], 0.0)
+    voice = heard * np.minimum(known.information / typical, 1.0)
+    agreed = [agreement(moments) for moments in np.split(evidence[:, COMPARED + 1 :], WAYS, axis=1)]
+    columns = [heard, heard * heard, voice, voice * voice]
+    for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
+        gain = agreed[after] - agreed[before]
+        columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]
+    return np.column_stack([own_ways(evidence, known), np.column_stack(columns) * (evidence[:, N, None] > 0.0)])
+
+
+def own_ways(evidence: Array, known: Beliefs) -> Array:
+    """The `contributions` of each annotator that tell what the crowd is like, (A, HEARD), without how they agree."""
+    n, y, yy = (evidence[:, column] for column in (N, Y, YY))
+    answered = n > 0.0
+    columns = [n, y, yy, y**2 / np.maximum(n, 1.0), answered, known.bias2, known.scale2, n * known.information]
+    return np.column_stack([known.classes, *columns]) * answered[:, None]

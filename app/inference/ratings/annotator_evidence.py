@@ -1,0 +1,87 @@
+"""The evidence on annotators that `annotator_beliefs` rests on: sums over their judgments, beside what the others said.
+
+All arrays are float64; "items" and "annotators" are numbers from 0; a judgment is one entry of arrays of equal length.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.long_form import sums
+
+COMPARED_AT_LEAST: Final = 3
+"""Judgments on items which others have judged too, before an annotator's agreement means anything."""
+
+# Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
+N, Y, YY, M, MM, MY, V, COMPARED = range(8)
+# ... and for the three ways to form the others' mean score c, its weight w and the moments of y and c under w.
+WAYS: Final = 3
+PLAIN, BIAS_CORRECTED, CORRECTED = range(WAYS)
+MOMENTS: Final = 6
+EVIDENCE: Final = 8 + WAYS * MOMENTS
+
+# Columns of what others say about the item of one judgment: m, v, then c and w for each of the ways.
+OTHERS: Final = 2 + 2 * WAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
+
+    same: (J,) alike for two judgments of the same item by the same annotator, which are not compared with each other;
+    None if there are no such judgments.
+    """
+
+    items: Integers
+    annotators: Integers
+    scores: Array
+    same: Integers | None
+    n_items: int
+    n_annotators: int
+
+    @classmethod
+    def of(cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int) -> "Judged":
+        """With `same` found by sorting."""
+        pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
+        return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
+
+    def by_item(self, values: Array) -> Array:
+        """Sums over each item's judgments, (n_items,)."""
+        return sums(self.items, values, self.n_items)
+
+    def by_annotator(self, values: Array) -> Array:
+        """Sums over each annotator's judgments, (n_annotators,)."""
+        return sums(self.annotators, values, self.n_annotators)
+
+    def of_others(self, values: Array) -> Array:
+        """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
+        own = values if self.same is None else sums(self.same, values, len(values))[self.same]
+        return self.by_item(values)[self.items] - own
+
+
+def answers_beside(judged: Judged, m: Array, v: Array) -> Array:
+    """The evidence (n_annotators, COMPARED) that beliefs rest on: answers, and the others' `consensus` beside them."""
+    y = judged.scores
+    columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
+    return np.column_stack([judged.by_annotator(column) for column in columns])
+
+
+def evidence_of(judged: Judged, heard: Array) -> Array:
+    """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
+    y = judged.scores
+    columns = [(heard[3] > 0.0) * 1.0]
+    for way in range(WAYS):
+        c, w = heard[2 + 2 * way : 4 + 2 * way]
+        columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
+    return np.column_stack([answers_beside(judged, *heard[:2]), *map(judged.by_annotator, columns)])
+
+
+def agreement(moments: Array) -> Array:
+    """The weighted correlation of an annotator's scores with the mean of the others; 0 if either does not vary."""
+    w, y, yy, c, cc, yc = moments.T
+    w = np.where(w > 0.0, w, 1.0)
+    spreads = np.maximum(yy / w - (y / w) ** 2, 0.0) * np.maximum(cc / w - (c / w) ** 2, 0.0)
+    varies = spreads > 1e-12
+    return np.where(varies, (yc / w - y * c / w**2) / np.sqrt(np.where(varies, spreads, 1.0)), 0.0)

@@ -1,0 +1,135 @@
+"""Intervals of items' means that hold the true mean as often as they say, from two judgments an item on.
+
+Two or three judgments say little of how far annotators differ on an item: some agree by chance. So the variance of
+each item is moderated towards what all items say, as in limma (Smyth 2004, "Linear models and empirical Bayes methods
+for assessing differential expression"). With SS the sum of squares of an item's n judgments around their mean m,
+
+    (1)  v     = half the pooled variance, half phi m'(1 - m'), m' = (sum + 1/2) / (n + 1),
+                 phi = sum SS / sum (n - 1) m'(1 - m'), for judgments differ less near the ends of the scale;
+    (2)  d0    = 4 + 2 / CV^2, CV that of the items' variances around v, from the spread of SS / (n - 1) / v;
+    (3)  s^2   = (d0 v + SS) / (d0 + n - 1), with d0 + n - 1 degrees of freedom, but no more than all items have;
+    (4)  error = s / sqrt(n), and the interval m -+ t error, cut to the scale.
+
+An annotator's judgments of one item are not independent of each other. The first of them counts for (1) to (3), and n
+judgments of which annotator j gave n_j are worth n^2 / sum n_j^2 in (4).
+
+The true mean is that which all annotators would give who could have been asked. What they all get wrong is not in it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+from app.inference.ground.arrays import Array, checked_level
+from app.inference.observations.tally import Tally
+
+Scale = tuple[float, float]
+
+_LEAST_CV2, _MOST_STRENGTH = 0.001, 1000.0
+_LEAST_KEPT = 1e-6  # of a difference between items, so that an error stays above 0
+_ROUNDING = 1e-12  # less disagreement than this part of the squared scores is rounding of equal scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moderated:
+    """Of N items: mean and standard error, in scores, and degrees of freedom, (N,) each; NaN where there is none.
+
+    The error is NaN without a judgment, and everywhere if no two annotators gave an item different scores: then nothing
+    tells how far they differ. scale: where scores can lie, None for no bounds.
+    """
+
+    mean: Array
+    standard_error: Array
+    freedom: Array
+    scale: Scale | None
+
+    def of(self, items: npt.ArrayLike) -> "Moderated":
+        """Those of some items, by their numbers, in this order."""
+        chosen = np.asarray(items, np.intp)
+        return Moderated(self.mean[chosen], self.standard_error[chosen], self.freedom[chosen], self.scale)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """(4): low and high, (N,) each."""
+        reach = stdtrit(self.freedom, (1.0 + checked_level(level)) / 2.0) * self.standard_error
+        low, high = self.mean - reach, self.mean + reach
+        return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
+
+    def beside(self, low: Array, high: Array) -> tuple[float, float]:
+        """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
+        mean, and how many times as wide the median one is; NaN if no item has both.
+
+        Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all (a Normal
+        prior of the variance that the errors leave of the means', Efron & Morris 1975), as a t distribution says, on
+        the scale; each interval holds it with the probability between its ends, however it was made.
+        """
+        known = np.isfinite(self.standard_error)
+        if not known.any():
+            return np.nan, np.nan
+        own = self.of(np.flatnonzero(known))
+        noise = own.standard_error**2
+        between = max(own.mean.var() - noise.mean(), 0.0)
+        kept = np.maximum(between / (between + noise), _LEAST_KEPT)
+        centre, error = own.mean.mean() + kept * (own.mean - own.mean.mean()), np.sqrt(kept) * own.standard_error
+
+        def below(ends: npt.ArrayLike) -> Array:
+            inside = np.asarray(ends, dtype=np.float64)
+            if own.scale is not None:
+                inside = np.clip(inside, *own.scale)
+            share: Array = stdtr(own.freedom, (inside - centre) / error)
+            return share
+
+        on_scale = 1.0 if own.scale is None else below(own.scale[1]) - below(own.scale[0])
+        own_low, own_high = own.interval()
+        held = (below(high[known]) - below(low[known])) / on_scale
+        return float(held.mean()), float(np.median((high - low)[known] / (own_high - own_low)))
+
+
+def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:
+    """(1) to (4) for all items; linear in their number.
+
+    scale: where scores can lie; None for no bounds, and then (1) is the pooled variance.
+    """
+    n = tally.annotators
+    squares, freedom = _within(tally), np.maximum(n - 1, 0)
+    error = np.full(len(n), np.nan)
+    if not squares.any():
+        return Moderated(tally.mean, error, np.full(len(n), np.nan), scale)
+    prior = _prior(tally, squares, freedom, scale)
+    strength = _strength(squares, freedom, prior)
+    all_freedom = strength + freedom
+    judged = n > 0
+    variance = (strength * prior + squares) / all_freedom
+    error[judged] = np.sqrt(variance[judged] * tally.repeats[judged]) / tally.judgments[judged]
+    return Moderated(tally.mean, error, np.minimum(all_freedom, freedom.sum()).astype(np.float64), scale)
+
+
+def _within(tally: Tally) -> Array:
+    """SS, (N,)."""
+    squares = tally.first_squares - tally.first_total**2 / np.maximum(tally.annotators, 1)
+    return np.where(squares > _ROUNDING * tally.first_squares, squares, 0.0)
+
+
+def _prior(tally: Tally, squares: Array, freedom: Array, scale: Scale | None) -> Array:
+    """(1), (N,)."""
+    pooled = squares.sum() / freedom.sum()
+    if scale is None:
+        return np.full(len(squares), pooled)
+    low, width = scale[0], scale[1] - scale[0]
+    share = ((tally.first_total - low * tally.annotators) / width + 0.5) / (tally.annotators + 1.0)
+    room = share * (1.0 - share)
+    phi = squares.sum() / (freedom @ room)
+    prior: Array = (pooled + phi * room) / 2.0
+    return prior
+
+
+def _strength(squares: Array, freedom: Array, prior: Array) -> float:
+    """(2): d0. Items count by their degrees of freedom, and chance alone gives a spread of 2 / freedom."""
+    weight = freedom / freedom.sum()
+    ratio = np.divide(squares, freedom * prior, out=np.zeros(len(prior)), where=freedom > 0)
+    mean = weight @ ratio
+    chance = float(2.0 * np.count_nonzero(freedom) / freedom.sum())
+    spread = float(weight @ (ratio - mean) ** 2 / mean**2)
+    cv2 = max((spread - chance) / (1.0 + chance), _LEAST_CV2)
+    return float(min(4.0 + 2.0 / cv2, _MOST_STRENGTH))

@@ -1,0 +1,1 @@
+"""What systems are worth, from comparisons of their outputs with a baseline."""

@@ -1,0 +1,265 @@
+"""The graded response model for pairwise judgments of systems against one baseline.
+
+Otani, Nakazawa, Kawahara & Kurohashi 2016, "IRT-based aggregation model of crowdsourced pairwise comparisons for
+evaluating machine translations". Judge k compares system i with the baseline on segment j; the system is not worse with
+probability P*_1 and better with P*_2, P*_c = 1 / (1 + exp(-a_k (theta_i - b_jc))): theta_i is the system's performance,
+a_k > 0 the judge's sensitivity, b_j1 < b_j2 the segment's difficulties of not losing and of winning.
+
+First a and b maximise the marginal posterior (section 5.1; quadrature in `graded_marginal`), then theta is the mode of
+its own posterior given them (section 5.2). Outcomes are +1 the system is preferred, 0 a tie, -1 the baseline (the
+paper's u = 3, 2, 1).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from app.inference.ground.arrays import Array
+from app.inference.ground.inestimable import Inestimable, NotConverged
+from app.inference.observations.baseline import Mask, checked, named, notes_on, refuse_what_tells_nothing, unseen
+from app.inference.systems.graded_marginal import (
+    Nodes,
+    Prior,
+    Terms,
+    adapted_nodes,
+    information,
+    log_marginal,
+    modes,
+    terms_of,
+)
+
+__all__ = [
+    "GradedResponse",
+    "Placement",
+    "Prior",
+    "fit",
+    "item_information",
+    "place",
+]
+
+MOST_PARAMETERS = 6000
+"""Standard errors of a and b need the inverse of a square matrix of this size at most (0.3 GB, some ten seconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedResponse:
+    """A fit of the graded response model. NaN stands where nothing is known; `notes` say why.
+
+    score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
+    standard_error: (n_items,), of theta given a and b: right for comparing systems with each other.
+    estimable: (n_items,), whether the system has a judgment.
+    sensitivity, sensitivity_standard_error: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is
+        not near 0 if some of these are ties: at a = 0 a tie has no probability, so such a judge keeps some weight.
+    difficulty, difficulty_standard_error: (n_segments, 2), b_j1 < b_j2.
+    log_marginal: log P(U, a, b) up to a constant of the prior, at the maximum.
+    iterations: steps of the maximisation.
+    """
+
+    score: Array
+    standard_error: Array
+    estimable: Mask
+    sensitivity: Array
+    sensitivity_standard_error: Array
+    difficulty: Array
+    difficulty_standard_error: Array
+    log_marginal: float
+    iterations: int
+    prior: Prior
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Systems added to a fit: as the fields of `GradedResponse` of the same names."""
+
+    score: Array
+    standard_error: Array
+    estimable: Mask
+    notes: tuple[str, ...]
+
+
+def fit(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    segments: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    n_segments: int | None = None,
+    prior: Prior | None = None,
+    nodes: int = 21,
+    adaptive: bool = True,
+    errors: bool = True,
+    most_iterations: int = 2000,
+) -> GradedResponse:
+    """Sensitivities, difficulties and performances from judgments against the baseline.
+
+    items: (n,) the system judged; annotators: (n,) the judge; segments: (n,); outcomes: (n,) of +1, 0, -1.
+    nodes: T >= 1, of the quadrature. adaptive: whether each system has nodes of its own; False for the paper's
+    common nodes, which lie too far apart once a system has more than some ten judgments.
+    errors: False leaves the standard errors of a and b NaN, and saves their time.
+
+    Time and memory of one step are linear in n * nodes; the standard errors of a and b take the cube and square of
+    n_annotators + 2 n_segments. Raises `Inestimable` ("no_judgments", "one_outcome") and `NotConverged`
+    ("not_converged", "no_single_answer"); ValueError for arrays that are not as above.
+    """
+    columns = checked(
+        items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
+    )
+    refuse_what_tells_nothing(columns.outcomes)
+    prior = prior or Prior()
+    terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    found = _maximise(terms, prior, nodes, most_iterations, adaptive=adaptive)
+    theta, curvature = modes(terms, prior, found.log_a, found.b)
+    a_error, b_error, error_notes = _errors(terms, prior, found, wanted=errors)
+    return GradedResponse(
+        score=columns.items.spread(theta),
+        standard_error=columns.items.spread(curvature**-0.5),
+        estimable=columns.items.seen,
+        sensitivity=columns.annotators.spread(np.exp(found.log_a)),
+        sensitivity_standard_error=columns.annotators.spread(np.exp(found.log_a) * a_error),
+        difficulty=columns.segments.spread(found.b.reshape(2, -1).T),
+        difficulty_standard_error=columns.segments.spread(b_error.reshape(2, -1).T),
+        log_marginal=found.value,
+        iterations=found.iterations,
+        prior=prior,
+        notes=(*notes_on(columns), *error_notes),
+    )
+
+
+def place(
+    fitted: GradedResponse,
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    segments: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+) -> Placement:
+    """The performance of systems that came later, with the judges and segments as they were fitted (section 1: a new
+    system is compared with the baseline alone).
+
+    items are numbered from 0 among the new systems; annotators and segments as in the fit, outcomes as in `fit`. A
+    judge or segment without a fit counts as the prior's median, and a note says so. Raises `Inestimable`
+    ("no_judgments") and ValueError.
+    """
+    judges, places = len(fitted.sensitivity), len(fitted.difficulty)
+    columns = checked(items, annotators, segments, outcomes, n_items=n_items, n_annotators=judges, n_segments=places)
+    if not len(columns.outcomes):
+        raise Inestimable("There are no judgments of the new systems.", code="no_judgments")
+    a, b = fitted.sensitivity[columns.annotators.used], fitted.difficulty[columns.segments.used]
+    new_judges, new_segments = np.isnan(a), np.isnan(b[:, 0])
+    a = np.where(new_judges, np.exp(fitted.prior.mu_a), a)
+    b = np.where(new_segments[:, None], fitted.prior.mu_b, b)
+    terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    theta, curvature = modes(terms, fitted.prior, np.log(a), b.T.ravel())
+    notes = [
+        f"{named(name, group.used[new])} had no judgment in the fit and counted as typical."
+        for name, group, new in (("judge", columns.annotators, new_judges), ("segment", columns.segments, new_segments))
+        if new.any()
+    ]
+    return Placement(
+        columns.items.spread(theta),
+        columns.items.spread(curvature**-0.5),
+        columns.items.seen,
+        (*unseen("system", columns.items), *notes),
+    )
+
+
+def item_information(theta: npt.ArrayLike, difficulty: npt.ArrayLike, sensitivity: npt.ArrayLike = 1.0) -> Array:
+    """How much one judgment tells about a performance near theta: I_j(theta) of section 6.5, the Fisher information.
+
+    theta and sensitivity: arrays that broadcast with difficulty[..., 0]; difficulty: (..., 2), b_1 <= b_2. At theta 0,
+    b = (-0.5, 0.5) and a = 1 it is 0.2926. With P*' = a P* (1 - P*) the sum's middle term is a^2 (P*_1 - P*_2)
+    (1 - P*_1 - P*_2)^2, so that b_1 = b_2 is no 0 / 0.
+    """
+    a, b = np.asarray(sensitivity, dtype=np.float64), np.asarray(difficulty, dtype=np.float64)
+    distance = np.asarray(theta, dtype=np.float64)[..., None] - b
+    with np.errstate(over="ignore"):
+        above, below = 1.0 / (1.0 + np.exp(-a[..., None] * distance)), 1.0 / (1.0 + np.exp(a[..., None] * distance))
+    not_lost, won = above[..., 0], above[..., 1]
+    lost, not_won = below[..., 0], below[..., 1]
+    tied = np.maximum(not_lost - won, 0.0)
+    return np.asarray(a * a * (not_lost**2 * lost + tied * (lost - won) ** 2 + won * not_won**2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Maximum:
+    log_a: Array
+    b: Array
+    value: float
+    iterations: int
+    nodes: Nodes
+
+
+def _maximise(terms: Terms, prior: Prior, nodes: int, most_iterations: int, *, adaptive: bool) -> _Maximum:
+    """L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
+    from scipy.optimize import minimize  # it takes long to import, and few campaigns have systems
+
+    judges, segments = terms.n_judges, terms.n_segments
+    mode, curvature = np.zeros(terms.n_systems), np.full(terms.n_systems, prior.tau**-2)
+
+    def nodes_at(log_a: Array, b: Array) -> Nodes:
+        nonlocal mode, curvature
+        if adaptive:
+            mode, curvature = modes(terms, prior, log_a, b, mode)
+        return adapted_nodes(mode, curvature, prior, nodes)
+
+    def loss(point: Array) -> tuple[float, Array]:
+        log_a, b = _parameters(point, judges)
+        value, by_log_a, by_b = log_marginal(terms, prior, log_a, b, nodes_at(log_a, b))
+        lower, upper = by_b.reshape(2, -1)
+        half_width = np.exp(point[judges + segments :]) / 2.0
+        return -value, -np.concatenate([by_log_a, lower + upper, (upper - lower) * half_width])
+
+    low, high = prior.mu_b
+    start = np.repeat([prior.mu_a, (low + high) / 2.0, np.log(high - low)], [judges, segments, segments])
+    result = minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": most_iterations, "maxfun": 2 * most_iterations, "maxcor": 50, "gtol": 1e-5, "ftol": 1e-10},
+    )
+    if not result.success:
+        raise NotConverged(f"The fit did not settle within {result.nit} steps.", code="not_converged")
+    log_a, b = _parameters(result.x, judges)
+    return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
+
+
+def _parameters(point: Array, judges: int) -> tuple[Array, Array]:
+    """log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
+    centre, log_width = point[judges:].reshape(2, -1)
+    half_width = np.exp(log_width) / 2.0
+    return point[:judges], np.concatenate([centre - half_width, centre + half_width])
+
+
+def _errors(terms: Terms, prior: Prior, found: _Maximum, *, wanted: bool) -> tuple[Array, Array, tuple[str, ...]]:
+    """Standard errors of log a and b, from the inverse of the information, or NaN and why."""
+    size = len(found.log_a) + len(found.b)
+    unknown_a, unknown_b = np.full(len(found.log_a), np.nan), np.full(len(found.b), np.nan)
+    if not wanted:
+        return unknown_a, unknown_b, ()
+    if size > MOST_PARAMETERS:
+        note = (
+            f"{terms.n_judges:,} judges and {terms.n_segments:,} segments are too many for standard errors of"
+            " sensitivities and difficulties; those of the scores are not affected."
+        )
+        return unknown_a, unknown_b, (note,)
+    error = np.sqrt(_inverse_diagonal(information(terms, prior, found.log_a, found.b, found.nodes)))
+    return error[: terms.n_judges], error[terms.n_judges :], ()
+
+
+def _inverse_diagonal(matrix: Array) -> Array:
+    try:
+        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+    except LinAlgError as error:
+        sentence = (
+            "The fit stopped between two answers that the judgments fit equally well: judges contradict each other too"
+            " evenly to tell whom to follow."
+        )
+        raise NotConverged(sentence, code="no_single_answer") from error
+    return np.diag(cho_solve(factor, np.eye(len(matrix)), overwrite_b=True, check_finite=False)).copy()

@@ -1,0 +1,1 @@
+"""What to ask next: pure, arrays and small sets in, item numbers out."""

@@ -1,0 +1,188 @@
+"""Drawing a HIT's companions by match quality (Sakaguchi & Van Durme 2018, Algorithm 1, lines 14 to 19).
+
+Companions are drawn one after another without replacement, each with probability proportional to its match
+quality with the leader. Done literally that is a pass over all items for every HIT: 30 ms at a million.
+`Companions` draws from the same distribution by rejection. Items lie in cells of similar score and variance;
+for a leader each cell has an upper bound on the match quality of its items. A cell is picked in proportion to
+bound times number of items, one of its items uniformly, and it is accepted with probability quality / bound:
+so an item is proposed in proportion to its cell's bound and comes out in proportion to its quality, whatever
+the bounds.
+
+Everything is in logarithms, since far from all others every quality underflows to 0 but their ratios are
+still right.
+"""
+
+import math
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.selection.bags import Bag, Bags
+
+ROW_RATIO = 1.3
+"""How much 2 gamma^2 + variance grows within a row of cells. Finer: fewer rejections, but more bounds to
+compute.
+"""
+COLUMN_WIDTH = 0.25
+"""How wide a cell is, in units of the smallest c (the scale on which match quality falls) that its row knows.
+"""
+TRIES_AT_ONCE = 16
+ROUNDS = 4
+"""After so many rounds of so many tries, what is missing is drawn by a pass over all items."""
+PASS_AT_MOST = 200
+"""Up to this number of items a pass is faster than the cells."""
+
+NOWHERE = (math.inf, math.inf, 0.0, 0.0)
+"""The borders of a cell without items: so far away that its bound is 0."""
+
+
+class Companions:
+    """Items by (score, variance), any real scores and any variances > 0: the plane of cells has no border.
+
+    Rows are geometric in 2 gamma^2 + variance; columns are narrower in rows of smaller variance, where match
+    quality falls faster. Only cells that hold items exist, about a hundred for scores in [0, 1]; a draw computes
+    the bounds of all of them at once. At worst, with scores spread over a million times c, every item has a
+    cell of its own, and a draw costs what a pass does.
+    """
+
+    def __init__(self, items: npt.NDArray[np.intp], score: Array, variance: Array, gamma: float) -> None:
+        """`items`: numbers of those that may be drawn. `score`, `variance`: (N,), indexed by item number.
+
+        The arrays are shared with the caller, who takes an item out before changing its values. gamma > 0.
+        """
+        self._score, self._variance, self._noise = score, variance, 2.0 * gamma * gamma
+        self._bags = Bags(len(score))
+        self._cell_of = np.zeros(len(score), dtype=np.int32)
+        row = np.floor(np.log(self._noise + variance[items]) / math.log(ROW_RATIO))
+        column = np.floor(score[items] / (COLUMN_WIDTH * ROW_RATIO ** (row / 2)))
+        order = np.lexsort((column, row))
+        items, row, column = items[order], row[order], column[order]
+        starts = np.flatnonzero((np.diff(row, prepend=np.nan) != 0) | (np.diff(column, prepend=np.nan) != 0))
+        self._cells: list[Bag] = self._bags.fill(items, starts)
+        self._cell_of[items] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(items)))
+        self._keys = list(zip(row[starts].tolist(), column[starts].tolist(), strict=True))
+        self._number = {key: cell for cell, key in enumerate(self._keys)}
+        self._unused: list[int] = []
+        self._borders = np.array([self._cell_borders(*key) for key in self._keys]).reshape(-1, 4).T
+        self._count = np.array([len(bag) for bag in self._cells], dtype=np.float64)
+        self._size = len(items)
+
+    def add(self, item: int) -> None:
+        """Let an item be drawn, at the place of its present score and variance."""
+        row = math.floor(math.log(self._noise + self._variance.item(item)) / math.log(ROW_RATIO))
+        column = math.floor(self._score.item(item) / _column_width(row))
+        cell = self._number.get((row, column))
+        if cell is None:
+            cell = self._open(row, column)
+        self._bags.put(item, self._cells[cell])
+        self._cell_of[item] = cell
+        self._count[cell] += 1
+        self._size += 1
+
+    def remove(self, item: int) -> None:
+        """No longer let an item be drawn; its score and variance are still those it was added with."""
+        cell = self._cell_of.item(item)
+        self._bags.take(item, self._cells[cell])
+        self._count[cell] -= 1
+        self._size -= 1
+        if not self._cells[cell]:
+            self._close(cell)
+
+    def draw(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
+        """`wanted` items in no particular order, fewer if there are no more; none that is barred.
+
+        `leader` need not be one of the items, and is drawn only if it is one and not barred.
+        Rejection may stop after any number of tries without harm: how many an item needed says nothing about
+        which one it is, and the pass draws what is missing given the items drawn so far, just as further
+        tries would.
+        """
+        drawn = self._by_rejection(leader, wanted, barred, rng) if self._size > PASS_AT_MOST else []
+        if len(drawn) < wanted:
+            drawn += self._by_pass(leader, wanted - len(drawn), barred.union(drawn), rng)
+        return drawn
+
+    def _by_rejection(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
+        log_bound = self._log_bound(leader)
+        reach = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
+        drawn: list[int] = []
+        for _ in range(ROUNDS):
+            which, where, accept = rng.random((3, TRIES_AT_ONCE))
+            # 1 - u is above 0, so that the first cell to reach it is never one without items.
+            cells = reach.searchsorted((1.0 - which) * reach[-1])
+            bags = [self._cells[cell] for cell in cells.tolist()]
+            tried = [bag[int(u * len(bag))] for bag, u in zip(bags, where.tolist(), strict=True)]
+            good = accept < np.exp(self._log_quality(leader, tried) - log_bound[cells])
+            for item, is_good in zip(tried, good.tolist(), strict=True):
+                if is_good and item not in barred and item not in drawn:
+                    drawn.append(item)
+                    if len(drawn) == wanted:
+                        return drawn
+        return drawn
+
+    def _by_pass(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
+        items = [item for item in chain.from_iterable(self._cells) if item not in barred]
+        if len(items) <= wanted:
+            return items
+        # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another
+        # without replacement in proportion to the numbers themselves (Yellott 1977).
+        luck = self._log_quality(leader, items) + rng.gumbel(size=len(items))
+        best = np.argpartition(luck, -wanted)[-wanted:]
+        return [items[place] for place in best.tolist()]
+
+    def _log_quality(self, leader: int, items: list[int]) -> Array:
+        distance = self._score[items] - self._score.item(leader)
+        c2 = self._noise + self._variance[items] + self._variance.item(leader)
+        return _log_match_quality(distance * distance, c2, self._noise)
+
+    def _log_bound(self, leader: int) -> Array:
+        """The highest match quality that an item of each cell could have: the nearest score, and of the
+        cell's c^2 the best, since at a given distance d quality is highest at c^2 = d^2 and falls to both
+        sides.
+        """
+        score = self._score.item(leader)
+        low, high, least, most = self._borders
+        distance = np.maximum(np.maximum(low - score, score - high), 0.0)
+        nearest = distance * distance
+        known = self._noise + self._variance.item(leader)
+        return _log_match_quality(nearest, np.clip(nearest, known + least, known + most), self._noise)
+
+    def _cell_borders(self, row: float, column: float) -> tuple[float, float, float, float]:
+        """Lowest and highest score, least and greatest variance of a cell."""
+        width = _column_width(row)
+        least, most = ROW_RATIO**row - self._noise, ROW_RATIO ** (row + 1) - self._noise
+        return column * width, (column + 1) * width, max(least, 0.0), most
+
+    def _open(self, row: int, column: int) -> int:
+        """A cell for this place, its number one that is not used now."""
+        if not self._unused:
+            self._make_room()
+        cell = self._unused.pop()
+        self._keys[cell] = row, column
+        self._number[row, column] = cell
+        self._borders[:, cell] = self._cell_borders(row, column)
+        return cell
+
+    def _close(self, cell: int) -> None:
+        del self._number[self._keys[cell]]
+        self._borders[:, cell] = NOWHERE
+        self._unused.append(cell)
+
+    def _make_room(self) -> None:
+        """More cell numbers, a quarter at a time so that growing stays cheap."""
+        more = 16 + len(self._cells) // 4
+        self._unused += range(len(self._cells), len(self._cells) + more)
+        self._cells += [[] for _ in range(more)]
+        self._keys += [(0.0, 0.0)] * more
+        self._borders = np.column_stack([self._borders, np.tile(NOWHERE, (more, 1)).T])
+        self._count = np.append(self._count, np.zeros(more))
+
+
+def _column_width(row: float) -> float:
+    return float(COLUMN_WIDTH * ROW_RATIO ** (row / 2))
+
+
+def _log_match_quality(squared_distance: Array, c2: Array, noise: float) -> Array:
+    """The logarithm of `match_quality` (equations 11 and 23), from d^2, c^2 and 2 gamma^2."""
+    return 0.5 * np.log(noise / c2) - squared_distance / (2.0 * c2)

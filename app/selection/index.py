@@ -1,0 +1,212 @@
+"""What to ask next: Algorithm 1 of Sakaguchi & Van Durme 2018, one HIT at a time or an iteration at once.
+
+The item one knows least about (highest variance) leads a HIT; its companions are drawn without replacement
+with probability proportional to their match quality with it. Pure: arrays and small sets in, item numbers
+out. Nothing here is an approximation; `companions` says how a draw is exact and yet costs the same at every
+number of items.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.selection.companions import Companions
+from app.selection.leaders import Leaders
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown."""
+
+    leader: int
+    items: list[int]
+
+
+class SelectionIndex:
+    """One campaign's newest scores, variances and judgments, arranged so that draws are exact and fast.
+
+    A draw costs the same at every number of items. Items that have all judgments they want are kept in the
+    arrays alone, so a campaign that nears its end is fast too. The index may lag behind the database: it
+    decides what to ask, nothing else. `score`, `variance` and `judgments`, (N,), are there to be read.
+    """
+
+    def __init__(
+        self,
+        score: npt.ArrayLike,
+        variance: npt.ArrayLike,
+        judgments: npt.ArrayLike,
+        *,
+        wanted: int,
+        gamma: float,
+    ) -> None:
+        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`."""
+        self.score: Array = np.array(score, dtype=np.float64)
+        self.variance: Array = np.array(variance, dtype=np.float64)
+        self.judgments: Counts = np.array(judgments, dtype=np.int64)
+        self._wanted = wanted
+        open_items = np.flatnonzero(self.judgments < wanted)
+        self._leaders = Leaders(open_items, self.variance)
+        self._companions = Companions(open_items, self.score, self.variance, gamma)
+
+    def update(
+        self,
+        numbers: Collection[int],
+        score: Collection[float],
+        variance: Collection[float],
+        judgments: Collection[int],
+    ) -> None:
+        """Take over new values of a few items: four sequences of one length. Microseconds per item."""
+        for item, s, v, taken in zip(numbers, score, variance, judgments, strict=True):
+            self._change(int(item), s, v, taken)
+
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        full: set[int],
+        leading: set[int],
+        allow_seen: bool,
+        begun: Sequence[int] = (),
+        rng: np.random.Generator,
+    ) -> Draw | None:
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
+
+        seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
+        full: items that open leases and judgments have given all that is wanted; they are not taken.
+        leading: items that lead an open HIT; they lead another only if all candidates do.
+        begun: items that are in the HIT in any case, whose first one leads it.
+        """
+        chosen = [*begun]
+        for barred in (seen | full, full) if allow_seen else (seen | full,):
+            if not chosen:
+                chosen = self._leader(barred, leading, rng)
+            if 0 < len(chosen) < n:
+                chosen += self._companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
+        return _in_random_order(chosen, rng) if chosen else None
+
+    def full(self, held: Mapping[int, int]) -> set[int]:
+        """Of items in so many open leases, those that have or will have all judgments wanted."""
+        return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
+
+    def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
+        """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
+        if allow_seen:
+            over = [item for item in items if self.judgments.item(item) == self._wanted - 1]
+        else:
+            over = [item for item in {*items, *seen} if self.judgments.item(item) < self._wanted]
+        return len(self._leaders) > len(over)
+
+    def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
+        """The leader alone, or nobody."""
+        leader = self._leaders.draw(barred | leading, rng)
+        if leader is None and leading:
+            leader = self._leaders.draw(barred, rng)
+        return [] if leader is None else [leader]
+
+    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
+        if self.judgments.item(item) < self._wanted:
+            self._leaders.remove(item, self.variance.item(item))
+            self._companions.remove(item)
+        self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
+        if judgments < self._wanted:
+            self._leaders.add(item, self.variance.item(item))
+            self._companions.add(item)
+
+
+def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:
+    """Cover every item that still wants judgments once: a random partition into HITs of n.
+
+    A short last HIT is filled with random others that want one judgment more than this iteration gives them;
+    without such, HITs are as equal as they can be. Judgments: (N,).
+    """
+    room = wanted - np.asarray(judgments, dtype=np.int64)
+    order = rng.permutation(np.flatnonzero(room > 0))
+    hits = [order[start : start + n].tolist() for start in range(0, len(order), n)]
+    if hits:
+        before = order[: -len(hits[-1])]
+        spare = rng.permutation(before[room[before] > 1])
+        hits[-1] += spare[: n - len(hits[-1])].tolist()
+        if len(spare) == 0:
+            hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
+    return [_in_random_order(hit, rng) for hit in hits]
+
+
+def later_iteration(
+    score: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    judgments: npt.ArrayLike,
+    *,
+    wanted: int,
+    n: int,
+    hits: int | None = None,
+    gamma: float,
+    leaders_as_companions: bool = False,
+    rng: np.random.Generator,
+) -> list[Draw]:
+    """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21); arrays (N,).
+
+    hits: how many, by default N / n rounded down and at least 1, which gives an iteration about one judgment
+    per item. Leaders are taken from the items that still want judgments, ties at random. Companions come from
+    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is
+    planned beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter,
+    but no item is asked alone if another one is wanted.
+    """
+    score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    room = wanted - np.asarray(judgments, dtype=np.int64)
+    hits = max(1, len(room) // n) if hits is None else hits
+    hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
+    leaders = _highest(variance, np.flatnonzero(room > 0), hits, rng)
+    room[leaders] -= 1
+    free = room > 0
+    if not leaders_as_companions:
+        free[leaders] = False
+    companions = Companions(np.flatnonzero(free), score, variance, gamma)
+    planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
+    _share_with_those_alone(planned)
+    return [_in_random_order(hit, rng) for hit in planned]
+
+
+def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
+    """How many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
+
+    At most `hits`, and no more than it takes to ask everything once.
+    """
+    slots = int(np.minimum(room, hits).sum())
+    most = min(hits, math.ceil(slots / n), slots // 2)
+    return max(1, most if leaders_as_companions else min(most, len(room) // 2))
+
+
+def _share_with_those_alone(hits: list[list[int]]) -> None:
+    """Whoever was drawn last for the longest HIT goes to a leader for whom nobody was left."""
+    for hit in hits:
+        if len(hit) == 1:
+            longest = max(hits, key=len)
+            if len(longest) > 2 and longest[-1] not in hit:
+                hit.append(longest.pop())
+
+
+def _highest(variance: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:
+    """The `count` items of highest variance, ties at random."""
+    order = np.lexsort((rng.random(len(items)), -variance[items]))
+    return [int(item) for item in items[order[:count]]]
+
+
+def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator) -> list[int]:
+    """Companions for one HIT; those that have no room for another are taken out."""
+    drawn = companions.draw(leader, count, {leader}, rng)
+    room[drawn] -= 1
+    for item in drawn:
+        if room.item(item) == 0:
+            companions.remove(item)
+    return drawn
+
+
+def _in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
+    return Draw(chosen[0], rng.permutation(chosen).tolist())

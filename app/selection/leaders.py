@@ -1,0 +1,88 @@
+"""Finding a HIT's leader: the item of highest variance (Sakaguchi & Van Durme 2018, Algorithm 1, lines 11 and
+12).
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from app.selection.bags import Bag, Bags
+
+
+class Leaders:
+    """Items by variance: a heap of the distinct values, and for each value the bag of items that tie at it.
+
+    At the start of a campaign all items tie and there is one bag; later there may be as many bags as items.
+    A bag that became empty stays in the heap until it comes to the top, or until the heap has outgrown its
+    items.
+    """
+
+    def __init__(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
+        """`items`: numbers of those that may lead; `variance`: (N,), > 0, indexed by item number."""
+        self._bags = Bags(len(variance))
+        self._size = len(items)
+        items = items[np.argsort(variance[items], kind="stable")]
+        values, starts = np.unique(variance[items], return_index=True)
+        self._tied: dict[float, Bag] = dict(zip(values.tolist(), self._bags.fill(items, starts), strict=True))
+        self._heap = (-values).tolist()  # heapq keeps the smallest on top
+        heapify(self._heap)
+
+    def __len__(self) -> int:
+        """How many items may lead."""
+        return self._size
+
+    def add(self, item: int, variance: float) -> None:
+        """Let an item lead, O(log of the distinct variances)."""
+        self._size += 1
+        if variance not in self._tied:
+            self._tied[variance] = []
+            heappush(self._heap, -variance)
+        self._bags.put(item, self._tied[variance])
+
+    def remove(self, item: int, variance: float) -> None:
+        """No longer let an item lead; `variance` is the one it was added with."""
+        self._size -= 1
+        self._bags.take(item, self._tied[variance])
+        if len(self._heap) > 2 * self._size + 64:
+            self._forget_empty_bags()
+        while self._heap and not self._tied[-self._heap[0]]:
+            del self._tied[-heappop(self._heap)]
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> int | None:
+        """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.
+
+        The cost grows with the number barred, not with the number of items.
+        """
+        candidates = (_pick(self._tied[value], barred, rng) for value in self._descending())
+        return next((item for item in candidates if item is not None), None)
+
+    def _descending(self) -> Iterator[float]:
+        """The values from the highest down. Children in a heap come after their parent, so it need not be
+        changed.
+        """
+        frontier = [(value, 0) for value in self._heap[:1]]
+        while frontier:
+            value, at = heappop(frontier)
+            yield -value
+            for child in range(2 * at + 1, min(2 * at + 3, len(self._heap))):
+                heappush(frontier, (self._heap[child], child))
+
+    def _forget_empty_bags(self) -> None:
+        self._tied = {value: bag for value, bag in self._tied.items() if bag}
+        self._heap = [-value for value in self._tied]
+        heapify(self._heap)
+
+
+def _pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
+    """One item of the bag that is not barred, uniformly; None if there is none."""
+    if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
+        return next(item for item in _picks(bag, rng) if item not in barred)
+    free = [item for item in bag if item not in barred]
+    return free[int(rng.random() * len(free))] if free else None
+
+
+def _picks(bag: Bag, rng: np.random.Generator) -> Iterator[int]:
+    while True:
+        yield bag[int(rng.random() * len(bag))]
