@@ -25,10 +25,10 @@ from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinat
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
-from app.database.session import LOCK_SECONDS, Turns, create_engine
+from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.settings import Settings, read_settings
 
 API_IN_SHORT = (
@@ -60,9 +60,9 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
     state.reading_database = create_engine(settings.database_url, pool_size=2)
     key = await secret_key(state.database, settings)
-    state.turns = Turns(state.serving_database, half + 1)
+    state.turns = ServingConnections(state.serving_database, half + 1)
     state.names = Names()
-    state.newest = Newest()
+    state.newest = PosteriorCache()
     state.fits = Fits()
     state.live = Live(state.database, state.newest, web.get_now)
     state.doors = Doors(key, settings)

@@ -25,7 +25,7 @@ REFUSAL = (
 )
 
 
-class TooLarge(Exception):
+class RequestTooLarge(Exception):
     """Ends the parsing of a request; the parser passes it on as one of its own errors."""
 
 
@@ -75,7 +75,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MOST_WAITING:
-            raise TooLarge
+            raise RequestTooLarge
         self.headers_seen = self.head_bytes = self.received = 0
         self.since = self.loop.time()
         super().on_message_begin()
@@ -100,7 +100,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def count_head(self, size: int) -> None:
         self.head_bytes += size
         if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS:
-            raise TooLarge
+            raise RequestTooLarge
 
     def send_400_response(self, msg: str) -> None:
         if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS or self.earlier_reply_due():

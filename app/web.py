@@ -63,7 +63,7 @@ async def get_now() -> datetime:
 
 async def get_turn(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
-    turns: session.Turns = request.app.state.turns
+    turns: session.ServingConnections = request.app.state.turns
     campaign = await request.app.state.names.campaign(turns, request.path_params)
     async with turns.turn(campaign) as connection:
         yield connection

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import Result, fit
-from app.inference.labels.latent_classes import Parameters
+from app.inference.labels.latent_classes import ClassParameters
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "examples" / "data"
@@ -114,7 +114,7 @@ def speed(crowd_kit: Path) -> None:
         np.savez(Path(name) / "labels.npz", **labels)
         for title, python, program in programs:
             (seconds, iterations, gigabytes), found = run(python, program, Path(name))
-            height = latent_classes.expectation(data, Parameters(found["prevalence"], found["response"]))[1]
+            height = latent_classes.expectation(data, ClassParameters(found["prevalence"], found["response"]))[1]
             right = (found["consensus"] == truth).mean()
             print(f"| {title} | {seconds:.1f} | {iterations:.0f} | {gigabytes:.2f} | {height:,.1f} | {right:.4f} |")
     if not crowd_kit.exists():

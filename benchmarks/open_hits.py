@@ -25,7 +25,7 @@ from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import statements
 from app.serving import leases, standing
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from benchmarks.serving import NOW, engine_on
 
 OPEN = (0, 1_000, 7_000)
@@ -64,7 +64,7 @@ async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgm
 
 async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> list[float]:
     """Milliseconds of each who asks, the first few left out: these find nothing in memory."""
-    newest, times = Newest(), []
+    newest, times = PosteriorCache(), []
     for _ in range(ASKED):
         async with statements(engine) as connection:
             arrival = Arrival(f"me {next(names)}", "visit")

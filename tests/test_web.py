@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from app import web
-from app.database.session import Turns, create_engine
+from app.database.session import ServingConnections, create_engine
 from app.main import create_app
 from app.serving import routes
 from app.settings import Settings
@@ -213,7 +213,7 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
 async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     """However slowly somebody reads, nobody else waits for that."""
     campaign = await running(app.state.database)
-    app.state.turns = Turns(app.state.serving_database, 1)
+    app.state.turns = ServingConnections(app.state.serving_database, 1)
     free = []
 
     async def slowly(scope, receive, send):

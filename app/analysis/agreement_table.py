@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.findings import Answers, Cell, Column, Options, Table, cells
+from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
 from app.analysis.view import NOTHING, between, written
@@ -69,7 +69,7 @@ MEASURES = (
 )
 
 
-def fit(answers: Answers, options: Options) -> Table:
+def fit(answers: Answers, options: Options) -> ResultTable:
     """One row per measure; where one cannot be estimated, its sentence says why. Raises `Inestimable` if none can."""
     require_answers(answers)
     found = [tried(measure, answers, options.classes) for measure in MEASURES]
@@ -79,7 +79,7 @@ def fit(answers: Answers, options: Options) -> Table:
     rows = [row(measure, result, shared) for measure, result in zip(MEASURES, found, strict=True)]
     by_name = {measure.name: result for measure, result in zip(MEASURES, found, strict=True)}
     verdict = in_a_sentence(by_name["alpha_interval"], by_name["split_half_stepped_up"])
-    return Table(COLUMNS, rows, (what_a_label_is(options.classes), *shared), verdict)
+    return ResultTable(COLUMNS, rows, (what_a_label_is(options.classes), *shared), verdict)
 
 
 def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.analysis.drawing import MOST_DOTS, Dot, Scatter, axis, labelled, numbers, squares, upside_down
-from app.analysis.findings import Table
+from app.analysis.findings import ResultTable
 from app.analysis.view import written
 from app.web import plural
 
@@ -13,7 +13,7 @@ MARGIN = 0.05  # above and below: who answers at random stands at 0 and is not t
 SMALLEST, LARGEST = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
 
 
-def scatter(table: Table) -> Scatter | None:
+def scatter(table: ResultTable) -> Scatter | None:
     """Reliability over bias, a dot per annotator; None if nobody has both."""
     columns = dict(zip((column.name for column in table.columns), zip(*table.rows, strict=True), strict=True))
     judgments, bias, reliability = (numbers(columns[name]) for name in ("judgments", "bias", "reliability"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.analysis.findings import Answers, Column, Options, Table, Values, rows_of
+from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array
@@ -34,7 +34,7 @@ COLUMNS = (
 )
 
 
-def fit(answers: Answers, _options: Options) -> Table:
+def fit(answers: Answers, _options: Options) -> ResultTable:
     """The table; each part that cannot be estimated leaves its cells empty and a note."""
     require_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
@@ -53,7 +53,7 @@ def fit(answers: Answers, _options: Options) -> Table:
         *learned,
         *consistent,
     )
-    return Table(COLUMNS, rows_of(*columns), notes + more)
+    return ResultTable(COLUMNS, rows_of(*columns), notes + more)
 
 
 def spread_of(answers: Answers) -> tuple[Array, Array]:

@@ -198,7 +198,7 @@ class Rows(BaseModel):
     notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
 
 
-def rows_of(table: methods.Table, offset: int, limit: int) -> dict[str, Any]:
+def rows_of(table: methods.ResultTable, offset: int, limit: int) -> dict[str, Any]:
     """A page of a table, for `Rows`."""
     names = [column.name for column in table.columns]
     return {

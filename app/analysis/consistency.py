@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import transitivity_fit
-from app.analysis.findings import Answers, Cell, Column, Options, Table, cell, rows_of
+from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.naming import named
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
@@ -40,7 +40,7 @@ MIRRORED = "All preferences, by majority, fit on one scale, on which so many ite
 NOT_MIRRORED = "There is none; the table “Scale from preferences” says why."
 
 
-def fit(answers: Answers, _options: Options) -> Table:
+def fit(answers: Answers, _options: Options) -> ResultTable:
     """One row per measure; where one cannot be estimated, its sentence says why."""
     require_answers(answers)
     rows: Rows = []
@@ -49,14 +49,14 @@ def fit(answers: Answers, _options: Options) -> Table:
         found, more = part(answers)
         rows += found
         notes += more
-    return Table(COLUMNS, rows, tuple(dict.fromkeys(notes)))
+    return ResultTable(COLUMNS, rows, tuple(dict.fromkeys(notes)))
 
 
-def scale(answers: Answers, _options: Options) -> Table:
+def scale(answers: Answers, _options: Options) -> ResultTable:
     """One row per item; raises `Inestimable` (`no_scale`) with the cycle or the missing pairs that forbid it."""
     found = scale_of(answers)
     columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
-    return Table(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
+    return ResultTable(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
 
 
 Part = Callable[[Answers], tuple[Rows, Iterable[str]]]

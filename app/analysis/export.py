@@ -25,7 +25,7 @@ from app.analysis.fitted_exports import FITTED, Fitting
 from app.analysis.formats import (
     BYTE_ORDER_MARK,
     Cells,
-    Table,
+    TableFile,
     as_text,
     csv_lines,
     guarded,
@@ -139,7 +139,7 @@ async def streamed(
             yield piece
 
 
-async def written(table: Table, format_: Format, *, spreadsheet: bool) -> AsyncGenerator[str, None]:
+async def written(table: TableFile, format_: Format, *, spreadsheet: bool) -> AsyncGenerator[str, None]:
     """A table as text."""
     write = json_lines if format_ == "jsonl" else spreadsheet_lines if spreadsheet else csv_lines
     if format_ == "csv":
@@ -148,7 +148,7 @@ async def written(table: Table, format_: Format, *, spreadsheet: bool) -> AsyncG
         yield await asyncio.to_thread(write, table.columns, rows)
 
 
-async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
     the mean of the scores with its standard error and calibrated interval.
     """
@@ -175,7 +175,7 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
         return list(zip(items.ids, items.shown, *items.values(uploaded), *told, strict=True))
 
     chunks = in_blocks(connection, campaign.id, cells)
-    return Table((*own[:2], *renamed, *own[2:]), chunks)
+    return TableFile((*own[:2], *renamed, *own[2:]), chunks)
 
 
 def apart(name: str, taken: set[str]) -> str:
@@ -185,7 +185,7 @@ def apart(name: str, taken: set[str]) -> str:
     return name
 
 
-async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """The file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and var."""
     columns = await uploaded_columns(connection, campaign.id)
     replaced = {"id", *EASL_COLUMNS, *(EASL_OTHER_NAMES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
@@ -195,7 +195,7 @@ async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
         posterior = columns_of(*(items.numbers[name] for name in ("a", "b", "score", "variance")))
         return list(zip(items.ids, *items.values(kept), *posterior, strict=True))
 
-    return Table(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign.id, cells))
+    return TableFile(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign.id, cells))
 
 
 def interval(law: Law, a: Array, b: Array) -> tuple[Array, Array]:
@@ -240,7 +240,7 @@ def in_columns(texts: str, numbers: dict[str, Numbers]) -> Items:
     return Items(ids, shown, uploaded, numbers)
 
 
-async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
     1. An item that was marked N/A has no score; HITs in which all were come last.
     """
@@ -251,7 +251,7 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
             async for rows in result.partitions(ROWS_AT_ONCE):
                 yield [cells for row in rows for cells in answered_items(row)]
 
-    return Table(RESPONSE_COLUMNS, chunks())
+    return TableFile(RESPONSE_COLUMNS, chunks())
 
 
 def answered_items(row: Row[Any]) -> Iterable[Cells]:
@@ -280,7 +280,7 @@ def answered_items(row: Row[Any]) -> Iterable[Cells]:
         )
 
 
-async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> Table:
+async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per arrival of an annotator; `completed_at` is when they were told that they are done here."""
 
     async def chunks() -> AsyncIterator[list[Cells]]:
@@ -294,7 +294,7 @@ async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> 
                 for row in rows
             ]
 
-    return Table(ASSIGNMENT_COLUMNS, chunks())
+    return TableFile(ASSIGNMENT_COLUMNS, chunks())
 
 
 async def one_piece(text_: str) -> AsyncGenerator[str, None]:
@@ -308,7 +308,7 @@ def settings_json(campaign: Row[Any]) -> str:
     return json.dumps(facts | {"settings": settings}, ensure_ascii=False, indent=2, default=as_text) + "\n"
 
 
-TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[Table]]
+TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[TableFile]]
 EXPORTS: dict[str, TableOf] = {
     "items": items_table,
     "responses": responses_table,

@@ -159,7 +159,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Rows with one cell per column; None where there is no figure, and `notes` say why. verdict: what the figures say
     together, in a sentence, where there is one.
     """

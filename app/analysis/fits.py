@@ -16,7 +16,7 @@ from app.analysis import answers as stored
 from app.analysis import calibrated
 from app.analysis.answers import Mark
 from app.analysis.calibrated import Counted
-from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, Scores, Table, compare
+from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, ResultTable, Scores, compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound, shortened
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class Newest:
+class CampaignFits:
     """A campaign's answers as they were last read, and what was made of them, results and refusals."""
 
     mark: Mark
@@ -46,7 +46,7 @@ class Fits:
     sentence and code of an `Inestimable`.
     """
 
-    kept: dict[int, Newest] = field(default_factory=dict)
+    kept: dict[int, CampaignFits] = field(default_factory=dict)
     calibrated: dict[int, tuple[Mark, Counted, Moderated]] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -76,7 +76,7 @@ class Fits:
             notes += [f"{method.title}: {note}" for note in more]
         return newest.answers, found, tuple(notes)
 
-    async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> Table:
+    async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> ResultTable:
         """A table of `TABLES`."""
         method = known(TABLES, name, "table_not_found")
         chosen = method.chosen(options)
@@ -97,14 +97,14 @@ class Fits:
         newest = await self.newest(engine, slug)
         return newest.answers, await self.fitted(newest, what, fit)
 
-    async def newest(self, engine: AsyncEngine, slug: str) -> Newest:
+    async def newest(self, engine: AsyncEngine, slug: str) -> CampaignFits:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
         async with self.reading(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
             mark = await stored.mark(connection, campaign)
             newest = self.kept.get(campaign.id)
             if newest is None or newest.mark != mark:
-                newest = Newest(mark, await stored.read(connection, campaign))
+                newest = CampaignFits(mark, await stored.read(connection, campaign))
                 keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
             return newest
 
@@ -123,7 +123,7 @@ class Fits:
             keep(self.calibrated, campaign.id, mine, MOST_CAMPAIGNS)
         return mine[2]
 
-    async def fitted(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
+    async def fitted(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.
 
         That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
@@ -136,7 +136,7 @@ class Fits:
             raise Conflict(str(found), code=found.code)
         return cast("Result", found)
 
-    async def run(self, newest: Newest, what: Hashable, fit: Callable[[Answers], Any]) -> None:
+    async def run(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.one_fit:
             if what not in newest.results:
                 keep(newest.results, what, await beside(partial(tried, fit, newest.answers)), MOST_RESULTS)

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.findings import Answers, Cell, Options, rows_of
 from app.analysis.fits import Fits
-from app.analysis.formats import Cells, Table
+from app.analysis.formats import Cells, TableFile
 from app.analysis.labels import Labelled, label_names, labelled
 from app.analysis.methods import SCORES
 from app.analysis.score_tables import wide_columns, wide_rows
@@ -27,7 +27,7 @@ class Fitting:
     options: Options
 
 
-async def scores_table(of: Fitting) -> Table:
+async def scores_table(of: Fitting) -> TableFile:
     """One row per item, three columns per method: score and 95 % interval, empty where a method has none."""
     await of.fits.scores(of.engine, of.slug, "mean")  # raises what forbids any score
 
@@ -36,10 +36,10 @@ async def scores_table(of: Fitting) -> Table:
         for start in range(0, answers.n_items, ROWS_AT_ONCE):
             yield [*wide_rows(answers, found, start, start + ROWS_AT_ONCE)]
 
-    return Table([column.name for column in wide_columns(SCORES)], chunks())
+    return TableFile([column.name for column in wide_columns(SCORES)], chunks())
 
 
-async def item_labels_table(of: Fitting) -> Table:
+async def item_labels_table(of: Fitting) -> TableFile:
     """One row per item: its most probable label, the confidence in it, and how probable each label is."""
     table = await of.fits.table(of.engine, of.slug, "label_items", of.options)
 
@@ -47,7 +47,7 @@ async def item_labels_table(of: Fitting) -> Table:
         for start in range(0, len(table.rows), ROWS_AT_ONCE):
             yield [*table.rows[start : start + ROWS_AT_ONCE]]
 
-    return Table([IN_EXPORTS.get(column.name, column.name) for column in table.columns], chunks())
+    return TableFile([IN_EXPORTS.get(column.name, column.name) for column in table.columns], chunks())
 
 
 LABEL_COLUMNS = (
@@ -55,7 +55,7 @@ LABEL_COLUMNS = (
 )
 
 
-async def labels_table(of: Fitting) -> Table:
+async def labels_table(of: Fitting) -> TableFile:
     """One row per judgment: its label, how probable it is that it is right, and the item's most probable label."""
     what = ("labelled", of.options.classes)
     answers, found = await of.fits.made(of.engine, of.slug, what, partial(labelled, classes=of.options.classes))
@@ -65,7 +65,7 @@ async def labels_table(of: Fitting) -> Table:
         for start in range(0, len(answers.item), ROWS_AT_ONCE):
             yield [*label_rows(answers, found, names, slice(start, start + ROWS_AT_ONCE))]
 
-    return Table(LABEL_COLUMNS, chunks())
+    return TableFile(LABEL_COLUMNS, chunks())
 
 
 def label_rows(answers: Answers, found: Labelled, names: Sequence[str], some: slice) -> list[tuple[Cell, ...]]:
@@ -84,7 +84,7 @@ def label_rows(answers: Answers, found: Labelled, names: Sequence[str], some: sl
     )
 
 
-FITTED: dict[str, Callable[[Fitting], Awaitable[Table]]] = {
+FITTED: dict[str, Callable[[Fitting], Awaitable[TableFile]]] = {
     "scores": scores_table,
     "labels": labels_table,
     "item_labels": item_labels_table,

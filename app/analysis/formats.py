@@ -16,7 +16,7 @@ Cells = Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """Named columns and their rows, many at a time."""
 
     columns: Sequence[str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from app.analysis.findings import Answers, Column, Mask, Options, Table, once, rows_of
+from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
 from app.analysis.naming import in_order, named
 from app.analysis.scores import require_answers
 from app.errors import shortened
@@ -42,7 +42,7 @@ class Graded:
     notes: tuple[str, ...]
 
 
-def systems(answers: Answers, options: Options) -> Table:
+def systems(answers: Answers, options: Options) -> ResultTable:
     """One row per system; the baseline has no judgments against itself and no score."""
     found = fitted(answers, options.baseline)
     score, error = found.fit.score, found.fit.standard_error
@@ -58,10 +58,10 @@ def systems(answers: Answers, options: Options) -> Table:
     values = (found.by_system, score, score - Z * error, score + Z * error, error)
     rows = rows_of(found.systems, ["system"] * len(found.systems), *values)
     rows.insert(found.place, (found.baseline, "baseline", *(None for _ in values)))
-    return Table(columns, rows, found.notes)
+    return ResultTable(columns, rows, found.notes)
 
 
-def annotators(answers: Answers, options: Options) -> Table:
+def annotators(answers: Answers, options: Options) -> ResultTable:
     """One row per annotator."""
     found = fitted(answers, options.baseline)
     columns = (
@@ -75,10 +75,10 @@ def annotators(answers: Answers, options: Options) -> Table:
     rows = rows_of(
         answers.annotators, answers.names, found.by_annotator, fit.sensitivity, fit.sensitivity_standard_error
     )
-    return Table(columns, rows, found.notes)
+    return ResultTable(columns, rows, found.notes)
 
 
-def segments(answers: Answers, options: Options) -> Table:
+def segments(answers: Answers, options: Options) -> ResultTable:
     """One row per segment."""
     found = fitted(answers, options.baseline)
     columns = (
@@ -93,7 +93,7 @@ def segments(answers: Answers, options: Options) -> Table:
     difficulty, error = found.fit.difficulty.T, found.fit.difficulty_standard_error.T
     told = item_information(np.nanmean(found.fit.score), found.fit.difficulty)
     rows = rows_of(found.segments, found.by_segment, difficulty[0], error[0], difficulty[1], error[1], told)
-    return Table(columns, rows, found.notes)
+    return ResultTable(columns, rows, found.notes)
 
 
 @once

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.analysis.findings import POINTS, Answers, Column, Options, Table, once, rows_of
+from app.analysis.findings import POINTS, Answers, Column, Options, ResultTable, once, rows_of
 from app.analysis.naming import named
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
@@ -56,7 +56,7 @@ def notes_of(answers: Answers, found: Result) -> tuple[str, ...]:
     return named(found.notes, {"item": answers.ids, "annotator": answers.names})
 
 
-def prevalence(answers: Answers, options: Options) -> Table:
+def prevalence(answers: Answers, options: Options) -> ResultTable:
     """One row per label."""
     found = fitted(answers, options.classes)
     given = np.bincount(labels_of(answers, options.classes), minlength=options.classes)
@@ -75,10 +75,10 @@ def prevalence(answers: Answers, options: Options) -> Table:
         Column("items", "Items most probably this", "count"),
         Column("accuracy", "Typical accuracy for such items"),
     )
-    return Table(columns, rows, notes_of(answers, found))
+    return ResultTable(columns, rows, notes_of(answers, found))
 
 
-def annotators(answers: Answers, options: Options) -> Table:
+def annotators(answers: Answers, options: Options) -> ResultTable:
     """One row per annotator."""
     found = fitted(answers, options.classes)
     names = label_names(options.classes)
@@ -100,10 +100,10 @@ def annotators(answers: Answers, options: Options) -> Table:
         *found.class_accuracy.T,
         *found.evidence.T,
     )
-    return Table(columns, rows, notes_of(answers, found))
+    return ResultTable(columns, rows, notes_of(answers, found))
 
 
-def items(answers: Answers, options: Options) -> Table:
+def items(answers: Answers, options: Options) -> ResultTable:
     """One row per item; an item whose labels say nothing has none, and the uncertainty of the prevalence."""
     found = fitted(answers, options.classes)
     names = label_names(options.classes)
@@ -128,7 +128,7 @@ def items(answers: Answers, options: Options) -> Table:
         expected_information(found),
         *found.posterior.T,
     )
-    return Table(columns, rows, (TOO_SURE, *notes_of(answers, found)))
+    return ResultTable(columns, rows, (TOO_SURE, *notes_of(answers, found)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.analysis import agreement_table, annotator_table, consistency, graded, labels, pairwise, scores
-from app.analysis.findings import Answers, Cell, Column, Comparison, Figure, Options, Scores, Table
+from app.analysis.findings import Answers, Cell, Column, Comparison, Options, ResultTable, Scores
 from app.analysis.scores import compare
 
 __all__ = [
@@ -19,12 +19,11 @@ __all__ = [
     "Cell",
     "Column",
     "Comparison",
-    "Figure",
     "Options",
+    "ResultTable",
     "ScoreMethod",
     "Scores",
     "Section",
-    "Table",
     "TableMethod",
     "compare",
 ]
@@ -56,7 +55,7 @@ class TableMethod:
     section: Section
     title: str
     explanation: str
-    fit: Callable[[Answers, Options], Table]
+    fit: Callable[[Answers, Options], ResultTable]
     reads: tuple[Literal["classes", "baseline"], ...] = ()
     per_item: bool = False
 

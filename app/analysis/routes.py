@@ -16,7 +16,7 @@ from app.analysis.methods import SCORES, Options
 from app.analysis.score_part import COLUMNS, scores_part
 from app.analysis.sections import READS, TITLES, rows_to_come
 from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
-from app.analysis.view import ROWS, View, between, written
+from app.analysis.view import ROWS, AnalysisView, between, written
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
 from app.errors import NotFound, shortened
@@ -105,11 +105,11 @@ async def view_of(
     order: Literal["up", "down"] = "down",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     search: Annotated[str, Query(max_length=200)] = "",
-) -> View:
-    return View(one, other, classes, baseline, table, sort, order, page, search.strip())
+) -> AnalysisView:
+    return AnalysisView(one, other, classes, baseline, table, sort, order, page, search.strip())
 
 
-Seen = Annotated[View, Depends(view_of)]
+Seen = Annotated[AnalysisView, Depends(view_of)]
 
 
 @analysis.get("")
@@ -118,7 +118,7 @@ async def analysis_page(request: Request, database: ReadingDatabase, slug: str, 
     return page(request, "admin/analysis.html", await frame(database, slug, view))
 
 
-async def frame(database: ReadingDatabase, slug: str, view: View, alone: str = "") -> dict[str, Any]:
+async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone: str = "") -> dict[str, Any]:
     """What stands around the parts; `alone` is the one that is shown by itself."""
     async with database.connect() as connection:
         campaign = await campaign_of_page(connection, slug)
@@ -166,7 +166,9 @@ async def analysis_part(
     return page(request, "admin/_analysis_part.html" if fetched(request) else "admin/analysis.html", context)
 
 
-async def content_of(fits: Fits, database: ReadingDatabase, slug: str, section: str, view: View) -> dict[str, Any]:
+async def content_of(
+    fits: Fits, database: ReadingDatabase, slug: str, section: str, view: AnalysisView
+) -> dict[str, Any]:
     """What a part's template needs."""
     words = {"written": written, "between": between, "interval": interval, "correlation_axis": COEFFICIENTS}
     if section == "scores":

@@ -23,7 +23,7 @@ from app.analysis.findings import Column
 from app.analysis.fits import Fits, known
 from app.analysis.methods import SCORES, Answers, Comparison, ScoreMethod, Scores
 from app.analysis.naming import in_order
-from app.analysis.view import Page, View, between, cut, decimals, written
+from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals, written
 from app.errors import Conflict
 from app.web import plural
 
@@ -36,7 +36,7 @@ COLUMNS = {
 COMPARED_FIRST = ("bradley_terry", "mean")
 
 
-def chosen(view: View, law: str) -> tuple[str, str]:
+def chosen(view: AnalysisView, law: str) -> tuple[str, str]:
     """The two methods to show: those of the address, else the campaign's own law beside one that rests on order alone.
 
     Raises `NotFound` (`method_not_found`).
@@ -62,7 +62,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ScoreMark:
     """A score as words, and where it stands on its axis: its interval's ends and itself, in per cent."""
 
     value: str
@@ -76,7 +76,7 @@ class Mark:
 class ScoreRow:
     id: str
     shown: str
-    marks: tuple[Mark, Mark]
+    marks: tuple[ScoreMark, ScoreMark]
     shift: str
 
 
@@ -84,15 +84,15 @@ class ScoreRow:
 class ScoresPart:
     """basis: what the scores are made from, in words."""
 
-    view: View
+    view: AnalysisView
     basis: str
     sides: tuple[Side, Side]
     comparison: Comparison | None
     picture: Scatter | None
-    page: Page
+    page: ShownRows
 
 
-async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: View) -> ScoresPart:
+async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
     answers = await fits.answers(engine, slug)
     names = chosen(view, answers.law)
@@ -112,7 +112,7 @@ async def scores_or_reason(fits: Fits, engine: AsyncEngine, slug: str, name: str
 
 
 def composed(
-    view: View,
+    view: AnalysisView,
     answers: Answers,
     names: tuple[str, str],
     found: list[Scores | Conflict],
@@ -175,7 +175,7 @@ def scatter(answers: Answers, one: Side, other: Side) -> Scatter:
     return Scatter(title, one.axis, other.axis, squares=counted, level=level)
 
 
-def dot(shown: str, across: Mark, upright: Mark, one: Side, other: Side) -> Dot:
+def dot(shown: str, across: ScoreMark, upright: ScoreMark, one: Side, other: Side) -> Dot:
     words = [f"{side.method.title} {at.value} ({at.between})" for side, at in ((one, across), (other, upright))]
     ends = None if upright.ends is None else (upside_down(upright.ends[0]), upside_down(upright.ends[1]))
     x, y = across.at or 0.0, upside_down(upright.at or 0.0)
@@ -189,12 +189,12 @@ def shortened(words: str) -> str:
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
-def mark(side: Side, i: int) -> Mark:
+def mark(side: Side, i: int) -> ScoreMark:
     """An item's score by one method."""
     value = float(side.scores.values[i])
     low, high = (None if ends is None else float(ends[i]) for ends in (side.scores.low, side.scores.high))
     seen = bool(np.isfinite(value))
-    return Mark(
+    return ScoreMark(
         written(value, side.decimals),
         between(low, high, side.decimals),
         f"{side.places[i]:,.0f}" if seen else written(None, 0),
@@ -203,7 +203,7 @@ def mark(side: Side, i: int) -> Mark:
     )
 
 
-def score_page(view: View, answers: Answers, one: Side, other: Side) -> Page:
+def score_page(view: AnalysisView, answers: Answers, one: Side, other: Side) -> ShownRows:
     """The rows of the table of items, by the first method unless the view says otherwise."""
     shift = one.places - other.places
 
@@ -215,7 +215,7 @@ def score_page(view: View, answers: Answers, one: Side, other: Side) -> Page:
     return cut(view, order_of(view, answers, columns), row)
 
 
-def order_of(view: View, answers: Answers, columns: dict[str, Array]) -> Any:
+def order_of(view: AnalysisView, answers: Answers, columns: dict[str, Array]) -> Any:
     """The items that are searched for, in the view's order; those without a figure come last."""
     if view.sort == "item":
         order = np.array(sorted(range(answers.n_items), key=lambda i: in_order(answers.shown[i])), np.intp)

@@ -4,29 +4,29 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from app.analysis.findings import Answers, Cell, Column, Comparison, Scores, Table, Values, rows_of
+from app.analysis.findings import Answers, Cell, Column, Comparison, ResultTable, Scores, Values, rows_of
 
 ITEM = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("judgments", "Judgments", "count"))
 
 
-def one_table(answers: Answers, scores: Scores) -> Table:
+def one_table(answers: Answers, scores: Scores) -> ResultTable:
     """One row per item: its score, interval and standard error."""
     names = (("score", "Score"), ("low", "Low (95 %)"), ("high", "High (95 %)"), ("standard_error", "Standard error"))
     columns = (*ITEM, *(Column(*name) for name in names))
-    return Table(columns, rows_of(*item_columns(answers), *with_interval(scores), error_of(scores)), scores.notes)
+    return ResultTable(columns, rows_of(*item_columns(answers), *with_interval(scores), error_of(scores)), scores.notes)
 
 
-def two_table(answers: Answers, compared: Comparison, one: str, other: str) -> Table:
+def two_table(answers: Answers, compared: Comparison, one: str, other: str) -> ResultTable:
     """One row per item: score and interval by both methods, which have these titles."""
     columns = (*ITEM, *interval_columns("one", one), *interval_columns("other", other))
     values = (*with_interval(compared.one), *with_interval(compared.other))
     notes = tuple(dict.fromkeys((*compared.notes, *compared.one.notes, *compared.other.notes)))
-    return Table(columns, rows_of(*item_columns(answers), *values), notes)
+    return ResultTable(columns, rows_of(*item_columns(answers), *values), notes)
 
 
-def wide_table(answers: Answers, found: Mapping[str, Scores | None], notes: tuple[str, ...]) -> Table:
+def wide_table(answers: Answers, found: Mapping[str, Scores | None], notes: tuple[str, ...]) -> ResultTable:
     """One row per item: score and interval by each of these methods."""
-    return Table(wide_columns(found), wide_rows(answers, found, 0, answers.n_items), notes)
+    return ResultTable(wide_columns(found), wide_rows(answers, found, 0, answers.n_items), notes)
 
 
 def wide_columns(methods: Iterable[str]) -> tuple[Column, ...]:

@@ -10,13 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis import annotator_picture
 from app.analysis.drawing import Axis, Scatter, around, axis, interval, known_ends, numbers
-from app.analysis.findings import Cell, Column, Kind, Table
+from app.analysis.findings import Cell, Column, Kind, ResultTable
 from app.analysis.fits import Fits
 from app.analysis.methods import TABLES, Options, TableMethod
 from app.analysis.view import (
     ROWS,
-    Page,
-    View,
+    AnalysisView,
+    ShownRows,
     between,
     column_of,
     decimals,
@@ -52,7 +52,7 @@ ENDS = ("low", "high")
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnColumn:
     """What is drawn, on which axis, where 0 is in per cent if it lies inside, and whether there are intervals."""
 
     name: str
@@ -90,13 +90,13 @@ class TablePart:
 
     name: str
     method: TableMethod
-    view: View
-    table: Table | None = None
+    view: AnalysisView
+    table: ResultTable | None = None
     refusal: str = ""
     columns: tuple[Column, ...] = ()
     rows: tuple[Row, ...] = ()
-    page: Page | None = None
-    line: Line | None = None
+    page: ShownRows | None = None
+    line: DrawnColumn | None = None
     alike: str = ""
     notes: tuple[str, ...] = ()
     picture: Scatter | None = None
@@ -116,7 +116,7 @@ class TablePart:
         return self.table is not None and len(self.table.rows) > ROWS
 
 
-async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: View) -> list[TablePart]:
+async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: AnalysisView) -> list[TablePart]:
     """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice.
 
     Where all are missing for the same reason, the first says it for all.
@@ -130,7 +130,7 @@ async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, vi
     return parts[:1] if same else parts
 
 
-async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: View) -> TablePart:
+async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> TablePart:
     """Raises `NotFound` (`table_not_found`)."""
     try:
         table = await fits.table(engine, slug, name, Options(view.classes, view.baseline or None))
@@ -139,7 +139,7 @@ async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view
     return await asyncio.to_thread(composed, name, table, view.of(name))
 
 
-def composed(name: str, table: Table, view: View) -> TablePart:
+def composed(name: str, table: ResultTable, view: AnalysisView) -> TablePart:
     page = page_of(table, view)
     line = line_of(name, table)
     alike = same_counts(table)
@@ -162,7 +162,7 @@ def beginnings(groups: Sequence[Cell]) -> list[str]:
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
-def hidden(table: Table) -> set[str]:
+def hidden(table: ResultTable) -> set[str]:
     """Columns that are no columns on the page: ends of intervals and sentences stand elsewhere in the row."""
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in FOR_PROGRAMS.items() if beside in names}
@@ -170,7 +170,7 @@ def hidden(table: Table) -> set[str]:
     return for_programs | sentences | HEADS_OF_GROUPS | (set(ENDS) & names)
 
 
-def line_of(name: str, table: Table) -> Line | None:
+def line_of(name: str, table: ResultTable) -> DrawnColumn | None:
     if name not in DRAWN or not table.rows:
         return None
     column, drawn = DRAWN[name]
@@ -178,11 +178,11 @@ def line_of(name: str, table: Table) -> Line | None:
     values = numbers(column_of(table, column))
     ends = [numbers(column_of(table, end)) if intervals else None for end in ENDS]
     drawn = drawn or around("", values, *(known_ends(values, one) for one in ends))
-    return Line(column, drawn, drawn.at(0.0) if drawn.low < 0 < drawn.high else None, intervals)
+    return DrawnColumn(column, drawn, drawn.at(0.0) if drawn.low < 0 < drawn.high else None, intervals)
 
 
 def row_in_words(
-    table: Table, row: tuple[Cell, ...], line: Line | None, places: dict[str, int], beside: set[str]
+    table: ResultTable, row: tuple[Cell, ...], line: DrawnColumn | None, places: dict[str, int], beside: set[str]
 ) -> Row:
     cells = {column.name: cell for column, cell in zip(table.columns, row, strict=True)}
     if "measure" in cells:  # each row is a quantity of its own
@@ -200,7 +200,7 @@ def row_in_words(
     )
 
 
-def drawn_of(cells: dict[str, Cell], line: Line | None, places: dict[str, int]) -> Any:
+def drawn_of(cells: dict[str, Cell], line: DrawnColumn | None, places: dict[str, int]) -> Any:
     """Where the row's figure and the ends of its interval stand on the line, and the interval in words."""
     if line is None or cells.get("measure") in NO_COEFFICIENTS:
         return None, None, ""

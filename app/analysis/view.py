@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import numpy.typing as npt
 
-from app.analysis.findings import Cell, Column, Table
+from app.analysis.findings import Cell, Column, ResultTable
 from app.analysis.naming import in_order
 
 ROWS = 20
@@ -17,7 +17,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class View:
+class AnalysisView:
     """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system.
 
     table, sort, order, page and search are of one table; every other one is shown from its start, in its own order.
@@ -47,9 +47,9 @@ class View:
         """The fields that a form keeps that asks for a page."""
         return parse_qsl(self.query(page=1)[1:])
 
-    def of(self, table: str) -> "View":
+    def of(self, table: str) -> "AnalysisView":
         """The same view if it is of that table, else the start of that table."""
-        return self if self.table == table else View(self.one, self.other, self.classes, self.baseline, table)
+        return self if self.table == table else AnalysisView(self.one, self.other, self.classes, self.baseline, table)
 
     def sorted_by(self, column: Column) -> str:
         """The address after a press on a column's head: sort by it, or turn the order around."""
@@ -61,14 +61,14 @@ class View:
 
 def usual_of(name: str) -> Any:
     """What a part of the address is when it is left out."""
-    return next(field.default for field in fields(View) if field.name == name)
+    return next(field.default for field in fields(AnalysisView) if field.name == name)
 
 
 @dataclass(frozen=True)
-class Page:
+class ShownRows:
     """The rows of a table that are shown. first: the place of the first of them, from 1; found: how many there are."""
 
-    view: View
+    view: AnalysisView
     rows: list[Any]
     first: int
     found: int
@@ -83,14 +83,14 @@ class Page:
         return max(1, -(-self.found // ROWS))
 
 
-def cut(view: View, order: Sequence[int] | npt.NDArray[np.intp], row: Callable[[int], Any]) -> Page:
+def cut(view: AnalysisView, order: Sequence[int] | npt.NDArray[np.intp], row: Callable[[int], Any]) -> ShownRows:
     """The rows of a page, given the order of all; a page beyond the last one is the first."""
     start = (view.page - 1) * ROWS
     start = start if start < len(order) else 0
-    return Page(view, [row(int(i)) for i in order[start : start + ROWS]], start + 1, len(order))
+    return ShownRows(view, [row(int(i)) for i in order[start : start + ROWS]], start + 1, len(order))
 
 
-def page_of(table: Table, view: View) -> Page:
+def page_of(table: ResultTable, view: AnalysisView) -> ShownRows:
     """A table's rows as the view has them; without a column to sort by, in their own order."""
     order = [i for i, row in enumerate(table.rows) if found(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)
@@ -140,18 +140,18 @@ def between(low: float | None, high: float | None, places: int) -> str:
 SAID_ONCE = ("items", "annotators", "pairs")
 
 
-def column_of(table: Table, name: str) -> list[Cell]:
+def column_of(table: ResultTable, name: str) -> list[Cell]:
     place = [column.name for column in table.columns].index(name)
     return [row[place] for row in table.rows]
 
 
-def empty(table: Table) -> set[str]:
+def empty(table: ResultTable) -> set[str]:
     """Columns without any figure; the notes say why."""
     figures = [column.name for column in table.columns if column.kind in ("count", "number")]
     return {name for name in figures if set(column_of(table, name)) == {None}}
 
 
-def same_counts(table: Table) -> dict[str, str]:
+def same_counts(table: ResultTable) -> dict[str, str]:
     """Of a table of measures what they all rest on, in words, if that is the same in every row."""
     columns = {column.name: column for column in table.columns}
     if "measure" not in columns or len(table.rows) < 2:

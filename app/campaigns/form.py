@@ -31,7 +31,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Group:
+class FieldGroup:
     """Fields under one heading; the advanced ones are folded away."""
 
     title: str
@@ -40,17 +40,17 @@ class Group:
 
 
 GROUPS = (
-    Group(
+    FieldGroup(
         "What annotators see",
         ("name", "question", "instructions", "low_label", "high_label", "items_per_hit"),
         ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
     ),
-    Group(
+    FieldGroup(
         "How much is asked, and of whom",
         ("judgments_per_item", "repeat_items", "hits_per_annotator", "prolific_completion_code"),
         ("lease_minutes",),
     ),
-    Group(
+    FieldGroup(
         "How answers become scores, and what is asked next",
         (),
         (
@@ -62,7 +62,7 @@ GROUPS = (
 
 
 @dataclass(frozen=True)
-class Question:
+class FormField:
     """One field as it is shown. `kind`: line, area, whole, number, choice or switch; `value` is what stands in it."""
 
     name: str
@@ -81,8 +81,8 @@ class Question:
 @dataclass(frozen=True)
 class Section:
     title: str
-    plain: Sequence[Question]
-    advanced: Sequence[Question]
+    plain: Sequence[FormField]
+    advanced: Sequence[FormField]
 
     @property
     def open(self) -> bool:
@@ -100,10 +100,10 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
     ]
 
 
-def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> Question:
+def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> FormField:
     """How one setting is asked, as its JSON schema says."""
     rules = rules_of(schema)
-    return Question(
+    return FormField(
         name=name,
         title=schema["title"],
         description=schema["description"] + LAWS_OWN * (name in PRIORS),

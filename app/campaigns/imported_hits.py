@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.mturk_results import Judged
+from app.campaigns.mturk_results import ResultRow
 from app.campaigns.upload import refuse
 from app.database import learned, tables
 from app.database.bulk import copy, reserve
@@ -42,7 +42,7 @@ Judgments = tuple[Sequence[int], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class ImportedHit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
     shown: all items. marks: the score of each, None where it was marked N/A.
@@ -75,7 +75,7 @@ class Hit:
 class Closed:
     """A HIT that is stored, closed: its id, and that of its annotator."""
 
-    hit: Hit
+    hit: ImportedHit
     id: int
     annotator: int
 
@@ -127,7 +127,7 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + LOOKED_UP] for start in range(0, len(values), LOOKED_UP))
 
 
-async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[Judged]) -> list[Hit]:
+async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[ResultRow]) -> list[ImportedHit]:
     """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`)."""
     numbers: dict[str, int] = {}
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
@@ -136,11 +136,11 @@ async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[J
     return await asyncio.to_thread(hits_of, rows, numbers)
 
 
-def ids_in(rows: Sequence[Judged]) -> list[str]:
+def ids_in(rows: Sequence[ResultRow]) -> list[str]:
     return list({external_id for row in rows for external_id in row.items})
 
 
-def hits_of(rows: list[Judged], numbers: Mapping[str, int]) -> list[Hit]:
+def hits_of(rows: list[ResultRow], numbers: Mapping[str, int]) -> list[ImportedHit]:
     """Takes each row from `rows`: to let go of a million at once would take a moment in which nothing else is done.
 
     Raises `Invalid` (`item_unknown`).
@@ -154,9 +154,9 @@ def hits_of(rows: list[Judged], numbers: Mapping[str, int]) -> list[Hit]:
     return [hit_of(rows.pop(), numbers) for _ in range(len(rows))]
 
 
-def hit_of(row: Judged, numbers: Mapping[str, int]) -> Hit:
+def hit_of(row: ResultRow, numbers: Mapping[str, int]) -> ImportedHit:
     shown = tuple(numbers[external_id] for external_id in row.items)
-    return Hit(
+    return ImportedHit(
         row.line,
         row.worker_id,
         row.assignment_id,
@@ -169,7 +169,7 @@ def hit_of(row: Judged, numbers: Mapping[str, int]) -> Hit:
 
 
 async def stored_before(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit]
 ) -> dict[str, list[Row[Any]]]:
     """What is stored of the assignments of these HITs, by assignment."""
     known: dict[str, list[Row[Any]]] = {}
@@ -180,15 +180,17 @@ async def stored_before(
     return known
 
 
-async def without_stored(connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit]) -> list[Hit]:
+async def without_stored(
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit]
+) -> list[ImportedHit]:
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
     known = await stored_before(connection, campaign, hits)
     return await asyncio.to_thread(new_among, hits, known, campaign.name, "Nothing was imported.")
 
 
 def new_among(
-    hits: Sequence[Hit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str, so_far: str
-) -> list[Hit]:
+    hits: Sequence[ImportedHit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str, so_far: str
+) -> list[ImportedHit]:
     for hit in hits:
         stored = known.get(hit.assignment_id, ())
         if any(not same(hit, row) for row in stored):
@@ -207,14 +209,14 @@ def answered(row: Row[Any]) -> bool:
     return row.scores is not None or row.not_applicable is not None
 
 
-def same(hit: Hit, row: Row[Any]) -> bool:
+def same(hit: ImportedHit, row: Row[Any]) -> bool:
     """Whether this is what is stored."""
     stored = (row.shown, row.not_applicable or [], row.items or [], row.scores or [])
     return stored == (list(hit.shown), hit.not_applicable, hit.items, hit.scores)
 
 
 async def annotators_of(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit], *, now: datetime
 ) -> dict[str, int]:
     """The annotator of each worker id, made where new."""
     workers = sorted({hit.worker_id for hit in hits})
@@ -230,7 +232,7 @@ async def annotators_of(
 
 
 async def store_closed(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[Hit], *, now: datetime
+    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[Closed]:
     """Their annotators, assignments and closed HITs, except where somebody else stored them meanwhile.
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
 from app.campaigns.template import Shown, check_known, guess, shown_by
-from app.campaigns.upload import MOST_ROWS, Record, Upload, as_text, read, refuse
+from app.campaigns.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
@@ -30,7 +30,7 @@ AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 Progress = Callable[[int], None]
 
 
-class Item(NamedTuple):
+class NewItem(NamedTuple):
     external_id: str
     shown: str
     fields: dict[str, Any]
@@ -59,7 +59,7 @@ def describe(file: BinaryIO, name: str, *, max_mb: int) -> Description:
     return Description(upload.format, upload.columns, row_count, first_rows, proposed(upload.columns, first_rows))
 
 
-def identified(upload: Upload) -> Iterator[tuple[Record, str]]:
+def identified(upload: Upload) -> Iterator[tuple[UploadedRow, str]]:
     """The rows of a table with their ids.
 
     Raises `Invalid`: `column_unknown` (no `id`), `id_missing`, `id_too_long`, `id_twice`.
@@ -95,7 +95,7 @@ def has_words(value: Any) -> bool:
     return False
 
 
-def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[Item]:
+def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[NewItem]:
     """The items of a table, in its order; `taken` are the ids that the campaign has already.
 
     Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
@@ -106,10 +106,10 @@ def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[st
         if external_id in taken:
             refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
         prior = prior_of(record, prior_columns, update_law) if prior_columns else None
-        yield Item(external_id, text_of(record, shown), record.values, prior)
+        yield NewItem(external_id, text_of(record, shown), record.values, prior)
 
 
-def id_of(record: Record) -> str:
+def id_of(record: UploadedRow) -> str:
     external_id = as_text(record.values.get("id")).strip()
     if not external_id:
         refuse("id_missing", record.line, "this item has no id.")
@@ -118,7 +118,7 @@ def id_of(record: Record) -> str:
     return external_id
 
 
-def text_of(record: Record, shown: Shown) -> str:
+def text_of(record: UploadedRow, shown: Shown) -> str:
     text = shown(record.values).strip()
     if not text:
         refuse("shown_empty", record.line, "there is nothing to show to annotators.")
@@ -143,7 +143,7 @@ def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, st
     return None
 
 
-def prior_of(record: Record, columns: tuple[str, str], update_law: str) -> tuple[float, float] | None:
+def prior_of(record: UploadedRow, columns: tuple[str, str], update_law: str) -> tuple[float, float] | None:
     """The item's own prior; none when both cells are empty."""
     cells = [as_text(record.values.get(name)).strip() for name in columns]
     if not any(cells):
@@ -189,7 +189,7 @@ async def import_items(
 
 
 async def copy_all(
-    connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[Item], progress: Progress
+    connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[NewItem], progress: Progress
 ) -> int:
     """Store items numbered from `start`; how many. The next rows are read while PostgreSQL takes these."""
     numbers, stored = count(start), 0
@@ -211,7 +211,7 @@ async def copy_all(
     return stored
 
 
-def lines_of(campaign_id: int, items: Iterable[Item], numbers: Iterable[int]) -> list[str]:
+def lines_of(campaign_id: int, items: Iterable[NewItem], numbers: Iterable[int]) -> list[str]:
     """Items as COPY takes them in; `numbers` goes on after them."""
     return [
         line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), *(prior or (None, None))))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import BinaryIO
 
-from app.campaigns.upload import Record, Upload, as_text, check_size, read, refuse
+from app.campaigns.upload import Upload, UploadedRow, as_text, check_size, read, refuse
 from app.crowd.platforms import LONGEST_ID
 from app.designs import slider
 from app.errors import Invalid, listed, shortened, some_of
@@ -25,7 +25,7 @@ OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer abo
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ResultRow:
     """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A.
 
     There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
@@ -42,14 +42,14 @@ class Judged:
     details: dict[str, str]
 
 
-def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[Judged]:
+def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[ResultRow]:
     """The rows of a result file. Raises what `upload.read` and `judged_in` raise."""
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     return judged_in(read(file, name, max_mb=max_mb), digest)
 
 
-def judged_in(upload: Upload, digest: str) -> list[Judged]:
+def judged_in(upload: Upload, digest: str) -> list[ResultRow]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
     Raises `Invalid`: `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
@@ -109,9 +109,9 @@ def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
     return {int(match[1]) for match in found if match}
 
 
-def judged(record: Record, count: int, digest: str) -> Judged:
+def judged(record: UploadedRow, count: int, digest: str) -> ResultRow:
     values = {name: as_text(value).strip() for name, value in record.values.items()}
-    return Judged(
+    return ResultRow(
         line=record.line,
         worker_id=id_in(values, "WorkerId", record.line) or f"{NOBODY}{digest}",
         assignment_id=id_in(values, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.imported_hits import (
-    Hit,
+    ImportedHit,
     lock_posteriors,
     numbered,
     store_closed,
@@ -132,8 +132,8 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 async def stored_in_turn(
-    engine: AsyncEngine, campaign: Row[Any], hits: list[Hit], *, now: datetime
-) -> AsyncIterator[tuple[list[Hit], dict[int, int]]]:
+    engine: AsyncEngine, campaign: Row[Any], hits: list[ImportedHit], *, now: datetime
+) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
     items then have. They are taken from `hits`, for the reason that `hits_of` has.
 

@@ -25,7 +25,7 @@ ZIP = b"PK\x03\x04"  # how an .xlsx begins, and no text
 TAB_EXTENSIONS = (".tsv", ".tab")
 
 
-class Record(NamedTuple):
+class UploadedRow(NamedTuple):
     """One row: the line it starts at, and its values by column; JSONL may bring other values than text."""
 
     line: int
@@ -38,7 +38,7 @@ class Upload:
 
     format: str
     columns: tuple[str, ...]
-    records: Iterator[Record]
+    records: Iterator[UploadedRow]
 
 
 def refuse(code: str, line: int, problem: str, **details: Any) -> NoReturn:
@@ -162,7 +162,7 @@ def check_columns(line: int, columns: tuple[str, ...]) -> None:
             refuse("column_twice", line, f"two columns are named “{twice}”. Rename one.", column=twice)
 
 
-def csv_records(rows: Iterable[tuple[int, list[str]]], columns: tuple[str, ...]) -> Iterator[Record]:
+def csv_records(rows: Iterable[tuple[int, list[str]]], columns: tuple[str, ...]) -> Iterator[UploadedRow]:
     for line, cells in rows:
         if len(cells) != len(columns):
             refuse(
@@ -174,10 +174,10 @@ def csv_records(rows: Iterable[tuple[int, list[str]]], columns: tuple[str, ...])
             )
         if max(map(len, cells)) > LONGEST_CELL:
             refuse("cell_too_long", line, f"a cell has more than {LONGEST_CELL:,} characters.")
-        yield Record(line, dict(zip(columns, cells, strict=True)))
+        yield UploadedRow(line, dict(zip(columns, cells, strict=True)))
 
 
-def limited(records: Iterator[Record]) -> Iterator[Record]:
+def limited(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
     for count, record in enumerate(records, start=1):
         if count > MOST_ROWS:
             raise TooLarge(
@@ -197,12 +197,12 @@ def json_upload(file: BinaryIO) -> Upload:
     return Upload("jsonl", tuple(first.values), limited(chain([first], records)))
 
 
-def json_records(lines: Iterable[str]) -> Iterator[Record]:
+def json_records(lines: Iterable[str]) -> Iterator[UploadedRow]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             values = json_object(number, line)
             check_columns(number, tuple(values))
-            yield Record(number, values)
+            yield UploadedRow(number, values)
 
 
 def json_object(number: int, line: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.answers import has_systems
-from app.analysis.findings import Cell, Column, Figure, Options, Table
+from app.analysis.findings import Cell, Column, Figure, Options, ResultTable
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
@@ -25,7 +25,7 @@ SAID_ELSEWHERE = {"sentence", "notes", "group"}
 WIDEST = 48  # of a cell of text in a table for people, in characters
 
 
-def on_offer(*, has_systems: bool) -> Table:
+def on_offer(*, has_systems: bool) -> ResultTable:
     """What there is to ask for, without tables of systems where no item names one."""
     columns = (
         Column("option", "Option", "text"),
@@ -37,20 +37,20 @@ def on_offer(*, has_systems: bool) -> Table:
         *(("--method", name, f"{method.title}. {method.assumes}") for name, method in SCORES.items()),
         *(("--table", name, f"{table.title}. {table.explanation}") for name, table in tables.items()),
     ]
-    return Table(columns, rows)
+    return ResultTable(columns, rows)
 
 
 @dataclass(frozen=True)
 class Finding:
     """A table, lines above it for people, and the same for programs."""
 
-    table: Table
+    table: ResultTable
     head: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Question:
+class Inquiry:
     """What is asked of which campaign."""
 
     engine: AsyncEngine
@@ -112,18 +112,18 @@ def as_table(found: Finding, width: int, *, explained: bool = False) -> Iterator
     yield "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def has_figures(table: Table) -> bool:
+def has_figures(table: ResultTable) -> bool:
     return any(column.kind in ("count", "number") for column in table.columns)
 
 
-def definitions(table: Table, width: int) -> Iterator[str]:
+def definitions(table: ResultTable, width: int) -> Iterator[str]:
     """A table without figures as a list: what each row is called, and below it what it is."""
     for *names, words in table.rows:
         yield " ".join(map(str, names))
         yield from wrapped(str(words), width, "    ")
 
 
-def figures(table: Table, width: int) -> Iterator[str]:
+def figures(table: ResultTable, width: int) -> Iterator[str]:
     """The columns that people read and that tell rows apart, and the rows of a group under its name."""
     names = [column.name for column in table.columns]
     beside = SAID_ELSEWHERE | ({"measure"} if "title" in names else set()) | same_counts(table).keys() | empty(table)
@@ -141,7 +141,7 @@ def figures(table: Table, width: int) -> Iterator[str]:
     return aligned([table.columns[k].title for k in columns], rows, right=right, width=width)
 
 
-def sentences(table: Table, *, explained: bool) -> Iterator[str]:
+def sentences(table: ResultTable, *, explained: bool) -> Iterator[str]:
     """Why a row has no figure, what was left out of it and, if it is to be explained, what it tells."""
     names = [column.name for column in table.columns]
     if "sentence" not in names:
@@ -169,7 +169,7 @@ def as_json(found: Finding) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def places_of(table: Table) -> Callable[[tuple[Cell, ...], int], int]:
+def places_of(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
     """The decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
     if table.columns[0].name == "measure":
         return lambda row, k: decimals([row[k]])
@@ -230,7 +230,7 @@ def analyse(
         raise click.UsageError("Give --table, or --method as often as you like, or one --method with --against.")
 
     async def work(engine: AsyncEngine) -> None:
-        found = await Question(engine, slug).answered(**asked, options=Options(classes, baseline))
+        found = await Inquiry(engine, slug).answered(**asked, options=Options(classes, baseline))
         await put_out(pieces(in_shape(found, shape, explained=explain)), output)
         for note in found.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.dashboard.course import EARLY
-from app.dashboard.item import Curve, Item
+from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
-from app.dashboard.table import Page
+from app.dashboard.table import ItemsPage
 from app.designs.slider import POINTS
 from app.web import plural
 
@@ -25,7 +25,7 @@ Tick = tuple[float, str]
 
 
 @dataclass(frozen=True)
-class Mark:
+class ForestRow:
     """One row of a forest plot: name, where its posterior's interval begins, its score lies and that interval ends, and
     where the calibrated interval begins and ends, if there is one.
     """
@@ -48,7 +48,7 @@ class Earlier:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Drawing:
     """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks."""
 
     title: str
@@ -58,7 +58,7 @@ class Figure:
     y_ticks: list[Tick] = field(default_factory=list)
     bars: list[tuple[float, float, float, float]] = field(default_factory=list)
     curve: list[tuple[float, float]] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[ForestRow] = field(default_factory=list)
     earlier: list[Earlier] = field(default_factory=list)
     key_x: float = 0
     left: float = LEFT
@@ -94,7 +94,7 @@ def upright(highest: float) -> tuple[Scale, list[Tick]]:
     return y, y.ticks(steps)
 
 
-def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Figure:
+def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Drawing:
     """Bars of equal width side by side over the whole x axis."""
     y, y_ticks = upright(max(heights, default=0))
     step = (RIGHT - LEFT) / max(1, len(heights))
@@ -102,17 +102,17 @@ def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heigh
         (round(LEFT + i * step, 2), y(height), round(step - 1, 2), round(BOTTOM - y(height), 2))
         for i, height in enumerate(heights)
     ]
-    return Figure(title, x_title, x_ticks, y_title, y_ticks, bars)
+    return Drawing(title, x_title, x_ticks, y_title, y_ticks, bars)
 
 
-def distribution(figures: dict[str, Any], score_name: str) -> Figure:
+def distribution(figures: dict[str, Any], score_name: str) -> Drawing:
     histogram = figures["histogram"]
     x = Scale(histogram["low"], histogram["high"], LEFT, RIGHT)
     title = "Distribution of scores"
     return bar_chart(title, f"score ({score_name} of the posterior, points)", "items", x.ticks(), histogram["counts"])
 
 
-def hits_per_hour(figures: dict[str, Any]) -> Figure:
+def hits_per_hour(figures: dict[str, Any]) -> Drawing:
     bars = figures["pace"]
     seconds = bars["minutes"] * 60
     end = bars["start"] + len(bars["bars"]) * seconds
@@ -131,7 +131,7 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
     return [(start + i * step, hits) for i, hits in enumerate(bars["bars"])]
 
 
-def density(item: Item, score_name: str) -> Figure:
+def density(item: ItemPage, score_name: str) -> Drawing:
     """The posterior's curve and, dashed, those before; the mark in it is the score with both 95 % intervals."""
     now = item.now
     x = Scale(min(0.0, item.x[0]), max(POINTS, item.x[-1]), LEFT, RIGHT)
@@ -142,28 +142,28 @@ def density(item: Item, score_name: str) -> Figure:
 
     earlier = [Earlier(drawn(one), f"after {one.judgments}", DASHES[one.judgments]) for one in item.earlier]
     ends = None if item.calibrated is None else (x(item.calibrated[1]), x(item.calibrated[2]))
-    mark = Mark("", BOTTOM - 6, x(now.low), x(now.score), x(now.high), ends)
+    mark = ForestRow("", BOTTOM - 6, x(now.low), x(now.score), x(now.high), ends)
     title = f"{shortened(item.row.shown)}: posterior after {plural(now.judgments, 'judgment')}"
     x_title = BARS.format(score_name)
-    figure = Figure(title, x_title, x.ticks(), "density per point", y_ticks, curve=drawn(now), marks=[mark])
+    figure = Drawing(title, x_title, x.ticks(), "density per point", y_ticks, curve=drawn(now), marks=[mark])
     # The key stands where the curves are low.
     return replace(figure, earlier=earlier, key_x=LEFT + 12 if now.score > POINTS / 2 else RIGHT - 96)
 
 
-def uncertainty(figures: dict[str, Any]) -> Figure:
+def uncertainty(figures: dict[str, Any]) -> Drawing:
     """How the typical interval shrinks as answers come in."""
     points = figures["uncertainty"]["points"]
     x, (y, y_ticks) = Scale(0, max(1, points[-1][0]), LEFT, RIGHT), upright(max(value for _, value in points))
     curve = [(x(answers), y(value)) for answers, value in points]
-    return Figure("Uncertainty", "HITs answered", x.ticks(), "typical interval, ± points", y_ticks, curve=curve)
+    return Drawing("Uncertainty", "HITs answered", x.ticks(), "typical interval, ± points", y_ticks, curve=curve)
 
 
-def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
+def forest(shown: ItemsPage, domain: tuple[float, float], score_name: str) -> Drawing:
     """The rows of the table with their intervals, in its order."""
     bottom = TOP + ROW * max(1, len(shown.lines))
     x = Scale(domain[0], domain[1], NAMES, RIGHT)
     marks = [
-        Mark(
+        ForestRow(
             shortened(line.item.shown),
             TOP + ROW * (i + 0.5),
             x(line.low),
@@ -174,4 +174,4 @@ def forest(shown: Page, domain: tuple[float, float], score_name: str) -> Figure:
         for i, line in enumerate(shown.lines)
     ]
     x_title = BARS.format(score_name)
-    return Figure("Scores", x_title, x.ticks(), marks=marks, left=NAMES, bottom=bottom)
+    return Drawing("Scores", x_title, x.ticks(), marks=marks, left=NAMES, bottom=bottom)

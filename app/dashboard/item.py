@@ -48,7 +48,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Judgment:
     """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all count alike."""
 
     annotator: str
@@ -59,7 +59,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Item:
+class ItemPage:
     """An item with its posterior (`row`: texts, a, b, judgments), its curve now and those before, over `x` in points,
     the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
     """
@@ -68,7 +68,7 @@ class Item:
     x: list[float]
     now: Curve
     earlier: list[Curve]
-    answers: Sequence[Answer]
+    answers: Sequence[Judgment]
     calibrated: tuple[float, float, float] | None
 
     @property
@@ -86,7 +86,7 @@ class Item:
 
 async def item_of(
     connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course, intervals: Moderated
-) -> Item:
+) -> ItemPage:
     """The item its researcher calls `external_id`; give it a `snapshot`. Raises `NotFound` (`item_not_found`)."""
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors, SAME_ITEM)
     row = (
@@ -102,13 +102,13 @@ async def item_of(
     x = grid(law.support, row.score, row.variance)
     now = curve(law, row.judgments, row.a, row.b, x)
     earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
-    return Item(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
 
 
-async def answers_to(connection: AsyncConnection, campaign_id: int, number: int, *, weighted: bool) -> list[Answer]:
+async def answers_to(connection: AsyncConnection, campaign_id: int, number: int, *, weighted: bool) -> list[Judgment]:
     """Who said what of an item, newest first; with what it counts for under a law that learns of annotators."""
     found = await connection.execute(ANSWERS, {"campaign": campaign_id, "number": number})
-    answers = [Answer(row.annotator, row.score, row.received_at) for row in found]
+    answers = [Judgment(row.annotator, row.score, row.received_at) for row in found]
     if not weighted:
         return answers
     driver = await driver_of(connection)

@@ -21,7 +21,7 @@ from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import State, marker, newest_state
 from app.database.session import TROUBLE
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 
 TICK_SECONDS = 0.2  # how often the task asks whether anything changed
 PERIOD_SECONDS = 1.0  # and how often it computes at most
@@ -53,7 +53,7 @@ class Broadcast:
 class Live:
     """The campaigns that someone watches through this process."""
 
-    def __init__(self, database: AsyncEngine, newest: Newest, clock: Clock) -> None:
+    def __init__(self, database: AsyncEngine, newest: PosteriorCache, clock: Clock) -> None:
         self.database = database
         self.newest = newest
         self.followers = Followers()

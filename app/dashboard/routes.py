@@ -40,11 +40,11 @@ async def view_of(
     search: Annotated[str, Query(max_length=200)] = "",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     item: Annotated[str, Query(max_length=1000)] = "",
-) -> table.View:
-    return table.View(sort, order == "up", search.strip(), page, item)
+) -> table.ItemsView:
+    return table.ItemsView(sort, order == "up", search.strip(), page, item)
 
 
-View = Annotated[table.View, Depends(view_of)]
+View = Annotated[table.ItemsView, Depends(view_of)]
 
 
 def live_of(request: Request) -> Live:
@@ -104,7 +104,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
 
 
-async def chosen(database: Database, campaign: Any, view: table.View, state: State) -> item.Item:
+async def chosen(database: Database, campaign: Any, view: table.ItemsView, state: State) -> item.ItemPage:
     """The view's item."""
     async with snapshot(database) as connection:
         return await item.item_of(connection, campaign, view.item, state.course, state.intervals)
@@ -192,7 +192,7 @@ async def figure(
     return svg(campaign, name, figures.distribution(state.figures, ONLINE[campaign.update_law].score_name))
 
 
-def svg(campaign: Any, name: str, drawn: figures.Figure) -> Response:
+def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:
     content = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
     return Response(content, media_type="image/svg+xml", headers=download(f"{campaign.slug}-{name}.svg"))
 

@@ -26,7 +26,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE, Law
 from app.inference.ratings.moderated import Moderated
 from app.selection.index import Counts
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.web import plural
 
 BINS = 20
@@ -135,7 +135,7 @@ class Facts:
 
 
 async def newest_state(
-    connection: AsyncConnection, newest: Newest, followers: Followers, campaign: Row[Any], *, now: datetime
+    connection: AsyncConnection, newest: PosteriorCache, followers: Followers, campaign: Row[Any], *, now: datetime
 ) -> State:
     """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)

@@ -26,7 +26,7 @@ SAME_ITEM = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number 
 
 
 @dataclass(frozen=True)
-class View:
+class ItemsView:
     """Which rows someone looks at; all of it stands in the page's address."""
 
     sort: Sort = "score"
@@ -56,7 +56,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Line:
+class ItemRow:
     """One item's row in points: score, the ends of its posterior's 95 % interval, mean of the judgments and the ends of
     its calibrated 95 % interval, NaN where there is none.
     """
@@ -82,9 +82,9 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Page:
-    view: View
-    lines: list[Line]
+class ItemsPage:
+    view: ItemsView
+    lines: list[ItemRow]
     found: int
 
     @property
@@ -92,7 +92,7 @@ class Page:
         return max(1, -(-self.found // ROWS))
 
 
-async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View, intervals: Moderated) -> Page:
+async def page_of(connection: AsyncConnection, campaign: Row[Any], view: ItemsView, intervals: Moderated) -> ItemsPage:
     """The rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * ROWS
     rows = (await connection.execute(rows_of(campaign.id, view, offset))).all()
@@ -102,11 +102,11 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: View, i
     mine = intervals.of([row.number for row in rows])
     values = score, *ONLINE[campaign.update_law].interval(a, b), mine.mean, *mine.interval()
     numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
-    lines = [Line(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
-    return Page(view, lines, rows[0].found if rows else 0)
+    lines = [ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
+    return ItemsPage(view, lines, rows[0].found if rows else 0)
 
 
-def rows_of(campaign_id: int, view: View, offset: int) -> Select[Any]:
+def rows_of(campaign_id: int, view: ItemsView, offset: int) -> Select[Any]:
     """Posteriors and texts of a page's items, each with the number of all that were found."""
     order = SORTS[view.sort].asc() if view.ascending else SORTS[view.sort].desc()
     everything = select(func.count()).select_from(chosen(campaign_id, view).subquery()).scalar_subquery()
@@ -125,7 +125,7 @@ def rows_of(campaign_id: int, view: View, offset: int) -> Select[Any]:
     )
 
 
-def chosen(campaign_id: int, view: View) -> Select[Any]:
+def chosen(campaign_id: int, view: ItemsView) -> Select[Any]:
     """The numbers of all items of a view; the texts are looked at only where they matter."""
     statement = select(posteriors.c.number).where(posteriors.c.campaign_id == campaign_id)
     if view.search or view.sort == "name":

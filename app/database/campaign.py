@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import Turns, fetch_one
+from app.database.session import ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
@@ -34,7 +34,7 @@ class Names:
 
     known: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    async def campaign(self, turns: Turns, address: Mapping[str, str]) -> int | None:
+    async def campaign(self, turns: ServingConnections, address: Mapping[str, str]) -> int | None:
         """The id of the row that an address names by one of its parts; None if there is no such campaign."""
         named = next(((part, address[part]) for part in NAMED if part in address), None)
         if named is not None and named not in self.known:

@@ -134,7 +134,7 @@ async def used(connection: AsyncConnection) -> AsyncIterator[Driver]:
             await connection.invalidate()
 
 
-class Turns:
+class ServingConnections:
     """Some of an engine's connections, for requests that are many and short; who comes first is served first.
 
     These connections do not go back to the pool. To get one from it and give it back takes longer than a

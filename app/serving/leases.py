@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.serving.newest import Copy, Newest
+from app.serving.newest import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, standing
@@ -104,7 +104,7 @@ SAVE_DRAFT = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
-async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work:
+async def next_hit(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none.
 
     `connection` is in no transaction: every step commits what it does. `now` is what is noted as the time; how long a
@@ -118,7 +118,7 @@ async def next_hit(connection: Driver, newest: Newest, who: AssignmentKey, *, no
 
 
 async def hold_or_lease(
-    connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime, anew: bool = False
+    connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime, anew: bool = False
 ) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
     here = await standing(connection, newest, who, anew=anew)
@@ -161,7 +161,7 @@ async def take_over(connection: Driver, here: Record) -> None:
         await fetch(connection, TAKE_OVER, {"assignment": here.assignment_id, "annotator": here.annotator_id})
 
 
-async def stop(connection: Driver, newest: Newest, who: AssignmentKey, *, now: datetime) -> Work:
+async def stop(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime) -> Work:
     """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
     here = await standing(connection, newest, who)
     await fetch(connection, END_LEASE, {"hit": here.hit_id})
@@ -224,7 +224,7 @@ async def leased(
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
 
 
-def is_last(newest: Newest, work: Work) -> bool:
+def is_last(newest: PosteriorCache, work: Work) -> bool:
     """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
     here, copy = work.assignment, newest.copies.get(work.assignment.id)
     if here.one_hit or here.hits_answered + 1 == here.hits_per_annotator:
@@ -246,7 +246,7 @@ async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: 
     return work
 
 
-async def why_none(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Reason:
+async def why_none(connection: Driver, here: Record, newest: PosteriorCache, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
     copy = newest.copies.get(here.id)
     if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):

@@ -100,7 +100,7 @@ class Copy:
 
 
 @dataclass
-class Newest:
+class PosteriorCache:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.selection.index import Draw, first_iteration, later_iteration
-from app.serving.newest import Copy, Newest
+from app.serving.newest import Copy, PosteriorCache
 from app.serving.standing import OPEN, TAKEN
 
 
@@ -86,7 +86,7 @@ def known_to(here: Record) -> set[int]:
     return {*here.seen, *here.held_elsewhere}
 
 
-async def propose(connection: Driver, here: Record, newest: Newest, *, now: datetime) -> Proposal | None:
+async def propose(connection: Driver, here: Record, newest: PosteriorCache, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = newest.copies.get(here.id) or await newest.posteriors(connection, here)
     if here.selection == "iterations":
@@ -94,7 +94,7 @@ async def propose(connection: Driver, here: Record, newest: Newest, *, now: date
     return stream(here, copy, newest)
 
 
-def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
+def stream(here: Record, copy: Copy, newest: PosteriorCache) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     open_hits = newest.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
@@ -110,7 +110,7 @@ def stream(here: Record, copy: Copy, newest: Newest) -> Proposal | None:
 
 
 async def place_in_plan(
-    connection: Driver, here: Record, copy: Copy, newest: Newest, *, now: datetime
+    connection: Driver, here: Record, copy: Copy, newest: PosteriorCache, *, now: datetime
 ) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
     iteration = here.iteration
@@ -130,7 +130,7 @@ async def place_in_plan(
 
 
 async def free_place(
-    connection: Driver, here: Record, copy: Copy, iteration: int, newest: Newest, *, now: datetime
+    connection: Driver, here: Record, copy: Copy, iteration: int, newest: PosteriorCache, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
     parameters = {

@@ -13,7 +13,7 @@ from app.crowd.doors import Visitor
 from app.crowd.platforms import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
-from app.serving.newest import Newest, changes
+from app.serving.newest import PosteriorCache, changes
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
 CLOCK = "statement_timestamp()"
@@ -96,7 +96,7 @@ def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
     return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
 
 
-async def standing(connection: Driver, newest: Newest, who: AssignmentKey, *, anew: bool = False) -> Record:
+async def standing(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, anew: bool = False) -> Record:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
 
     anew: with what others hold, whatever is remembered of that.

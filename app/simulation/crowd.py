@@ -20,7 +20,7 @@ from app.database.session import driver_of, statements
 from app.designs.slider import POINTS, Answer, Touch
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.serving.standing import by_id
 
 PLATFORM = "simulation"
@@ -132,7 +132,7 @@ async def simulate(
     `people_have_answered`) and `Invalid` for a truth that cannot be.
     """
     refuse_unless_open(campaign)
-    newest = Newest()
+    newest = PosteriorCache()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)

@@ -18,7 +18,7 @@ from app.analysis import calibrated
 from app.analysis import fits as fits_module
 from app.analysis.answers import read
 from app.analysis.export import NAMES, export
-from app.analysis.findings import Options, Scores, Table
+from app.analysis.findings import Options, ResultTable, Scores
 from app.analysis.fits import Fits
 from app.analysis.methods import SCORES, TABLES, ScoreMethod
 from app.database import bulk
@@ -126,7 +126,7 @@ async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
 async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, name):
     campaign, fits = await judged(engine), Fits()
 
-    async def made(options: Options) -> Table | str:
+    async def made(options: Options) -> ResultTable | str:
         try:
             return await fits.table(engine, campaign.slug, name, options)
         except Conflict as refusal:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
-from app.analysis.findings import Answers, Options, Table, cell
+from app.analysis.findings import Answers, Options, ResultTable, cell
 from app.analysis.labels import label_names, labelled, labels_of
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.naming import named
@@ -24,11 +24,11 @@ TIES = [(who, {0: 50.0, 1: 50.0, 2: 50.0}) for who in range(3)]
 APART = [(0, {0: 80.0, 1: 20.0}), (1, {2: 80.0, 3: 20.0})]
 
 
-def table(made: Answers, name: str, **options) -> Table:
+def table(made: Answers, name: str, **options) -> ResultTable:
     return TABLES[name].fit(made, Options(**options))
 
 
-def by_name(found: Table) -> dict[str, dict[str, Any]]:
+def by_name(found: ResultTable) -> dict[str, dict[str, Any]]:
     names = [column.name for column in found.columns]
     return {str(row[0]): dict(zip(names, row, strict=True)) for row in found.rows}
 

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from app.analysis.findings import Column, Table
-from app.analysis.view import View, between, decimals, page_of, written
+from app.analysis.findings import Column, ResultTable
+from app.analysis.view import AnalysisView, between, decimals, page_of, written
 
 COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
 
 
 def table(*rows):
-    return Table(COLUMNS, list(rows))
+    return ResultTable(COLUMNS, list(rows))
 
 
 def ids(page):
@@ -19,68 +19,68 @@ def ids(page):
 
 
 def test_an_address_holds_only_what_is_not_as_usual():
-    assert View().query() == "?"
-    assert View(one="elo", classes=3).query(page=2) == "?one=elo&classes=3&page=2"
+    assert AnalysisView().query() == "?"
+    assert AnalysisView(one="elo", classes=3).query(page=2) == "?one=elo&classes=3&page=2"
 
 
 def test_a_press_on_a_head_sorts_and_the_next_turns_the_order_around():
-    view = View(table="items")
+    view = AnalysisView(table="items")
     assert view.sorted_by(COLUMNS[1]) == "?table=items&sort=value"
-    assert View(table="items", sort="value").sorted_by(COLUMNS[1]) == "?table=items&sort=value&order=up"
+    assert AnalysisView(table="items", sort="value").sorted_by(COLUMNS[1]) == "?table=items&sort=value&order=up"
     assert view.sorted_by(COLUMNS[0]) == "?table=items&sort=id&order=up"
 
 
 def test_sorting_starts_on_the_first_page():
-    assert "page" not in View(table="items", page=3).sorted_by(COLUMNS[1])
+    assert "page" not in AnalysisView(table="items", page=3).sorted_by(COLUMNS[1])
 
 
 def test_a_view_of_one_table_leaves_the_others_as_they_are():
-    view = View(one="elo", table="items", sort="value", page=2, search="x")
+    view = AnalysisView(one="elo", table="items", sort="value", page=2, search="x")
     assert view.of("items") == view
-    assert view.of("other") == View(one="elo", table="other")
+    assert view.of("other") == AnalysisView(one="elo", table="other")
 
 
 def test_a_form_keeps_the_rest_of_the_address():
-    view = View(one="elo", other="mean", classes=4, table="items", page=3, search="x")
+    view = AnalysisView(one="elo", other="mean", classes=4, table="items", page=3, search="x")
     assert view.hidden("one", "other") == [("classes", "4"), ("table", "items")]
 
 
 def test_rows_without_a_view_stand_in_their_own_order():
-    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), View())) == ["b", "a"]
+    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView())) == ["b", "a"]
 
 
 @pytest.mark.parametrize(("order", "expected"), [("up", ["a", "c", "b"]), ("down", ["c", "a", "b"])])
 def test_what_has_no_figure_comes_last_whichever_way(order, expected):
     rows = table(("b", None, 1), ("a", -1.0, 1), ("c", 2.0, 1))
-    assert ids(page_of(rows, View(sort="value", order=order))) == expected
+    assert ids(page_of(rows, AnalysisView(sort="value", order=order))) == expected
 
 
 def test_texts_are_sorted_without_regard_to_capitals():
     rows = table(("b", 1.0, 1), ("A", 1.0, 1), ("C", 1.0, 1))
-    assert ids(page_of(rows, View(sort="id", order="up"))) == ["A", "b", "C"]
+    assert ids(page_of(rows, AnalysisView(sort="id", order="up"))) == ["A", "b", "C"]
 
 
 def test_texts_that_are_whole_numbers_are_sorted_as_numbers():
     rows = table(("10", 1.0, 1), ("b", 1.0, 1), ("2", 1.0, 1), ("-1", 1.0, 1))
-    assert ids(page_of(rows, View(sort="id", order="up"))) == ["-1", "2", "10", "b"]
+    assert ids(page_of(rows, AnalysisView(sort="id", order="up"))) == ["-1", "2", "10", "b"]
 
 
 def test_a_column_that_does_not_exist_sorts_nothing():
-    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), View(sort="password"))) == ["b", "a"]
+    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView(sort="password"))) == ["b", "a"]
 
 
 def test_a_search_looks_into_texts_only():
     rows = table(("Run 7", 1.0, 1), ("walk", 7.0, 7))
-    assert ids(page_of(rows, View(search="7"))) == ["Run 7"]
-    assert ids(page_of(rows, View(search="RUN"))) == ["Run 7"]
-    assert page_of(rows, View(search="swim")).found == 0
+    assert ids(page_of(rows, AnalysisView(search="7"))) == ["Run 7"]
+    assert ids(page_of(rows, AnalysisView(search="RUN"))) == ["Run 7"]
+    assert page_of(rows, AnalysisView(search="swim")).found == 0
 
 
 def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     rows = table(*((f"{i}", float(i), i) for i in range(45)))
-    last = page_of(rows, View(page=3))
+    last = page_of(rows, AnalysisView(page=3))
     assert (ids(last), last.first, last.found) == (["40", "41", "42", "43", "44"], 41, 45)
-    beyond = page_of(rows, View(page=9))
+    beyond = page_of(rows, AnalysisView(page=9))
     assert (len(beyond.rows), beyond.first) == (20, 1)
 
 

@@ -13,7 +13,7 @@ from app.crowd.platforms import Arrival
 from app.database.session import statements
 from app.errors import TooManyVisits
 from app.serving import leases
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.serving.standing import by_id
 from app.settings import Settings
 from app.web import address_of
@@ -35,7 +35,7 @@ async def visit(engine, campaign, name, visitor, *, now=NOW):
 
 async def ask(engine, assignment, visitor):
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, Newest(), by_id(assignment, visitor), now=NOW)
+        return await leases.next_hit(connection, PosteriorCache(), by_id(assignment, visitor), now=NOW)
 
 
 async def touch(engine, assignment, hit):

@@ -17,7 +17,7 @@ from app.database.session import transaction
 from app.designs.slider import Answer
 from app.inference.online.laws import ONLINE
 from app.serving import submission
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
@@ -178,7 +178,7 @@ async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
     async def clock():
         return NOW
 
-    hub = Live(engine, Newest(), clock)
+    hub = Live(engine, PosteriorCache(), clock)
     seen: list[dict[str, Any]] = []
     async with aclosing(hub.states(campaign.slug)) as states:
         while not seen or seen[-1]["behind"]:

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.dashboard import live, state
 from app.dashboard.live import Live
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 
@@ -20,7 +20,7 @@ async def clock():
 
 @pytest.fixture
 async def watching(engine):
-    hub = Live(engine, Newest(), clock)
+    hub = Live(engine, PosteriorCache(), clock)
     yield hub
     await hub.stop()
 

@@ -6,7 +6,7 @@ from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import domain, held_words, newest_state, shortened
 from app.inference.online.laws import ONLINE
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
@@ -14,7 +14,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
         row = await lifecycle.find(connection, campaign.slug)
-        return await newest_state(connection, Newest(), Followers(), row, now=now)
+        return await newest_state(connection, PosteriorCache(), Followers(), row, now=now)
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.database.session import LOST, Turns, fetch_one, statements, transaction
+from app.database.session import LOST, ServingConnections, fetch_one, statements, transaction
 from tests.serving.campaigns import until
 
 LOST_OR_ENDED = (*LOST, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
@@ -50,7 +50,7 @@ async def test_a_column_that_is_not_there_is_no_attribute(engine):
 @pytest.mark.own_database
 @pytest.mark.parametrize("way", ["pool", "turns"])
 async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way):
-    turns = Turns(engine, 1)
+    turns = ServingConnections(engine, 1)
 
     def connected():
         return turns.turn() if way == "turns" else statements(engine)
@@ -80,7 +80,7 @@ async def ended(engine, pid):
 
 
 async def test_a_connection_of_turns_that_breaks_between_two_turns_is_replaced(engine):
-    turns = Turns(engine, 1)
+    turns = ServingConnections(engine, 1)
     async with turns.turn() as connection:
         before = connection.get_server_pid()
     await ended(engine, before)
@@ -91,7 +91,7 @@ async def test_a_connection_of_turns_that_breaks_between_two_turns_is_replaced(e
 
 
 async def test_a_connection_of_turns_that_breaks_in_a_turn_spoils_that_one_alone(engine):
-    turns = Turns(engine, 1)
+    turns = ServingConnections(engine, 1)
 
     async def break_in_a_turn():
         async with turns.turn() as connection:
@@ -106,7 +106,7 @@ async def test_a_connection_of_turns_that_breaks_in_a_turn_spoils_that_one_alone
 
 
 async def test_turns_give_their_connections_back_at_the_end(engine):
-    turns = Turns(engine, 2)
+    turns = ServingConnections(engine, 2)
     async with turns.turn(1), turns.turn(2):
         pass
     assert engine.pool.checkedout() == 2

@@ -12,7 +12,7 @@ from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information, fit
-from app.inference.labels.latent_classes import Parameters
+from app.inference.labels.latent_classes import ClassParameters
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 UNSMOOTHED: dict[str, Any] = {"alpha": 1.0, "beta": 1.0}
@@ -65,7 +65,7 @@ def campaigns(draw):
 def test_the_posterior_of_the_papers_example_goes_against_the_majority():
     response = np.array([[[0.65, 0.35], [0.5, 0.5]], [[0.75, 0.25], [0.24, 0.76]], [[0.9, 0.1], [0.2, 0.8]]])
     labels = latent_classes.labels_of(np.zeros(3, int), np.arange(3), np.array([0, 0, 1]), 3, 2)
-    posterior, log_likelihood = latent_classes.expectation(labels, Parameters(np.array([0.2, 0.8]), response))
+    posterior, log_likelihood = latent_classes.expectation(labels, ClassParameters(np.array([0.2, 0.8]), response))
     np.testing.assert_allclose(posterior[:, 0], [0.1127, 0.8873], atol=5e-5)
     assert np.exp(log_likelihood) == pytest.approx(0.2 * 0.04875 + 0.8 * 0.096)
 

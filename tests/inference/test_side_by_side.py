@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.inference.agreement.side_by_side import Figure, compare
+from app.inference.agreement.side_by_side import IntervalEstimate, compare
 from app.inference.ground import metrics, weighted_correlation
 from app.inference.ground.inestimable import Inestimable
 
@@ -77,7 +77,7 @@ def test_where_every_draw_has_the_same_value_the_interval_is_not_a_point():
 
 def test_an_interval_is_optional():
     found = compare(*noisy(), draws=0, rng=rng())
-    assert isinstance(found.pearson, Figure)
+    assert isinstance(found.pearson, IntervalEstimate)
     assert np.isnan(found.pearson.low)
     assert found.notes == ()
 

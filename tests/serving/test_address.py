@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import transition
-from app.database.session import Turns
+from app.database.session import ServingConnections
 from tests.serving.campaigns import running, until, value, values, waiting
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
@@ -405,7 +405,7 @@ async def test_minutes_and_pay_stay_above_each_hit(client, engine):
 
 async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they_came(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = Turns(engine, 1)
+    app.state.turns = ServingConnections(engine, 1)
     served = []
 
     async def visit(number):
@@ -439,7 +439,7 @@ async def test_answers_that_wait_for_a_lock_keep_nobody_of_another_campaign_wait
 
 async def test_a_form_that_comes_in_slowly_keeps_nobody_waiting(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = Turns(engine, 1)
+    app.state.turns = ServingConnections(engine, 1)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly():

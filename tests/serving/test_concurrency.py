@@ -9,7 +9,7 @@ from app.database.bulk import snapshot
 from app.database.session import create_engine, transaction
 from app.selection.match_quality import match_quality
 from app.serving import proposals
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
@@ -30,7 +30,7 @@ async def work_until_done(engine, assignment, newest, rng):
 @pytest.mark.parametrize(("selection", "law"), [("streaming", "ra"), ("iterations", "ra"), ("streaming", "easl-aware")])
 async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(database_url, selection, law):
     engines = [create_engine(database_url, pool_size=8) for _ in range(2)]
-    processes = [Newest(), Newest()]  # each stands for one server process with its own copy
+    processes = [PosteriorCache(), PosteriorCache()]  # each stands for one server process with its own copy
     try:
         campaign = await running(engines[0], items=50, judgments_per_item=6, selection=selection, update_law=law)
         crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(32)]
@@ -56,7 +56,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     campaign = await running(engine, items=8, items_per_hit=2, judgments_per_item=10_000)
     first = await annotator(engine, campaign)
     rng = np.random.default_rng(5)
-    newest = Newest()
+    newest = PosteriorCache()
     for _ in range(12):
         hit = await hit_of(engine, first, newest=newest)
         await submit(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())

@@ -5,7 +5,7 @@ import numpy as np
 from sqlalchemy import text
 
 from app.serving import proposals
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
 
 
@@ -21,14 +21,14 @@ async def answer_iteration(engine, campaign, newest, name, hits):
 
 async def test_iteration_0_asks_every_item_once(engine):
     campaign = await running(engine, items=20, selection="iterations")
-    hits = await answer_iteration(engine, campaign, Newest(), "ann", 4)
+    hits = await answer_iteration(engine, campaign, PosteriorCache(), "ann", 4)
     assert sorted(item for hit in hits for item in hit.items) == list(range(20))
     assert await value(engine, "SELECT iteration FROM campaigns") == 0
 
 
 async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine):
     campaign = await running(engine, items=20, selection="iterations")
-    newest = Newest()
+    newest = PosteriorCache()
     await answer_iteration(engine, campaign, newest, "ann", 4)
     variance = dict(await values(engine, "SELECT number, variance FROM posteriors"))
     await answer_iteration(engine, campaign, newest, "bob", 4)
@@ -41,7 +41,7 @@ async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine
 
 async def test_an_iteration_waits_for_its_open_hits(engine):
     campaign = await running(engine, items=10, selection="iterations")
-    newest = Newest()
+    newest = PosteriorCache()
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     held = await hit_of(engine, slow, newest=newest)
     await submit(engine, quick, await hit_of(engine, quick, newest=newest))
@@ -53,7 +53,7 @@ async def test_an_iteration_waits_for_its_open_hits(engine):
 
 async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
     campaign = await running(engine, items=10, selection="iterations")
-    newest = Newest()
+    newest = PosteriorCache()
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     held = await hit_of(engine, slow, newest=newest)
     await submit(engine, quick, await hit_of(engine, quick, newest=newest))
@@ -65,10 +65,10 @@ async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
 
 async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine):
     campaign = await running(engine, items=10, selection="iterations", judgments_per_item=5)
-    newest = Newest()
+    newest = PosteriorCache()
     await answer_iteration(engine, campaign, newest, "ann", 2)
     crowd = [await annotator(engine, campaign, f"a{k}") for k in range(6)]
-    works = await asyncio.gather(*(next_hit(engine, one, newest=Newest()) for one in crowd))
+    works = await asyncio.gather(*(next_hit(engine, one, newest=PosteriorCache()) for one in crowd))
     assert sum(work.hit is not None for work in works) == 2
     assert await values(engine, "SELECT iteration, count(*) FROM planned_hits GROUP BY 1 ORDER BY 1") == [
         (0, 2),
@@ -78,7 +78,7 @@ async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine
 
 async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_wanted(engine):
     campaign = await running(engine, items=13, selection="iterations", judgments_per_item=3, items_per_hit=4)
-    newest = Newest()
+    newest = PosteriorCache()
     me = await annotator(engine, campaign)
     while (work := await next_hit(engine, me, newest=newest)).hit is not None:
         await submit(engine, me, work.hit)
@@ -88,7 +88,7 @@ async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_
 
 async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scored(engine):
     campaign = await running(engine, items=10, selection="iterations", repeat_items=False)
-    newest = Newest()
+    newest = PosteriorCache()
     await answer_iteration(engine, campaign, newest, "ann", 2)
     me = await annotator(engine, campaign, "ann")
     assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
@@ -96,7 +96,7 @@ async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scor
 
 async def test_without_repeats_a_place_is_answered_without_the_items_already_scored(engine):
     campaign = await running(engine, items=10, selection="iterations", repeat_items=False, judgments_per_item=2)
-    newest = Newest()
+    newest = PosteriorCache()
     (first,) = await answer_iteration(engine, campaign, newest, "ann", 1)
     await answer_iteration(engine, campaign, newest, "bob", 1)
     me = await annotator(engine, campaign, "ann")
@@ -108,7 +108,7 @@ async def test_the_same_seed_plans_the_same_hits(engine):
     plans = []
     for _ in range(2):
         campaign = await running(engine, items=20, selection="iterations", seed=7)
-        await answer_iteration(engine, campaign, Newest(), "ann", 4)
+        await answer_iteration(engine, campaign, PosteriorCache(), "ann", 4)
         plans.append(
             await values(
                 engine, "SELECT leader, items FROM planned_hits WHERE campaign_id = :c ORDER BY ordinal", c=campaign.id
@@ -120,7 +120,7 @@ async def test_the_same_seed_plans_the_same_hits(engine):
 async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(engine):
     """Items that they have not scored are wanted, but not in this iteration, and nobody holds what would end it."""
     campaign = await running(engine, items=4, items_per_hit=2, selection="iterations", repeat_items=False)
-    newest = Newest()
+    newest = PosteriorCache()
     ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
     mine = await hit_of(engine, ann, newest=newest)
     await submit(engine, ann, mine)
@@ -138,7 +138,7 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
     """Another process stores it after this one read the posteriors, before it sees that the iteration is done."""
     campaign = await running(engine, items=4, items_per_hit=2, judgments_per_item=2, selection="iterations")
     ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
-    here = Newest()
+    here = PosteriorCache()
     await submit(engine, ann, await hit_of(engine, ann, newest=here))
     last = await hit_of(engine, bob)
     find_place, plan_hits, planned_on = proposals.free_place, proposals.planned, []
@@ -160,7 +160,7 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
 
 async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer_than_the_others_took(engine):
     campaign = await running(engine, items=15, selection="iterations", judgments_per_item=2)
-    newest = Newest()
+    newest = PosteriorCache()
     gone, ann, bob = [await annotator(engine, campaign, name) for name in ("gone", "ann", "bob")]
     held = await hit_of(engine, gone, newest=newest)
     for person in (ann, bob):
@@ -178,7 +178,7 @@ async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer
 
 async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_number(engine):
     campaign = await running(engine, items=10, selection="iterations", judgments_per_item=1)
-    newest = Newest()
+    newest = PosteriorCache()
     gone, ann = [await annotator(engine, campaign, name) for name in ("gone", "ann")]
     held = await hit_of(engine, gone, newest=newest)
     await submit(engine, ann, await hit_of(engine, ann, newest=newest), now=NOW + timedelta(seconds=5))

@@ -5,7 +5,7 @@ import pytest
 from app.database.session import statements, transaction
 from app.errors import Gone, NotFound
 from app.serving import leases
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.serving.standing import by_id
 from tests.serving.campaigns import (
     NOW,
@@ -39,7 +39,7 @@ async def test_texts_stand_in_the_order_of_the_items(engine):
 
 async def test_two_tabs_that_ask_at_once_get_the_same_hit(engine):
     me = await annotator(engine, await running(engine))
-    newest = Newest()
+    newest = PosteriorCache()
     hits = await asyncio.gather(*(hit_of(engine, me, newest=newest) for _ in range(6)))
     assert len({hit.id for hit in hits}) == 1
     assert await value(engine, "SELECT count(*) FROM hits") == 1
@@ -81,7 +81,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     other = await hit_of(engine, quick)
     assert set(hit.items) & set(other.items)
     async with statements(engine) as connection:
-        assert await leases.hold_or_lease(connection, Newest(), by_id(slow), now=NOW) is None
+        assert await leases.hold_or_lease(connection, PosteriorCache(), by_id(slow), now=NOW) is None
     assert await values(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
 
@@ -104,7 +104,7 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
 
 async def test_two_open_hits_do_not_share_a_leader(engine):
     campaign = await running(engine, items=10, judgments_per_item=20)
-    newest = Newest()
+    newest = PosteriorCache()
     assignments = [await annotator(engine, campaign, f"a{k}") for k in range(10)]
     await asyncio.gather(*(next_hit(engine, assignment, newest=newest) for assignment in assignments))
     assert await value(engine, "SELECT count(DISTINCT leader) FROM hits") == 10
@@ -184,9 +184,9 @@ async def test_a_campaign_with_fewer_items_than_a_hit_shows_them_all(engine):
 
 
 async def test_another_process_sees_answers_at_once(engine):
-    """Two `Newest` stand for two server processes."""
+    """Two `PosteriorCache` stand for two server processes."""
     campaign = await running(engine)
-    here, there = Newest(), Newest()
+    here, there = PosteriorCache(), PosteriorCache()
     me = await annotator(engine, campaign)
     other = await annotator(engine, campaign, "other")
     await next_hit(engine, other, newest=there)
@@ -201,7 +201,7 @@ async def test_a_person_with_many_visits_at_once_gets_no_item_twice(engine):
     """Of an item that they hold in one visit nothing is asked in another."""
     campaign = await running(engine, items=10, repeat_items=False, judgments_per_item=8)
     visits = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}", hitId="H") for k in range(8)]
-    newest = Newest()
+    newest = PosteriorCache()
     works = await asyncio.gather(*(next_hit(engine, visit, newest=newest) for visit in visits))
     held = [work.hit.items for work in works if work.hit is not None]
     assert sorted(item for items in held for item in items) == list(range(10))
@@ -217,7 +217,7 @@ async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_o
     visits = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     async with transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
-        asking = [asyncio.create_task(next_hit(engine, visit, newest=Newest())) for visit in visits]
+        asking = [asyncio.create_task(next_hit(engine, visit, newest=PosteriorCache())) for visit in visits]
         await until(engine, waiting(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "wait"]
@@ -259,7 +259,7 @@ async def test_a_lease_is_not_renewed_when_its_annotator_has_the_items_in_anothe
 async def test_thirty_sessions_at_once_get_no_more_hits_than_one_annotator_may_have(engine):
     campaign = await running(engine, items=200, hits_per_annotator=4)
     sessions = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}") for k in range(30)]
-    works = await asyncio.gather(*(next_hit(engine, session, newest=Newest()) for session in sessions))
+    works = await asyncio.gather(*(next_hit(engine, session, newest=PosteriorCache()) for session in sessions))
     assert sum(work.hit is not None for work in works) == 4
     assert {work.reason for work in works} == {None, "limit"}
 
@@ -286,7 +286,7 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
     await expire(engine)
     async with transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
-        asking = [asyncio.create_task(next_hit(engine, visit, newest=Newest())) for visit in (first, second)]
+        asking = [asyncio.create_task(next_hit(engine, visit, newest=PosteriorCache())) for visit in (first, second)]
         await until(engine, waiting(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "limit"]

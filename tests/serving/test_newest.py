@@ -11,7 +11,7 @@ from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
 from app.selection.index import SelectionIndex
 from app.serving import newest, submission
-from app.serving.newest import Copy, Newest
+from app.serving.newest import Copy, PosteriorCache
 from app.serving.proposals import propose
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
@@ -25,7 +25,7 @@ async def judged(engine, campaign, copy_of):
 
 async def test_a_copy_follows_every_answer(engine):
     campaign = await running(engine, judgments_per_item=50)
-    copy, me = Newest(), await annotator(engine, campaign)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
     for _ in range(6):
         await submit(engine, me, await hit_of(engine, me))
@@ -56,7 +56,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
     slow_hit, quick_hit = await hit_of(engine, slow), None
     while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
         quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
-    copy = Newest()
+    copy = PosteriorCache()
     await judged(engine, campaign, copy)
     async with engine.connect() as connection:
         driver = await driver_of(connection)
@@ -82,7 +82,7 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
         return await load(*arguments)
 
     monkeypatch.setattr(newest, "load", counted)
-    copy = Newest()
+    copy = PosteriorCache()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
 
@@ -90,7 +90,7 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
     monkeypatch.setattr(newest, "MOST_COPIES", 2)
     campaigns = [await running(engine) for _ in range(3)]
-    copy = Newest()
+    copy = PosteriorCache()
     for campaign in campaigns:
         await judged(engine, campaign, copy)
     assert list(copy.copies) == [campaign.id for campaign in campaigns[1:]]
@@ -99,7 +99,7 @@ async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
     monkeypatch.setattr(newest, "MOST_COPIES", 1)
     campaign, other = await running(engine, judgments_per_item=50), await running(engine)
-    copy, me = Newest(), await annotator(engine, campaign)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
     old = copy.copies[campaign.id]
     async with transaction(engine) as connection:
@@ -131,7 +131,7 @@ class Delayed:
 async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     """An older one that arrives between the start and the end of a newer one: what it overwrote is not read again."""
     campaign = await running(engine, items=5)
-    copy, me = Newest(), await annotator(engine, campaign)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
     first = await hit_of(engine, me)
     await submit(engine, me, first)
@@ -154,7 +154,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
 async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen(engine):
     """The transaction ids of another database may lie far ahead of this one's."""
     campaign = await running(engine, judgments_per_item=50)
-    copy, me = Newest(), await annotator(engine, campaign)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
@@ -177,12 +177,12 @@ async def asked(engine, newest, someone):
 async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
     campaign = await running(engine)
     me = await annotator(engine, campaign)
-    newest = Newest()
+    newest = PosteriorCache()
     await asked(engine, newest, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
     async with statements(engine) as connection:
-        newest.hear(await standing(connection, Newest(), by_id(me)))
+        newest.hear(await standing(connection, PosteriorCache(), by_id(me)))
     copy = await asked(engine, newest, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
@@ -190,7 +190,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
 async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     first, second = await running(engine), await running(engine, name="Nouns")
     me, you = await annotator(engine, first), await annotator(engine, second)
-    newest = Newest()
+    newest = PosteriorCache()
     await asked(engine, newest, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
@@ -202,7 +202,7 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
 async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
     """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
     campaign = await running(engine, judgments_per_item=50)
-    newest, me = Newest(), await annotator(engine, campaign)
+    newest, me = PosteriorCache(), await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.connect() as connection:
         lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
@@ -221,7 +221,7 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
 @pytest.mark.parametrize("look", ["asked", "judged"])
 async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
     campaign = await running(engine, judgments_per_item=50)
-    newest, me = Newest(), await annotator(engine, campaign)
+    newest, me = PosteriorCache(), await annotator(engine, campaign)
     copy = await asked(engine, newest, me)
     copy.server_started -= timedelta(seconds=1)
     await submit(engine, me, await hit_of(engine, me))

@@ -6,7 +6,7 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database.session import statements
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.standing import by_id, standing
 from tests.campaigns.drafts import import_results
@@ -39,18 +39,18 @@ async def held(engine: AsyncEngine) -> list[int]:
 
 async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     campaign, time = await crowded(engine, free=20), [100.0]
-    newest = Newest(clock=lambda: time[0])
+    newest = PosteriorCache(clock=lambda: time[0])
     await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
     me = by_id(await annotator(engine, campaign, "second"))
     async with statements(engine) as connection:
         assert (await standing(connection, newest, me)).held is None
-        assert len((await standing(connection, Newest(), me)).held) == 5 * MANY_OPEN_HITS + 5
+        assert len((await standing(connection, PosteriorCache(), me)).held) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
         assert len((await standing(connection, newest, me)).held) == 5 * MANY_OPEN_HITS + 5
 
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
-    campaign, newest = await running(engine, items=20), Newest(clock=lambda: 100.0)
+    campaign, newest = await running(engine, items=20), PosteriorCache(clock=lambda: 100.0)
     await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
     async with statements(engine) as connection:
         here = await standing(connection, newest, by_id(await annotator(engine, campaign, "second")))
@@ -58,7 +58,7 @@ async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
 
 
 async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_free(engine):
-    campaign, newest = await crowded(engine, free=30), Newest(clock=lambda: 100.0)
+    campaign, newest = await crowded(engine, free=30), PosteriorCache(clock=lambda: 100.0)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(7)]
     for k, person in enumerate(people[:6]):
         await hit_of(engine, person, newest=newest if k % 2 == 0 else None)
@@ -68,7 +68,7 @@ async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_
 
 async def test_items_that_were_given_back_are_found_within_a_second_by_a_process_that_remembers_them_as_held(engine):
     campaign, time = await crowded(engine, free=10), [100.0]
-    newest = Newest(clock=lambda: time[0])
+    newest = PosteriorCache(clock=lambda: time[0])
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
     given_back = await hit_of(engine, slow, newest=newest)
     await hit_of(engine, quick, newest=newest)
@@ -79,7 +79,7 @@ async def test_items_that_were_given_back_are_found_within_a_second_by_a_process
 
 
 async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembers_as_held(engine):
-    campaign, newest = await crowded(engine, free=11), Newest(clock=lambda: 100.0)
+    campaign, newest = await crowded(engine, free=11), PosteriorCache(clock=lambda: 100.0)
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
     given_back = await hit_of(engine, slow, newest=newest)
     await hit_of(engine, quick, newest=newest)
@@ -88,7 +88,7 @@ async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembe
 
 
 async def test_whoever_has_seen_all_is_told_so_beside_many_open_hits(engine):
-    campaign, newest = await crowded(engine, free=5, repeat_items=False), Newest(clock=lambda: 100.0)
+    campaign, newest = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
     me = await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me, newest=newest))
     everything = "UPDATE responses SET items = ARRAY(SELECT generate_series(0, CAST(:last AS int)))"
@@ -97,7 +97,7 @@ async def test_whoever_has_seen_all_is_told_so_beside_many_open_hits(engine):
 
 
 async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_hits(engine):
-    campaign, newest = await crowded(engine, free=5), Newest(clock=lambda: 100.0)
+    campaign, newest = await crowded(engine, free=5), PosteriorCache(clock=lambda: 100.0)
     first, second = [await annotator(engine, campaign, name) for name in ("first", "second")]
     await hit_of(engine, first, newest=newest)
     columns = ",".join([*(f"Input.id{k}" for k in range(1, 6)), *(f"Answer.range{k}" for k in range(1, 6))])

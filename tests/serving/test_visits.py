@@ -7,7 +7,7 @@ import pytest
 from app.database.session import statements
 from app.errors import Gone, NotFound
 from app.serving import leases, standing
-from app.serving.newest import Newest
+from app.serving.newest import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
 
@@ -18,7 +18,7 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 async def stop(engine, assignment):
     async with statements(engine) as connection:
-        return await leases.stop(connection, Newest(), standing.by_id(assignment), now=NOW)
+        return await leases.stop(connection, PosteriorCache(), standing.by_id(assignment), now=NOW)
 
 
 @pytest.mark.parametrize("limit", [None, 1, 2])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.bootstrap import Interval, Statistic, interval_of, value_of
+from app.inference.ground.bootstrap import BootstrapInterval, Statistic, interval_of, value_of
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.judgments import Judgments
 
@@ -86,7 +86,7 @@ def measured(
     )
 
 
-def interval_notes(interval: Interval, draws: int) -> tuple[str, ...]:
+def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[str, ...]:
     """What is to be said of an interval from so many draws."""
     if interval.refusal:
         return (interval.refusal,)

@@ -17,7 +17,7 @@ MOST_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class IntervalEstimate:
     """A figure and its interval by bootstrap over items; NaN where the notes say why."""
 
     value: float
@@ -30,10 +30,10 @@ class SideBySide:
     """n: items that both have a score for. Correlations in [-1, 1], ndcg in [0, 1], as in `metrics`."""
 
     n: int
-    pearson: Figure
-    spearman: Figure
-    kendall: Figure
-    ndcg: Figure
+    pearson: IntervalEstimate
+    spearman: IntervalEstimate
+    kendall: IntervalEstimate
+    ndcg: IntervalEstimate
     notes: tuple[str, ...]
 
 
@@ -58,10 +58,10 @@ def compare(
     values = {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall, "ndcg": found.ndcg}
     figures, notes = {}, list(found.notes)
     for name, statistic in _statistics(x, y).items():
-        figures[name] = Figure(values[name], np.nan, np.nan)
+        figures[name] = IntervalEstimate(values[name], np.nan, np.nan)
         if np.isfinite(values[name]):
             interval = interval_of(statistic, found.n, draws=draws, level=level, rng=rng)
-            figures[name] = Figure(values[name], interval.low, interval.high)
+            figures[name] = IntervalEstimate(values[name], interval.low, interval.high)
             if interval.refusal:
                 notes.append(interval.refusal if found.n < LEAST_ITEMS else f"{NAMES[name]}: {interval.refusal}")
             elif interval.usable < draws:

@@ -23,7 +23,7 @@ Statistic = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class BootstrapInterval:
     """The central `level` of the draws that gave a value, `usable` of them; NaN, NaN where there is no interval, and
     `refusal` says why, unless none was asked for.
     """
@@ -34,8 +34,8 @@ class Interval:
     refusal: str = ""
 
 
-def _none(why: str = "", usable: int = 0) -> Interval:
-    return Interval(np.nan, np.nan, usable, why and f"There is no interval: {why}")
+def _none(why: str = "", usable: int = 0) -> BootstrapInterval:
+    return BootstrapInterval(np.nan, np.nan, usable, why and f"There is no interval: {why}")
 
 
 def value_of(statistic: Statistic, n_items: int) -> float:
@@ -52,7 +52,7 @@ def interval_of(
     rng: np.random.Generator,
     cells_per_draw: int = 0,
     about: float | None = None,
-) -> Interval:
+) -> BootstrapInterval:
     """The percentile interval over `draws` draws of n_items items, each as likely as any other.
 
     There is none for fewer than LEAST_ITEMS items, nor where every draw gives the same. cells_per_draw: how many
@@ -81,7 +81,7 @@ def interval_of(
     if about is not None:
         values += about - values.mean()
     low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(float(low), float(high), len(values))
+    return BootstrapInterval(float(low), float(high), len(values))
 
 
 def resampled(n_items: int, draws: int, rng: np.random.Generator) -> Array:

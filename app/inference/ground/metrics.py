@@ -14,7 +14,7 @@ _FEW = 1_000  # items; from there on sorting them is faster than comparing each 
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Correlations:
     """n: items that both have a score for. The figures in [-1, 1], ndcg in [0, 1]; NaN where notes say why."""
 
     n: int
@@ -25,7 +25,7 @@ class Agreement:
     notes: tuple[str, ...]
 
 
-def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Agreement:
+def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Correlations:
     """All four figures over the items where both (N,) arrays hold a number; NaN marks an item without a score.
 
     For nDCG the gain of an item is its reference score above the lowest one, so that scores below 0 can be compared.
@@ -51,7 +51,7 @@ def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Agreement:
     ):
         figures[name], note = _tried(measure, left, other)
         notes += [note] if note and note not in notes else []
-    return Agreement(n=int(both.sum()), **figures, notes=tuple(notes))
+    return Correlations(n=int(both.sum()), **figures, notes=tuple(notes))
 
 
 def _tried(measure: Callable[[Array, Array], float], reference: Array, score: Array) -> tuple[float, str]:

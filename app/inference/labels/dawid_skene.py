@@ -19,7 +19,7 @@ from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.long_form import check_equal_length, numbered
 from app.inference.labels import latent_class_notes, latent_classes
-from app.inference.labels.latent_classes import Climb, Labels, Parameters, Rule
+from app.inference.labels.latent_classes import ClassParameters, Climb, Labels, Rule
 
 Mask = npt.NDArray[np.bool_]
 
@@ -177,10 +177,10 @@ def _check_there_is_something(labels: Integers, n_labels: int) -> None:
         )
 
 
-def _smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> Parameters:
+def _smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> ClassParameters:
     """Dirichlet parameters less 1. Below 1 the density has no peak inside; ValueError then."""
     shape = (n_labels,)
-    return Parameters(_at_least_one("beta", beta, shape), _at_least_one("alpha", alpha, shape * 2))
+    return ClassParameters(_at_least_one("beta", beta, shape), _at_least_one("alpha", alpha, shape * 2))
 
 
 def _at_least_one(name: str, parameter: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
@@ -208,7 +208,13 @@ def _with_overlap(items: Integers, annotators: Integers, n_annotators: int) -> M
 
 
 def _climbed(
-    start: Start, labels: Labels, smoothing: Parameters, rule: Rule, *, restarts: int, rng: np.random.Generator | None
+    start: Start,
+    labels: Labels,
+    smoothing: ClassParameters,
+    rule: Rule,
+    *,
+    restarts: int,
+    rng: np.random.Generator | None,
 ) -> tuple[Climb, list[str]]:
     climbed = latent_classes.climb(_start(start, labels, smoothing), labels, smoothing, rule)
     notes: list[str] = []
@@ -227,7 +233,7 @@ def _climbed(
     return climbed, notes
 
 
-def _start(start: Start, labels: Labels, smoothing: Parameters) -> Parameters:
+def _start(start: Start, labels: Labels, smoothing: ClassParameters) -> ClassParameters:
     if isinstance(start, Result):
         return _from_result(start, labels)
     if start == "votes":
@@ -237,7 +243,7 @@ def _start(start: Start, labels: Labels, smoothing: Parameters) -> Parameters:
     return latent_classes.from_diagonal(start, labels)
 
 
-def _from_result(result: Result, labels: Labels) -> Parameters:
+def _from_result(result: Result, labels: Labels) -> ClassParameters:
     """Its parameters for the annotators of these labels; a newcomer starts as typical."""
     if len(result.prevalence) != labels.n_labels:
         raise ValueError(f"the start is of {len(result.prevalence)} classes, not of {labels.n_labels}")
@@ -245,14 +251,14 @@ def _from_result(result: Result, labels: Labels) -> Parameters:
     both = min(len(result.response), labels.n_annotators)
     response[:both] = result.response[:both]
     response = _typical_where_unknown(response, result)
-    return Parameters(*(latent_classes.normalised(p.clip(_LEAST_AT_START)) for p in (result.prevalence, response)))
+    return ClassParameters(*(latent_classes.normalised(p.clip(_LEAST_AT_START)) for p in (result.prevalence, response)))
 
 
 def _typical_where_unknown(response: Array, result: Result) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 
-def _result(climbed: Climb, smoothing: Parameters, estimable: Mask, known: Mask, notes: list[str]) -> Result:
+def _result(climbed: Climb, smoothing: ClassParameters, estimable: Mask, known: Mask, notes: list[str]) -> Result:
     end = climbed.end
     prevalence, evidence = end.parameters.prevalence, end.expected.sum(axis=-1)
     typical = latent_classes.normalised(end.expected.sum(axis=0) + smoothing.response)

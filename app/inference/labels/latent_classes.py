@@ -32,7 +32,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class ClassParameters:
     """Prevalence (K,) and response matrices (n_annotators, K, K), [j, k, l] = P(j says l of class k).
 
     Also the smoothing of both, what it adds to their counts: (K,) and (K, K).
@@ -60,7 +60,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Expectation:
     """What is seen from a point in parameter space.
 
     posterior: (K, n_items) under these parameters. expected: (n_annotators, K, K), how many labels l annotator j is
@@ -68,7 +68,7 @@ class View:
     constant, which is what is climbed.
     """
 
-    parameters: Parameters
+    parameters: ClassParameters
     posterior: Array
     expected: Array
     log_likelihood: float
@@ -79,7 +79,7 @@ class View:
 class Climb:
     """The view where a climb ended, its height at each step, and whether it ended because it had converged."""
 
-    end: View
+    end: Expectation
     trace: list[float]
     converged: bool
 
@@ -91,7 +91,7 @@ def labels_of(rows: Integers, annotators: Integers, labels: Integers, n_annotato
     return Labels(counts, n_annotators, n_labels)
 
 
-def climb(start: Parameters, labels: Labels, smoothing: Parameters, rule: Rule) -> Climb:
+def climb(start: ClassParameters, labels: Labels, smoothing: ClassParameters, rule: Rule) -> Climb:
     """EM from the start to the penalised maximum that it leads to, with a leap after every other step.
 
     EM alone creeps where labels are few. So two steps are taken as the direction of a leap (squared extrapolation,
@@ -120,12 +120,12 @@ def climb(start: Parameters, labels: Labels, smoothing: Parameters, rule: Rule) 
         trace.append(view.height)
 
 
-def _farthest(view: View, other: View) -> float:
+def _farthest(view: Expectation, other: Expectation) -> float:
     """The largest difference of two posteriors."""
     return float(max(np.abs(one - two).max() for one, two in zip(view.posterior, other.posterior, strict=True)))
 
 
-def from_votes(labels: Labels, smoothing: Parameters) -> Parameters:
+def from_votes(labels: Labels, smoothing: ClassParameters) -> ClassParameters:
     """The parameters that follow if the posterior of each item is the share of its labels."""
     says = np.tile(np.eye(labels.n_labels), labels.n_annotators)
     votes = np.stack([labels.counts @ column for column in says])
@@ -133,16 +133,16 @@ def from_votes(labels: Labels, smoothing: Parameters) -> Parameters:
     return _most_probable(posterior, _expected(labels, posterior), smoothing)
 
 
-def from_diagonal(accuracy: float, labels: Labels) -> Parameters:
+def from_diagonal(accuracy: float, labels: Labels) -> ClassParameters:
     """Equal prevalence, and for every annotator the accuracy on the diagonal and equal shares beside it."""
     n = labels.n_labels
     response = np.full((n, n), (1.0 - accuracy) / (n - 1))
     np.fill_diagonal(response, accuracy)
-    return Parameters(np.full(n, 1.0 / n), np.tile(response, (labels.n_annotators, 1, 1)))
+    return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (labels.n_annotators, 1, 1)))
 
 
 def highest(
-    first: Climb, labels: Labels, smoothing: Parameters, rule: Rule, *, restarts: int, rng: np.random.Generator
+    first: Climb, labels: Labels, smoothing: ClassParameters, rule: Rule, *, restarts: int, rng: np.random.Generator
 ) -> tuple[Climb, int, int]:
     """The highest of the first climb and those from random starts; how many were higher than the first, how many
     did not converge and so were not considered.
@@ -160,7 +160,7 @@ def highest(
     return _matched(best, smoothing) if best is not first else first, higher, lost
 
 
-def expectation(labels: Labels, parameters: Parameters) -> tuple[Array, float]:
+def expectation(labels: Labels, parameters: ClassParameters) -> tuple[Array, float]:
     """Posteriors p(z_i = k | y) ~ pi_k prod_n theta[jj[n], k, y[n]] as (K, n_items), and the log-likelihood."""
     with np.errstate(divide="ignore"):  # without smoothing a probability may be 0; the sparse sum never meets 0 * inf
         log_prevalence, log_response = np.log(parameters.prevalence), np.log(parameters.response)
@@ -182,10 +182,10 @@ def normalised(counts: Array) -> Array:
     return shares
 
 
-def _at_random(labels: Labels, rng: np.random.Generator) -> Parameters:
+def _at_random(labels: Labels, rng: np.random.Generator) -> ClassParameters:
     """Uniform over all parameters."""
     flat = np.ones(labels.n_labels)
-    return Parameters(rng.dirichlet(flat), rng.dirichlet(flat, (labels.n_annotators, labels.n_labels)))
+    return ClassParameters(rng.dirichlet(flat), rng.dirichlet(flat, (labels.n_annotators, labels.n_labels)))
 
 
 def _expected(labels: Labels, posterior: Array) -> Array:
@@ -194,17 +194,17 @@ def _expected(labels: Labels, posterior: Array) -> Array:
     return np.stack([(transposed @ share).reshape(shape) for share in posterior], axis=1)
 
 
-def _maximisation(view: View, smoothing: Parameters) -> Parameters:
+def _maximisation(view: Expectation, smoothing: ClassParameters) -> ClassParameters:
     return _most_probable(view.posterior, view.expected, smoothing)
 
 
-def _most_probable(posterior: Array, expected: Array, smoothing: Parameters) -> Parameters:
-    return Parameters(
+def _most_probable(posterior: Array, expected: Array, smoothing: ClassParameters) -> ClassParameters:
+    return ClassParameters(
         normalised(posterior.sum(axis=1) + smoothing.prevalence), normalised(expected + smoothing.response)
     )
 
 
-def _length(zero: Parameters, one: Parameters, two: Parameters) -> float:
+def _length(zero: ClassParameters, one: ClassParameters, two: ClassParameters) -> float:
     """How far two steps say one should leap, |change| / |bend|, and at least 1, which is where the second step ends."""
     change = _distance(one.prevalence - zero.prevalence, one.response - zero.response)
     bend = _distance(
@@ -217,8 +217,8 @@ def _distance(prevalence: Array, response: Array) -> float:
     return float(np.sqrt(np.square(prevalence).sum() + np.square(response).sum()))
 
 
-def _leap(zero: Parameters, one: Parameters, two: Parameters, length: float) -> Parameters:
-    return Parameters(
+def _leap(zero: ClassParameters, one: ClassParameters, two: ClassParameters, length: float) -> ClassParameters:
+    return ClassParameters(
         _extrapolated(zero.prevalence, one.prevalence, two.prevalence, length),
         _extrapolated(zero.response, one.response, two.response, length),
     )
@@ -230,18 +230,18 @@ def _extrapolated(zero: Array, one: Array, two: Array, length: float) -> Array:
     return normalised(np.maximum(leapt, 0.1 * two))
 
 
-def _view(parameters: Parameters, labels: Labels, smoothing: Parameters) -> View:
+def _view(parameters: ClassParameters, labels: Labels, smoothing: ClassParameters) -> Expectation:
     posterior, log_likelihood = expectation(labels, parameters)
     height = log_likelihood + _log_prior(parameters, smoothing)
-    return View(parameters, posterior, _expected(labels, posterior), log_likelihood, height)
+    return Expectation(parameters, posterior, _expected(labels, posterior), log_likelihood, height)
 
 
-def _log_prior(parameters: Parameters, smoothing: Parameters) -> float:
+def _log_prior(parameters: ClassParameters, smoothing: ClassParameters) -> float:
     on_response = xlogy(smoothing.response, parameters.response).sum()
     return float(on_response + xlogy(smoothing.prevalence, parameters.prevalence).sum())
 
 
-def _matched(climbed: Climb, smoothing: Parameters) -> Climb:
+def _matched(climbed: Climb, smoothing: ClassParameters) -> Climb:
     """The same climb with its classes named after the labels that their items are given most.
 
     From a random start the names are random, and so they are to the likelihood. If the prior tells classes apart,
@@ -253,11 +253,11 @@ def _matched(climbed: Climb, smoothing: Parameters) -> Climb:
 
     end = climbed.end
     _, order = linear_sum_assignment(end.expected.sum(axis=0).T, maximize=True)
-    parameters = Parameters(end.parameters.prevalence[order], end.parameters.response[:, order])
+    parameters = ClassParameters(end.parameters.prevalence[order], end.parameters.response[:, order])
     named = replace(end, parameters=parameters, posterior=end.posterior[order], expected=end.expected[:, order])
     return replace(climbed, end=named)
 
 
-def _exchangeable(smoothing: Parameters) -> bool:
+def _exchangeable(smoothing: ClassParameters) -> bool:
     rows, shares = smoothing.response, smoothing.prevalence
     return bool((rows == rows[0]).all() and (shares == shares[0]).all())

@@ -75,7 +75,7 @@ def against(
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Numbering:
     """Systems, judges or segments: used (m,), those with a judgment; index (n,), by judgment the position in `used`;
     count, of all.
     """
@@ -102,9 +102,9 @@ class Group:
 class AgainstBaseline:
     """Judgments against the baseline, checked; outcomes (n,)."""
 
-    items: Group
-    annotators: Group
-    segments: Group
+    items: Numbering
+    annotators: Numbering
+    segments: Numbering
     outcomes: Integers
 
 
@@ -127,9 +127,9 @@ def checked(
     return AgainstBaseline(_group(systems, n_items), _group(judges, n_annotators), _group(places, n_segments), results)
 
 
-def _group(numbers: Integers, count: int) -> Group:
+def _group(numbers: Integers, count: int) -> Numbering:
     used, index = np.unique(numbers, return_inverse=True)
-    return Group(used, index, count)
+    return Numbering(used, index, count)
 
 
 def refuse_what_tells_nothing(outcomes: Integers) -> None:
@@ -159,7 +159,7 @@ def notes_on(columns: AgainstBaseline) -> list[str]:
     return notes + _disconnected(columns)
 
 
-def unseen(name: str, group: Group) -> list[str]:
+def unseen(name: str, group: Numbering) -> list[str]:
     """At most one sentence, on those without a judgment."""
     missing = np.flatnonzero(~group.seen)
     return [f"{named(name, missing)} had no judgment and no estimate."] if len(missing) else []

@@ -15,7 +15,7 @@ from app.inference.ground.long_form import check_equal_length, finite, numbered
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import COMPARED, COMPARED_AT_LEAST, Judged, N, evidence_of
-from app.inference.ratings.annotator_fixed_point import Settled, settled
+from app.inference.ratings.annotator_fixed_point import FixedPoint, settled
 
 Mask = npt.NDArray[np.bool_]
 
@@ -106,7 +106,7 @@ def checked(
     return Judged.of(items, annotators, values, item_count, annotator_count)
 
 
-def _result(judged: Judged, end: Settled, common: Crowd, evidence: Array, tolerance: float) -> AnnotatorAware:
+def _result(judged: Judged, end: FixedPoint, common: Crowd, evidence: Array, tolerance: float) -> AnnotatorAware:
     known = end.known
     weight, score = learning.corrected(judged, known, common, trust=common.trust, scale_trust=common.scale_trust)
     # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
@@ -150,7 +150,7 @@ def _standard_error(judged: Judged, weight: Array, score: Array, mean: Array, to
     return error
 
 
-def _unsettled(end: Settled, tolerance: float) -> tuple[str, ...]:
+def _unsettled(end: FixedPoint, tolerance: float) -> tuple[str, ...]:
     if end.residual <= tolerance:
         return ()
     return (

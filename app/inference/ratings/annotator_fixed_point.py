@@ -32,7 +32,7 @@ a lot."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FixedPoint:
     """Where the rounds ended.
 
     known, common: what is believed. residual: the largest change that one more round would make, on a logarithmic
@@ -61,7 +61,7 @@ class _Seen:
         return float(np.abs(self.step).max())
 
 
-def settled(judged: Judged, *, max_rounds: int, tolerance: float, starts: Sequence[float] = STARTS) -> Settled:
+def settled(judged: Judged, *, max_rounds: int, tolerance: float, starts: Sequence[float] = STARTS) -> FixedPoint:
     """The fixed point; if no start led to one within `max_rounds`, the point nearest to one that a start came to.
 
     It is reached when one more round would change nothing by more than `tolerance`, on a logarithmic scale.
@@ -119,7 +119,7 @@ def _round(point: Array, judged: Judged, counted: Crowd) -> _Seen:
     return _Seen(point, step, evidence, known, common)
 
 
-def _end(judged: Judged, counted: Crowd, information: float, max_rounds: int, tolerance: float) -> Settled:
+def _end(judged: Judged, counted: Crowd, information: float, max_rounds: int, tolerance: float) -> FixedPoint:
     """Where one start leads."""
     seen = _round(_start(judged.n_annotators, information), judged, counted)
     nearest, kept, waiting, rounds = seen, [seen], 0, 1
@@ -133,7 +133,7 @@ def _end(judged: Judged, counted: Crowd, information: float, max_rounds: int, to
         seen, kept, waiting = further, [*kept, further][-_ROUNDS_KEPT:], max(waiting - 1, 0)
         nearest = min(nearest, seen, key=lambda end: end.residual)
     log_probability = learning.log_probability(nearest.evidence, nearest.common)
-    return Settled(nearest.known, nearest.common, nearest.residual, log_probability, rounds)
+    return FixedPoint(nearest.known, nearest.common, nearest.residual, log_probability, rounds)
 
 
 def _extrapolated(kept: list[_Seen]) -> Array | None:
