@@ -28,7 +28,7 @@ from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
 from app.serving import api as serving_api
 from app.serving import routes as serving
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
 
 API_IN_SHORT = (
@@ -60,11 +60,11 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
     state.reading_database = create_engine(settings.database_url, pool_size=2)
     key = await secret_key(state.database, settings)
-    state.turns = ServingConnections(state.serving_database, half + 1)
+    state.serving_connections = ServingConnections(state.serving_database, half + 1)
     state.names = Names()
-    state.newest = PosteriorCache()
+    state.posterior_cache = PosteriorCache()
     state.fits = Fits()
-    state.live = Live(state.database, state.newest, web.get_now)
+    state.live = Live(state.database, state.posterior_cache, web.get_now)
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
@@ -72,7 +72,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     with state.live.ended_by_signals():
         yield
     await state.live.stop()
-    await state.turns.close()
+    await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
         await database.dispose()
 

@@ -32,7 +32,7 @@ from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.protocol import LimitedProtocol
-from app.serving.newest import settle_restored
+from app.serving.posterior_cache import settle_restored
 from app.settings import Settings, easel_command, environment_name
 
 LINKS_SHOWN = 5
@@ -47,7 +47,7 @@ GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live
 def serve(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
     allow_open_files()
-    asked = Asked()  # else SIGTERM would end this process before it has ended PostgreSQL
+    end = EndRequest()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
         bound(settings.host, settings.port, settings.workers) as listeners,
         own_database(settings, ask_to_end) as url,
@@ -64,7 +64,7 @@ def serve(settings: Settings, *, with_demo: bool) -> None:
         if settings.secret_key is None:
             os.environ[environment_name("secret_key")] = key
         with announced(settings, base):
-            run(settings, listeners, asked)
+            run(settings, listeners, end)
 
 
 def allow_open_files() -> None:
@@ -75,7 +75,7 @@ def allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class Asked:
+class EndRequest:
     """Whether a signal asked this process to end while it starts.
 
     It interrupts what is under way. But Python drops an exception that comes up in a destructor or a weak reference's
@@ -83,16 +83,16 @@ class Asked:
     """
 
     def __init__(self) -> None:
-        self.to_end = False
-        for number in heeded():
+        self.asked = False
+        for number in signals_heeded():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
-        self.to_end = True
+        self.asked = True
         raise KeyboardInterrupt
 
 
-def heeded() -> list[signal.Signals]:
+def signals_heeded() -> list[signal.Signals]:
     """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
     return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -251,7 +251,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        for number in heeded():
+        for number in signals_heeded():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
@@ -265,7 +265,7 @@ class Workers(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
         self.listeners = listeners
-        ignored = set(ENDING).difference(heeded())
+        ignored = set(ENDING).difference(signals_heeded())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
@@ -293,7 +293,7 @@ class Workers(Multiprocess):
         """One worker fewer would leave its visitors waiting."""
 
 
-def run(settings: Settings, listeners: list[socket.socket], asked: Asked) -> None:
+def run(settings: Settings, listeners: list[socket.socket], end: EndRequest) -> None:
     """Serve until a signal comes, here or in workers; not at all if one has come."""
     configuration = Configuration(
         "app.main:create_app",
@@ -314,7 +314,7 @@ def run(settings: Settings, listeners: list[socket.socket], asked: Asked) -> Non
         serve_until_signalled = partial(Server(configuration).run, sockets=listeners)
     else:
         serve_until_signalled = Workers(configuration, listeners).run
-    if not asked.to_end:
+    if not end.asked:
         serve_until_signalled()
 
 

@@ -63,9 +63,9 @@ async def get_now() -> datetime:
 
 async def get_turn(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
-    turns: session.ServingConnections = request.app.state.turns
-    campaign = await request.app.state.names.campaign(turns, request.path_params)
-    async with turns.turn(campaign) as connection:
+    connections: session.ServingConnections = request.app.state.serving_connections
+    campaign = await request.app.state.names.campaign(connections, request.path_params)
+    async with connections.borrow(campaign) as connection:
         yield connection
 
 

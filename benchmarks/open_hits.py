@@ -25,7 +25,7 @@ from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import statements
 from app.serving import leases, standing
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from benchmarks.serving import NOW, engine_on
 
 OPEN = (0, 1_000, 7_000)
@@ -64,13 +64,13 @@ async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgm
 
 async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> list[float]:
     """Milliseconds of each who asks, the first few left out: these find nothing in memory."""
-    newest, times = PosteriorCache(), []
+    cache, times = PosteriorCache(), []
     for _ in range(ASKED):
         async with statements(engine) as connection:
             arrival = Arrival(f"me {next(names)}", "visit")
             me = await arrive(connection, campaign, "link", arrival, now=NOW)
             began = time.perf_counter()
-            await leases.next_hit(connection, newest, standing.by_id(me), now=NOW)
+            await leases.next_hit(connection, cache, standing.by_id(me), now=NOW)
             times.append(1000 * (time.perf_counter() - began))
     return times[5:]
 

@@ -117,7 +117,7 @@ async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, cli
 
 
 async def test_annotators_wait_for_a_lock_for_seconds_and_are_then_asked_to_try_again(app):
-    async with app.state.turns.turn() as connection:
+    async with app.state.serving_connections.borrow() as connection:
         assert await connection.fetchval("SHOW lock_timeout") == "5s"
 
 
@@ -213,12 +213,12 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
 async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     """However slowly somebody reads, nobody else waits for that."""
     campaign = await running(app.state.database)
-    app.state.turns = ServingConnections(app.state.serving_database, 1)
+    app.state.serving_connections = ServingConnections(app.state.serving_database, 1)
     free = []
 
     async def slowly(scope, receive, send):
         async def send_when_free(message):
-            async with asyncio.timeout(20), app.state.turns.turn():
+            async with asyncio.timeout(20), app.state.serving_connections.borrow():
                 free.append(message["type"])
             await send(message)
 
@@ -231,7 +231,7 @@ async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
 
 async def test_no_connection_stays_open_when_the_application_ends(database_url, engine):
     app = create_app(Settings(database_url=database_url))
-    async with app.router.lifespan_context(app), app.state.turns.turn() as connection:
+    async with app.router.lifespan_context(app), app.state.serving_connections.borrow() as connection:
         pid = connection.get_server_pid()
     await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
 

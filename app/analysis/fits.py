@@ -139,7 +139,7 @@ class Fits:
     async def run(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.one_fit:
             if what not in newest.results:
-                keep(newest.results, what, await beside(partial(tried, fit, newest.answers)), MOST_RESULTS)
+                keep(newest.results, what, await in_thread(partial(tried, fit, newest.answers)), MOST_RESULTS)
 
 
 def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
@@ -149,7 +149,7 @@ def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inesti
         return reason
 
 
-async def beside(work: Callable[[], Result]) -> Result:
+async def in_thread(work: Callable[[], Result]) -> Result:
     """What `work` gives, done in a thread that ends with the process: a server that stops does not wait for a fit."""
     done: Future[Result] = Future()
     done.set_running_or_notify_cancel()

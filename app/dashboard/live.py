@@ -21,7 +21,7 @@ from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import State, marker, newest_state
 from app.database.session import TROUBLE
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 
 TICK_SECONDS = 0.2  # how often the task asks whether anything changed
 PERIOD_SECONDS = 1.0  # and how often it computes at most
@@ -53,9 +53,9 @@ class Broadcast:
 class Live:
     """The campaigns that someone watches through this process."""
 
-    def __init__(self, database: AsyncEngine, newest: PosteriorCache, clock: Clock) -> None:
+    def __init__(self, database: AsyncEngine, cache: PosteriorCache, clock: Clock) -> None:
         self.database = database
-        self.newest = newest
+        self.cache = cache
         self.followers = Followers()
         self.clock = clock
         self.broadcasts: dict[str, Broadcast] = {}
@@ -68,7 +68,7 @@ class Live:
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
-            return await newest_state(connection, self.newest, self.followers, campaign, now=now)
+            return await newest_state(connection, self.cache, self.followers, campaign, now=now)
 
     async def states(self, slug: str, *, seen: str = "") -> AsyncGenerator[State | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
@@ -82,7 +82,7 @@ class Live:
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # it failed; whoever watches comes back, and finds a new one
-                if not await rang(bell):
+                if not await rang_in_time(bell):
                     yield None
         finally:
             self.leave(slug, broadcast)
@@ -135,7 +135,7 @@ class Live:
             # Read before the state: what comes in between is in the state already, and looked at once more.
             after = await marker(connection, campaign.id, now=now)
             if after != before:
-                state = await newest_state(connection, self.newest, self.followers, campaign, now=now)
+                state = await newest_state(connection, self.cache, self.followers, campaign, now=now)
                 broadcast.publish(state)
                 if state.behind:
                     return ()
@@ -185,7 +185,7 @@ class Live:
                     signal.signal(number, handlers[number])
 
 
-async def rang(bell: asyncio.Event) -> bool:
+async def rang_in_time(bell: asyncio.Event) -> bool:
     """Whether the bell rang before it was time for a heartbeat."""
     with suppress(TimeoutError):
         async with asyncio.timeout(HEARTBEAT_SECONDS):

@@ -26,7 +26,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE, Law
 from app.inference.ratings.moderated import Moderated
 from app.selection.index import Counts
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.web import plural
 
 BINS = 20
@@ -135,14 +135,14 @@ class Facts:
 
 
 async def newest_state(
-    connection: AsyncConnection, newest: PosteriorCache, followers: Followers, campaign: Row[Any], *, now: datetime
+    connection: AsyncConnection, cache: PosteriorCache, followers: Followers, campaign: Row[Any], *, now: datetime
 ) -> State:
     """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
     until = min(now, campaign.finished_at or now)
     made_up = await made_up_hits(connection, campaign.id)  # first, so that they are never more than all
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
-    index = (await newest.posteriors(await driver_of(connection), campaign)).index
+    index = (await cache.posteriors(await driver_of(connection), campaign)).index
     # Copies: the originals change under other requests while a thread draws.
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []

@@ -34,11 +34,11 @@ class Names:
 
     known: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    async def campaign(self, turns: ServingConnections, address: Mapping[str, str]) -> int | None:
+    async def campaign(self, connections: ServingConnections, address: Mapping[str, str]) -> int | None:
         """The id of the row that an address names by one of its parts; None if there is no such campaign."""
         named = next(((part, address[part]) for part in NAMED if part in address), None)
         if named is not None and named not in self.known:
-            async with turns.turn() as connection:
+            async with connections.borrow() as connection:
                 found = await fetch_one(connection, NAMED[named[0]], {"name": named[1]})
             if found is not None:
                 self.known[named] = found.id

@@ -152,7 +152,7 @@ class ServingConnections:
         self._idle: list[AsyncConnection] = []
 
     @asynccontextmanager
-    async def turn(self, campaign: int | None = None) -> AsyncIterator[Driver]:
+    async def borrow(self, campaign: int | None = None) -> AsyncIterator[Driver]:
         """A connection on which every statement is a transaction of its own, for a campaign, by its row's id; None for
         what waits for no lock of a campaign.
         """

@@ -36,7 +36,7 @@ async def connection_of_program(request: Request, token: Token, connection: Turn
 async def hit_shown_to_program(request: Request, token: Token) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
-    async with request.app.state.turns.turn() as connection:
+    async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
         return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
 
@@ -46,7 +46,7 @@ HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
 
 async def turn_of_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
     """A turn of the HIT's campaign, which only the HIT names."""
-    async with request.app.state.turns.turn(hit.campaign_id) as connection:
+    async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
         yield connection
 
 
@@ -83,12 +83,12 @@ async def next_hit(
     who: WhoAsks,
 ) -> Work:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    them, newest = outside.by_name(slug, who.annotator), request.app.state.newest
+    them, cache = outside.by_name(slug, who.annotator), request.app.state.posterior_cache
     try:
-        work = await leases.next_hit(connection, newest, them, now=now)
+        work = await leases.next_hit(connection, cache, them, now=now)
     except NotFound:
         await outside.first_arrival(connection, slug, who.annotator, now=now)
-        work = await leases.next_hit(connection, newest, them, now=now)
+        work = await leases.next_hit(connection, cache, them, now=now)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)

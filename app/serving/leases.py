@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.serving.newest import Copy, PosteriorCache
+from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, standing
@@ -104,40 +104,40 @@ SAVE_DRAFT = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
-async def next_hit(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime) -> Work:
+async def next_hit(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
     """The HIT this assignment holds, else a new lease, else the reason why there is none.
 
     `connection` is in no transaction: every step commits what it does. `now` is what is noted as the time; how long a
     HIT is held is for the database's clock to say.
     """
     for tries in range(PATIENCE):
-        work = await hold_or_lease(connection, newest, who, now=now, anew=tries > 0)
+        work = await hold_or_lease(connection, cache, key, now=now, anew=tries > 0)
         if work is not None:
             return work
-    return Work(await standing(connection, newest, who), reason="wait")
+    return Work(await standing(connection, cache, key), reason="wait")
 
 
 async def hold_or_lease(
-    connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime, anew: bool = False
+    connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime, anew: bool = False
 ) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
-    here = await standing(connection, newest, who, anew=anew)
+    here = await standing(connection, cache, key, anew=anew)
     if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
         await take_over(connection, here)
-        here = await standing(connection, newest, who, anew=anew)
+        here = await standing(connection, cache, key, anew=anew)
     if here.hit_id is not None:
-        return await held(connection, here, who.visitor, now=now)
-    if reason := closed_because(here) or crowded(here, who.visitor):
+        return await held(connection, here, key.visitor, now=now)
+    if reason := closed_because(here) or crowded(here, key.visitor):
         return await without_hit(connection, here, reason, now=now)
-    proposal = await propose(connection, here, newest, now=now)
+    proposal = await propose(connection, here, cache, now=now)
     if from_memory(here) and falls_short(here, proposal):
         return None
     if proposal is None:
-        return await without_hit(connection, here, await why_none(connection, here, newest, now=now), now=now)
-    with newest.about_to_lease(here.id, proposal.leader, proposal.items):
-        work = await leased(connection, here, proposal, who.visitor, now=now)
+        return await without_hit(connection, here, await why_none(connection, here, cache, now=now), now=now)
+    with cache.about_to_lease(here.id, proposal.leader, proposal.items):
+        work = await leased(connection, here, proposal, key.visitor, now=now)
     if work is not None:
-        newest.note_lease(here.id, proposal.leader, proposal.items)
+        cache.note_lease(here.id, proposal.leader, proposal.items)
     return work
 
 
@@ -161,9 +161,9 @@ async def take_over(connection: Driver, here: Record) -> None:
         await fetch(connection, TAKE_OVER, {"assignment": here.assignment_id, "annotator": here.annotator_id})
 
 
-async def stop(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, now: datetime) -> Work:
+async def stop(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
     """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
-    here = await standing(connection, newest, who)
+    here = await standing(connection, cache, key)
     await fetch(connection, END_LEASE, {"hit": here.hit_id})
     return await without_hit(connection, here, "stopped", now=now)
 
@@ -224,9 +224,9 @@ async def leased(
     return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
 
 
-def is_last(newest: PosteriorCache, work: Work) -> bool:
+def is_last(cache: PosteriorCache, work: Work) -> bool:
     """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
-    here, copy = work.assignment, newest.copies.get(work.assignment.id)
+    here, copy = work.assignment, cache.copies.get(work.assignment.id)
     if here.one_hit or here.hits_answered + 1 == here.hits_per_annotator:
         return True
     if work.hit is None or copy is None:
@@ -246,9 +246,9 @@ async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: 
     return work
 
 
-async def why_none(connection: Driver, here: Record, newest: PosteriorCache, *, now: datetime) -> Reason:
+async def why_none(connection: Driver, here: Record, cache: PosteriorCache, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
-    copy = newest.copies.get(here.id)
+    copy = cache.copies.get(here.id)
     if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.selection.index import Draw, first_iteration, later_iteration
-from app.serving.newest import Copy, PosteriorCache
+from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.standing import OPEN, TAKEN
 
 
@@ -44,7 +44,7 @@ FREE_PLACE = text(f"""
         AND {TAKEN})
     AND EXISTS (SELECT 1 FROM posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
                 AND q.judgments < :wanted)
-    ORDER BY p.leader = ANY(CAST(:under_way AS int[])), p.items && CAST(:seen AS int[]),
+    ORDER BY p.leader = ANY(CAST(:leases_pending AS int[])), p.items && CAST(:seen AS int[]),
              p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
@@ -86,21 +86,21 @@ def known_to(here: Record) -> set[int]:
     return {*here.seen, *here.held_elsewhere}
 
 
-async def propose(connection: Driver, here: Record, newest: PosteriorCache, *, now: datetime) -> Proposal | None:
+async def propose(connection: Driver, here: Record, cache: PosteriorCache, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
-    copy = newest.copies.get(here.id) or await newest.posteriors(connection, here)
+    copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
     if here.selection == "iterations":
-        return await place_in_plan(connection, here, copy, newest, now=now)
-    return stream(here, copy, newest)
+        return await place_in_plan(connection, here, copy, cache, now=now)
+    return stream(here, copy, cache)
 
 
-def stream(here: Record, copy: Copy, newest: PosteriorCache) -> Proposal | None:
+def stream(here: Record, copy: Copy, cache: PosteriorCache) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
-    open_hits = newest.open_hits(here, copy)
+    open_hits = cache.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
-    under_way = newest.under_way(here.id)
-    full = open_hits.full_with(chain.from_iterable(items for _, items in under_way), copy.index)
-    leading = open_hits.leading.union(leader for leader, _ in under_way)
+    leases_pending = cache.leases_pending(here.id)
+    full = open_hits.full_with(chain.from_iterable(items for _, items in leases_pending), copy.index)
+    leading = open_hits.leading.union(leader for leader, _ in leases_pending)
     draw = copy.index.draw(
         here.items_per_hit, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )
@@ -110,27 +110,27 @@ def stream(here: Record, copy: Copy, newest: PosteriorCache) -> Proposal | None:
 
 
 async def place_in_plan(
-    connection: Driver, here: Record, copy: Copy, newest: PosteriorCache, *, now: datetime
+    connection: Driver, here: Record, copy: Copy, cache: PosteriorCache, *, now: datetime
 ) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
     iteration = here.iteration
     if iteration >= 0:
-        proposal, finished = await free_place(connection, here, copy, iteration, newest, now=now)
+        proposal, finished = await free_place(connection, here, copy, iteration, cache, now=now)
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
         ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
         if current == iteration:
             current += 1
-            copy = await newest.posteriors(connection, here)  # once more: it is the last answers that this plan is for
+            copy = await cache.posteriors(connection, here)  # once more: it is the last answers that this plan is for
             if not await plan(connection, here, copy, current):
                 return None
-    proposal, _ = await free_place(connection, here, copy, current, newest, now=now)
+    proposal, _ = await free_place(connection, here, copy, current, cache, now=now)
     return proposal
 
 
 async def free_place(
-    connection: Driver, here: Record, copy: Copy, iteration: int, newest: PosteriorCache, *, now: datetime
+    connection: Driver, here: Record, copy: Copy, iteration: int, cache: PosteriorCache, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
     parameters = {
@@ -138,7 +138,7 @@ async def free_place(
         "iteration": iteration,
         "wanted": here.judgments_per_item,
         "seen": list(known_to(here)),
-        "under_way": [leader for leader, _ in newest.under_way(here.id)],
+        "leases_pending": [leader for leader, _ in cache.leases_pending(here.id)],
         "now": now,
     }
     place = await fetch_one(connection, FREE_PLACE, parameters)

@@ -113,7 +113,7 @@ async def post(request: Request, platform_name: str, link_key: str, connection: 
         return await start(request, link_key, connection, now=now)
     assignment_id = tokens(request).read(form.get("token", ""), platform.name, link_key)
     if "finish" in form:
-        work = await leases.stop(connection, request.app.state.newest, by_id(assignment_id), now=now)
+        work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment_id), now=now)
         return work_page(request, work, Shown())
     try:
         shown = Shown(receipt=await answer(request, connection, assignment_id, form, now=now))
@@ -157,8 +157,8 @@ async def keep_draft(
 async def show_work(
     request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
-    who = by_id(assignment_id, visitor(request))
-    work = await leases.next_hit(connection, request.app.state.newest, who, now=now)
+    key = by_id(assignment_id, visitor(request))
+    work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
     return work_page(request, work, shown)
 
 
@@ -173,7 +173,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "token": tokens(request).issue(platform.name, here.link_key, here.id, here.assignment_id),
         "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
         "instructions": sanitised(here.instructions),
-        "last": leases.is_last(request.app.state.newest, work),
+        "last": leases.is_last(request.app.state.posterior_cache, work),
         "shown": shown,
         "look_again_seconds": LOOK_AGAIN_SECONDS.get(work.reason),
     }

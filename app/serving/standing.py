@@ -13,7 +13,7 @@ from app.crowd.doors import Visitor
 from app.crowd.platforms import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
-from app.serving.newest import PosteriorCache, changes
+from app.serving.posterior_cache import PosteriorCache, changes
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
 CLOCK = "statement_timestamp()"
@@ -87,8 +87,8 @@ class AssignmentKey:
     `visitor`: from where they come, when nobody vouches for them.
     """
 
-    standing: TextClause
-    key: Mapping[str, Any]
+    statement: TextClause
+    parameters: Mapping[str, Any]
     visitor: Visitor | None = None
 
 
@@ -96,16 +96,18 @@ def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
     return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
 
 
-async def standing(connection: Driver, newest: PosteriorCache, who: AssignmentKey, *, anew: bool = False) -> Record:
+async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Record:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
 
     anew: with what others hold, whatever is remembered of that.
 
     Raises `NotFound` (`assignment_not_found`).
     """
-    visitor = who.visitor.address if who.visitor else None
-    row = await fetch_one(connection, who.standing, {**who.key, **newest.watermarks(anew=anew), "visitor": visitor})
+    visitor = key.visitor.address if key.visitor else None
+    row = await fetch_one(
+        connection, key.statement, {**key.parameters, **cache.watermarks(anew=anew), "visitor": visitor}
+    )
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
-    newest.hear(row)
+    cache.hear(row)
     return row

@@ -20,7 +20,7 @@ from app.database.session import driver_of, statements
 from app.designs.slider import POINTS, Answer, Touch
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 
 PLATFORM = "simulation"
@@ -132,7 +132,7 @@ async def simulate(
     `people_have_answered`) and `Invalid` for a truth that cannot be.
     """
     refuse_unless_open(campaign)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
@@ -140,7 +140,7 @@ async def simulate(
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
-            work = await leases.next_hit(connection, newest, by_id(someone.assignment_id), now=clock())
+            work = await leases.next_hit(connection, cache, by_id(someone.assignment_id), now=clock())
         if work.hit is None:
             return done
         scores = {item: someone.score(truth[item], rng) for item in work.hit.items}

@@ -238,7 +238,7 @@ async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, mon
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
             await fits.scores(engine, campaign.slug, method)
-    assert {number: [*newest.results] for number, newest in fits.kept.items()} == {
+    assert {number: [*cache.results] for number, cache in fits.kept.items()} == {
         campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
 
@@ -250,7 +250,7 @@ async def test_what_was_made_of_older_answers_is_not_kept(engine):
         await submit(engine, someone, await hit_of(engine, someone))
         await fits.scores(engine, campaign.slug, "mean")
         await fits.scores(engine, campaign.slug, "mean")
-    assert [len(newest.results) for newest in fits.kept.values()] == [1]
+    assert [len(cache.results) for cache in fits.kept.values()] == [1]
 
 
 async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):
@@ -299,14 +299,14 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
 
 async def test_what_goes_wrong_in_a_fit_is_raised_where_it_is_awaited():
     with pytest.raises(ZeroDivisionError):
-        await fits_module.beside(lambda: 1 // 0)
+        await fits_module.in_thread(lambda: 1 // 0)
 
 
 def test_a_process_that_ends_does_not_wait_for_a_fit():
     program = (
-        "import asyncio, time\nfrom app.analysis.fits import beside\n"
+        "import asyncio, time\nfrom app.analysis.fits import in_thread\n"
         "async def main():\n"
-        "    asyncio.create_task(beside(lambda: time.sleep(600)))\n    await asyncio.sleep(0.1)\n"
+        "    asyncio.create_task(in_thread(lambda: time.sleep(600)))\n    await asyncio.sleep(0.1)\n"
         "asyncio.run(main())"
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=True, cwd=ROOT)

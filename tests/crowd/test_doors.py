@@ -13,7 +13,7 @@ from app.crowd.platforms import Arrival
 from app.database.session import statements
 from app.errors import TooManyVisits
 from app.serving import leases
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 from app.settings import Settings
 from app.web import address_of

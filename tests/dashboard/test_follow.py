@@ -17,7 +17,7 @@ from app.database.session import transaction
 from app.designs.slider import Answer
 from app.inference.online.laws import ONLINE
 from app.serving import submission
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.dashboard import live, state
 from app.dashboard.live import Live
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 

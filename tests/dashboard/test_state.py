@@ -6,7 +6,7 @@ from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import domain, held_words, newest_state, shortened
 from app.inference.online.laws import ONLINE
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 

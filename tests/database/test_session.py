@@ -48,12 +48,12 @@ async def test_a_column_that_is_not_there_is_no_attribute(engine):
 
 
 @pytest.mark.own_database
-@pytest.mark.parametrize("way", ["pool", "turns"])
+@pytest.mark.parametrize("way", ["pool", "serving"])
 async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way):
-    turns = ServingConnections(engine, 1)
+    connections = ServingConnections(engine, 1)
 
     def connected():
-        return turns.turn() if way == "turns" else statements(engine)
+        return connections.borrow() if way == "serving" else statements(engine)
 
     async def write(number):
         async with connected() as connection, connection.transaction():
@@ -69,7 +69,7 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     await write(2)
     async with transaction(engine) as other:
         assert await other.fetch("SELECT number FROM written") == [(2,)]
-    await turns.close()
+    await connections.close()
 
 
 async def ended(engine, pid):
@@ -79,36 +79,36 @@ async def ended(engine, pid):
     await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
 
 
-async def test_a_connection_of_turns_that_breaks_between_two_turns_is_replaced(engine):
-    turns = ServingConnections(engine, 1)
-    async with turns.turn() as connection:
+async def test_a_serving_connection_that_breaks_between_two_uses_is_replaced(engine):
+    connections = ServingConnections(engine, 1)
+    async with connections.borrow() as connection:
         before = connection.get_server_pid()
     await ended(engine, before)
     await asyncio.sleep(0)  # the connection hears of it
-    async with turns.turn() as connection:
+    async with connections.borrow() as connection:
         assert await connection.fetchval("SELECT pg_backend_pid()") != before
-    await turns.close()
+    await connections.close()
 
 
-async def test_a_connection_of_turns_that_breaks_in_a_turn_spoils_that_one_alone(engine):
-    turns = ServingConnections(engine, 1)
+async def test_a_serving_connection_that_breaks_in_use_spoils_that_use_alone(engine):
+    connections = ServingConnections(engine, 1)
 
     async def break_in_a_turn():
-        async with turns.turn() as connection:
+        async with connections.borrow() as connection:
             await ended(engine, connection.get_server_pid())
             await connection.fetchval("SELECT 1")
 
     with pytest.raises(LOST_OR_ENDED):
         await break_in_a_turn()
-    async with turns.turn() as connection:
+    async with connections.borrow() as connection:
         assert await connection.fetchval("SELECT 1") == 1
-    await turns.close()
+    await connections.close()
 
 
-async def test_turns_give_their_connections_back_at_the_end(engine):
-    turns = ServingConnections(engine, 2)
-    async with turns.turn(1), turns.turn(2):
+async def test_serving_connections_are_given_back_at_the_end(engine):
+    connections = ServingConnections(engine, 2)
+    async with connections.borrow(1), connections.borrow(2):
         pass
     assert engine.pool.checkedout() == 2
-    await turns.close()
+    await connections.close()
     assert engine.pool.checkedout() == 0

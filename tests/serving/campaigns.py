@@ -15,7 +15,7 @@ from app.database import tables
 from app.database.session import statements
 from app.designs.slider import Answer
 from app.serving import leases, standing, submission
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -44,16 +44,16 @@ async def annotator(
 
 
 async def next_hit(
-    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: PosteriorCache | None = None
+    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.Work:
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, newest or PosteriorCache(), standing.by_id(assignment), now=now)
+        return await leases.next_hit(connection, cache or PosteriorCache(), standing.by_id(assignment), now=now)
 
 
 async def hit_of(
-    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, newest: PosteriorCache | None = None
+    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.Hit:
-    work = await next_hit(engine, assignment, now=now, newest=newest)
+    work = await next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
 

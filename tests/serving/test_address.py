@@ -405,14 +405,14 @@ async def test_minutes_and_pay_stay_above_each_hit(client, engine):
 
 async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they_came(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = ServingConnections(engine, 1)
+    app.state.serving_connections = ServingConnections(engine, 1)
     served = []
 
     async def visit(number):
         await client.get(f"/link/{campaign.link_key}")
         served.append(number)
 
-    async with app.state.turns.turn():
+    async with app.state.serving_connections.borrow():
         visits = [asyncio.create_task(visit(number)) for number in range(6)]
         await asyncio.sleep(0.1)
         assert served == []
@@ -439,7 +439,7 @@ async def test_answers_that_wait_for_a_lock_keep_nobody_of_another_campaign_wait
 
 async def test_a_form_that_comes_in_slowly_keeps_nobody_waiting(app, client, engine):
     campaign = await running(engine)
-    app.state.turns = ServingConnections(engine, 1)
+    app.state.serving_connections = ServingConnections(engine, 1)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly():

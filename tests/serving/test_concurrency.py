@@ -9,15 +9,15 @@ from app.database.bulk import snapshot
 from app.database.session import create_engine, transaction
 from app.selection.match_quality import match_quality
 from app.serving import proposals
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 
-async def work_until_done(engine, assignment, newest, rng):
+async def work_until_done(engine, assignment, cache, rng):
     """One annotator who posts every answer twice and sometimes asks twice."""
     while True:
-        work = await next_hit(engine, assignment, newest=newest)
+        work = await next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -56,9 +56,9 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     campaign = await running(engine, items=8, items_per_hit=2, judgments_per_item=10_000)
     first = await annotator(engine, campaign)
     rng = np.random.default_rng(5)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     for _ in range(12):
-        hit = await hit_of(engine, first, newest=newest)
+        hit = await hit_of(engine, first, cache=cache)
         await submit(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())
     rows = await values(engine, "SELECT score, variance FROM posteriors ORDER BY number")
     score, variance = np.array(rows).T
@@ -68,9 +68,9 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     counts = np.zeros(8)
     someone = await annotator(engine, campaign, "someone")
     async with transaction(engine) as connection:
-        here = await standing(connection, newest, by_id(someone))
+        here = await standing(connection, cache, by_id(someone))
         for _ in range(1500):
-            proposal = await proposals.propose(connection, here, newest, now=NOW)
+            proposal = await proposals.propose(connection, here, cache, now=NOW)
             assert proposal is not None
             assert proposal.leader == leader
             (companion,) = set(proposal.items) - {leader}

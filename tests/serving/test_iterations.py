@@ -5,15 +5,15 @@ import numpy as np
 from sqlalchemy import text
 
 from app.serving import proposals
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
 
 
-async def answer_iteration(engine, campaign, newest, name, hits):
+async def answer_iteration(engine, campaign, cache, name, hits):
     me = await annotator(engine, campaign, name)
     leased = []
     for _ in range(hits):
-        hit = await hit_of(engine, me, newest=newest)
+        hit = await hit_of(engine, me, cache=cache)
         leased.append(hit)
         await submit(engine, me, hit)
     return leased
@@ -28,10 +28,10 @@ async def test_iteration_0_asks_every_item_once(engine):
 
 async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine):
     campaign = await running(engine, items=20, selection="iterations")
-    newest = PosteriorCache()
-    await answer_iteration(engine, campaign, newest, "ann", 4)
+    cache = PosteriorCache()
+    await answer_iteration(engine, campaign, cache, "ann", 4)
     variance = dict(await values(engine, "SELECT number, variance FROM posteriors"))
-    await answer_iteration(engine, campaign, newest, "bob", 4)
+    await answer_iteration(engine, campaign, cache, "bob", 4)
     rows = await values(engine, "SELECT leader, items FROM planned_hits WHERE iteration = 1")
     leaders = [leader for leader, _ in rows]
     assert len(leaders) == len(set(leaders)) == 4
@@ -41,34 +41,34 @@ async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine
 
 async def test_an_iteration_waits_for_its_open_hits(engine):
     campaign = await running(engine, items=10, selection="iterations")
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
-    held = await hit_of(engine, slow, newest=newest)
-    await submit(engine, quick, await hit_of(engine, quick, newest=newest))
-    assert (await next_hit(engine, quick, newest=newest)).reason == "wait"
+    held = await hit_of(engine, slow, cache=cache)
+    await submit(engine, quick, await hit_of(engine, quick, cache=cache))
+    assert (await next_hit(engine, quick, cache=cache)).reason == "wait"
     await submit(engine, slow, held)
-    assert (await next_hit(engine, quick, newest=newest)).hit is not None
+    assert (await next_hit(engine, quick, cache=cache)).hit is not None
     assert await value(engine, "SELECT iteration FROM campaigns") == 1
 
 
 async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
     campaign = await running(engine, items=10, selection="iterations")
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
-    held = await hit_of(engine, slow, newest=newest)
-    await submit(engine, quick, await hit_of(engine, quick, newest=newest))
+    held = await hit_of(engine, slow, cache=cache)
+    await submit(engine, quick, await hit_of(engine, quick, cache=cache))
     await expire(engine)
-    taken = await hit_of(engine, quick, newest=newest)
+    taken = await hit_of(engine, quick, cache=cache)
     assert sorted(taken.items) == sorted(held.items)
-    assert (await next_hit(engine, slow, newest=newest)).reason == "wait"
+    assert (await next_hit(engine, slow, cache=cache)).reason == "wait"
 
 
 async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine):
     campaign = await running(engine, items=10, selection="iterations", judgments_per_item=5)
-    newest = PosteriorCache()
-    await answer_iteration(engine, campaign, newest, "ann", 2)
+    cache = PosteriorCache()
+    await answer_iteration(engine, campaign, cache, "ann", 2)
     crowd = [await annotator(engine, campaign, f"a{k}") for k in range(6)]
-    works = await asyncio.gather(*(next_hit(engine, one, newest=PosteriorCache()) for one in crowd))
+    works = await asyncio.gather(*(next_hit(engine, one, cache=PosteriorCache()) for one in crowd))
     assert sum(work.hit is not None for work in works) == 2
     assert await values(engine, "SELECT iteration, count(*) FROM planned_hits GROUP BY 1 ORDER BY 1") == [
         (0, 2),
@@ -78,9 +78,9 @@ async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine
 
 async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_wanted(engine):
     campaign = await running(engine, items=13, selection="iterations", judgments_per_item=3, items_per_hit=4)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     me = await annotator(engine, campaign)
-    while (work := await next_hit(engine, me, newest=newest)).hit is not None:
+    while (work := await next_hit(engine, me, cache=cache)).hit is not None:
         await submit(engine, me, work.hit)
     assert work.reason == "all_done"
     assert set(await values(engine, "SELECT judgments FROM posteriors")) == {(3,)}
@@ -88,19 +88,19 @@ async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_
 
 async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scored(engine):
     campaign = await running(engine, items=10, selection="iterations", repeat_items=False)
-    newest = PosteriorCache()
-    await answer_iteration(engine, campaign, newest, "ann", 2)
+    cache = PosteriorCache()
+    await answer_iteration(engine, campaign, cache, "ann", 2)
     me = await annotator(engine, campaign, "ann")
-    assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
+    assert (await next_hit(engine, me, cache=cache)).reason == "seen_all"
 
 
 async def test_without_repeats_a_place_is_answered_without_the_items_already_scored(engine):
     campaign = await running(engine, items=10, selection="iterations", repeat_items=False, judgments_per_item=2)
-    newest = PosteriorCache()
-    (first,) = await answer_iteration(engine, campaign, newest, "ann", 1)
-    await answer_iteration(engine, campaign, newest, "bob", 1)
+    cache = PosteriorCache()
+    (first,) = await answer_iteration(engine, campaign, cache, "ann", 1)
+    await answer_iteration(engine, campaign, cache, "bob", 1)
     me = await annotator(engine, campaign, "ann")
-    hit = await hit_of(engine, me, newest=newest)
+    hit = await hit_of(engine, me, cache=cache)
     assert not set(hit.items) & set(first.items)
 
 
@@ -120,18 +120,18 @@ async def test_the_same_seed_plans_the_same_hits(engine):
 async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(engine):
     """Items that they have not scored are wanted, but not in this iteration, and nobody holds what would end it."""
     campaign = await running(engine, items=4, items_per_hit=2, selection="iterations", repeat_items=False)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
-    mine = await hit_of(engine, ann, newest=newest)
+    mine = await hit_of(engine, ann, cache=cache)
     await submit(engine, ann, mine)
-    await submit(engine, bob, await hit_of(engine, bob, newest=newest))
-    theirs = await hit_of(engine, cleo, newest=newest)
+    await submit(engine, bob, await hit_of(engine, bob, cache=cache))
+    theirs = await hit_of(engine, cleo, cache=cache)
     async with engine.begin() as connection:
         free = text("UPDATE planned_hits SET items = :items, leader = :leader WHERE iteration = 1")
         await connection.execute(free, {"items": mine.items, "leader": mine.items[0]})
-    assert (await next_hit(engine, ann, newest=newest)).reason == "wait"
+    assert (await next_hit(engine, ann, cache=cache)).reason == "wait"
     await submit(engine, cleo, theirs)
-    assert (await next_hit(engine, ann, newest=newest)).reason == "seen_all"
+    assert (await next_hit(engine, ann, cache=cache)).reason == "seen_all"
 
 
 async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engine, monkeypatch):
@@ -139,7 +139,7 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
     campaign = await running(engine, items=4, items_per_hit=2, judgments_per_item=2, selection="iterations")
     ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
     here = PosteriorCache()
-    await submit(engine, ann, await hit_of(engine, ann, newest=here))
+    await submit(engine, ann, await hit_of(engine, ann, cache=here))
     last = await hit_of(engine, bob)
     find_place, plan_hits, planned_on = proposals.free_place, proposals.planned, []
 
@@ -154,38 +154,38 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
 
     monkeypatch.setattr(proposals, "free_place", answered_meanwhile)
     monkeypatch.setattr(proposals, "planned", planned)
-    await hit_of(engine, cleo, newest=here)
+    await hit_of(engine, cleo, cache=here)
     assert planned_on == [[1, 1, 1, 1]]
 
 
 async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer_than_the_others_took(engine):
     campaign = await running(engine, items=15, selection="iterations", judgments_per_item=2)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     gone, ann, bob = [await annotator(engine, campaign, name) for name in ("gone", "ann", "bob")]
-    held = await hit_of(engine, gone, newest=newest)
+    held = await hit_of(engine, gone, cache=cache)
     for person in (ann, bob):
-        hit = await hit_of(engine, person, newest=newest)
+        hit = await hit_of(engine, person, cache=cache)
         await submit(engine, person, hit, now=NOW + timedelta(seconds=30))
     for seconds, reason in ((45, "wait"), (89, "wait"), (91, None)):
-        work = await next_hit(engine, ann, now=NOW + timedelta(seconds=seconds), newest=newest)
+        work = await next_hit(engine, ann, now=NOW + timedelta(seconds=seconds), cache=cache)
         assert work.reason == reason
     assert await value(engine, "SELECT iteration FROM campaigns") == 1
     await submit(engine, gone, held)
-    while (work := await next_hit(engine, ann, newest=newest)).hit is not None:
+    while (work := await next_hit(engine, ann, cache=cache)).hit is not None:
         await submit(engine, ann, work.hit)
     assert await values(engine, "SELECT DISTINCT judgments FROM posteriors") == [(2,)]
 
 
 async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_number(engine):
     campaign = await running(engine, items=10, selection="iterations", judgments_per_item=1)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     gone, ann = [await annotator(engine, campaign, name) for name in ("gone", "ann")]
-    held = await hit_of(engine, gone, newest=newest)
-    await submit(engine, ann, await hit_of(engine, ann, newest=newest), now=NOW + timedelta(seconds=5))
+    held = await hit_of(engine, gone, cache=cache)
+    await submit(engine, ann, await hit_of(engine, ann, cache=cache), now=NOW + timedelta(seconds=5))
     late = NOW + timedelta(minutes=10)
-    assert (await next_hit(engine, ann, now=late, newest=newest)).reason == "wait"
+    assert (await next_hit(engine, ann, now=late, cache=cache)).reason == "wait"
     await expire(engine)
-    assert sorted((await hit_of(engine, ann, now=late, newest=newest)).items) == sorted(held.items)
+    assert sorted((await hit_of(engine, ann, now=late, cache=cache)).items) == sorted(held.items)
 
 
 async def test_what_is_left_of_a_place_gets_companions(engine):

@@ -5,7 +5,7 @@ import pytest
 from app.database.session import statements, transaction
 from app.errors import Gone, NotFound
 from app.serving import leases
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 from tests.serving.campaigns import (
     NOW,
@@ -39,8 +39,8 @@ async def test_texts_stand_in_the_order_of_the_items(engine):
 
 async def test_two_tabs_that_ask_at_once_get_the_same_hit(engine):
     me = await annotator(engine, await running(engine))
-    newest = PosteriorCache()
-    hits = await asyncio.gather(*(hit_of(engine, me, newest=newest) for _ in range(6)))
+    cache = PosteriorCache()
+    hits = await asyncio.gather(*(hit_of(engine, me, cache=cache) for _ in range(6)))
     assert len({hit.id for hit in hits}) == 1
     assert await value(engine, "SELECT count(*) FROM hits") == 1
 
@@ -104,9 +104,9 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
 
 async def test_two_open_hits_do_not_share_a_leader(engine):
     campaign = await running(engine, items=10, judgments_per_item=20)
-    newest = PosteriorCache()
+    cache = PosteriorCache()
     assignments = [await annotator(engine, campaign, f"a{k}") for k in range(10)]
-    await asyncio.gather(*(next_hit(engine, assignment, newest=newest) for assignment in assignments))
+    await asyncio.gather(*(next_hit(engine, assignment, cache=cache) for assignment in assignments))
     assert await value(engine, "SELECT count(DISTINCT leader) FROM hits") == 10
 
 
@@ -189,8 +189,8 @@ async def test_another_process_sees_answers_at_once(engine):
     here, there = PosteriorCache(), PosteriorCache()
     me = await annotator(engine, campaign)
     other = await annotator(engine, campaign, "other")
-    await next_hit(engine, other, newest=there)
-    hit = await hit_of(engine, me, newest=here)
+    await next_hit(engine, other, cache=there)
+    hit = await hit_of(engine, me, cache=here)
     await submit(engine, me, hit)
     async with transaction(engine) as connection:
         copy = await there.posteriors(connection, campaign)
@@ -201,8 +201,8 @@ async def test_a_person_with_many_visits_at_once_gets_no_item_twice(engine):
     """Of an item that they hold in one visit nothing is asked in another."""
     campaign = await running(engine, items=10, repeat_items=False, judgments_per_item=8)
     visits = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}", hitId="H") for k in range(8)]
-    newest = PosteriorCache()
-    works = await asyncio.gather(*(next_hit(engine, visit, newest=newest) for visit in visits))
+    cache = PosteriorCache()
+    works = await asyncio.gather(*(next_hit(engine, visit, cache=cache) for visit in visits))
     held = [work.hit.items for work in works if work.hit is not None]
     assert sorted(item for items in held for item in items) == list(range(10))
     assert {work.reason for work in works} == {None, "wait"}
@@ -217,7 +217,7 @@ async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_o
     visits = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     async with transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
-        asking = [asyncio.create_task(next_hit(engine, visit, newest=PosteriorCache())) for visit in visits]
+        asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in visits]
         await until(engine, waiting(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "wait"]
@@ -259,7 +259,7 @@ async def test_a_lease_is_not_renewed_when_its_annotator_has_the_items_in_anothe
 async def test_thirty_sessions_at_once_get_no_more_hits_than_one_annotator_may_have(engine):
     campaign = await running(engine, items=200, hits_per_annotator=4)
     sessions = [await annotator(engine, campaign, "W1", "mturk", assignment=f"A{k}") for k in range(30)]
-    works = await asyncio.gather(*(next_hit(engine, session, newest=PosteriorCache()) for session in sessions))
+    works = await asyncio.gather(*(next_hit(engine, session, cache=PosteriorCache()) for session in sessions))
     assert sum(work.hit is not None for work in works) == 4
     assert {work.reason for work in works} == {None, "limit"}
 
@@ -286,7 +286,7 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
     await expire(engine)
     async with transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
-        asking = [asyncio.create_task(next_hit(engine, visit, newest=PosteriorCache())) for visit in (first, second)]
+        asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in (first, second)]
         await until(engine, waiting(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "limit"]

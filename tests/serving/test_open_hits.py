@@ -6,8 +6,8 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database.session import statements
-from app.serving.newest import PosteriorCache
 from app.serving.open_hits import MANY_OPEN_HITS
+from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id, standing
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
@@ -39,69 +39,69 @@ async def held(engine: AsyncEngine) -> list[int]:
 
 async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     campaign, time = await crowded(engine, free=20), [100.0]
-    newest = PosteriorCache(clock=lambda: time[0])
-    await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
+    cache = PosteriorCache(clock=lambda: time[0])
+    await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
     me = by_id(await annotator(engine, campaign, "second"))
     async with statements(engine) as connection:
-        assert (await standing(connection, newest, me)).held is None
+        assert (await standing(connection, cache, me)).held is None
         assert len((await standing(connection, PosteriorCache(), me)).held) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
-        assert len((await standing(connection, newest, me)).held) == 5 * MANY_OPEN_HITS + 5
+        assert len((await standing(connection, cache, me)).held) == 5 * MANY_OPEN_HITS + 5
 
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
-    campaign, newest = await running(engine, items=20), PosteriorCache(clock=lambda: 100.0)
-    await hit_of(engine, await annotator(engine, campaign, "first"), newest=newest)
+    campaign, cache = await running(engine, items=20), PosteriorCache(clock=lambda: 100.0)
+    await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
     async with statements(engine) as connection:
-        here = await standing(connection, newest, by_id(await annotator(engine, campaign, "second")))
+        here = await standing(connection, cache, by_id(await annotator(engine, campaign, "second")))
     assert len(here.held) == 5
 
 
 async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_free(engine):
-    campaign, newest = await crowded(engine, free=30), PosteriorCache(clock=lambda: 100.0)
+    campaign, cache = await crowded(engine, free=30), PosteriorCache(clock=lambda: 100.0)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(7)]
     for k, person in enumerate(people[:6]):
-        await hit_of(engine, person, newest=newest if k % 2 == 0 else None)
-    assert (await next_hit(engine, people[6], newest=newest)).reason == "wait"
+        await hit_of(engine, person, cache=cache if k % 2 == 0 else None)
+    assert (await next_hit(engine, people[6], cache=cache)).reason == "wait"
     assert await held(engine) == list(range(5 * MANY_OPEN_HITS + 30))
 
 
 async def test_items_that_were_given_back_are_found_within_a_second_by_a_process_that_remembers_them_as_held(engine):
     campaign, time = await crowded(engine, free=10), [100.0]
-    newest = PosteriorCache(clock=lambda: time[0])
+    cache = PosteriorCache(clock=lambda: time[0])
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
-    given_back = await hit_of(engine, slow, newest=newest)
-    await hit_of(engine, quick, newest=newest)
+    given_back = await hit_of(engine, slow, cache=cache)
+    await hit_of(engine, quick, cache=cache)
     await expire(engine, given_back)
-    assert (await next_hit(engine, late, newest=newest)).reason == "wait"
+    assert (await next_hit(engine, late, cache=cache)).reason == "wait"
     time[0] += 1.1
-    assert sorted((await hit_of(engine, late, newest=newest)).items) == sorted(given_back.items)
+    assert sorted((await hit_of(engine, late, cache=cache)).items) == sorted(given_back.items)
 
 
 async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembers_as_held(engine):
-    campaign, newest = await crowded(engine, free=11), PosteriorCache(clock=lambda: 100.0)
+    campaign, cache = await crowded(engine, free=11), PosteriorCache(clock=lambda: 100.0)
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
-    given_back = await hit_of(engine, slow, newest=newest)
-    await hit_of(engine, quick, newest=newest)
+    given_back = await hit_of(engine, slow, cache=cache)
+    await hit_of(engine, quick, cache=cache)
     await expire(engine, given_back)
-    assert len((await hit_of(engine, late, newest=newest)).items) == 5
+    assert len((await hit_of(engine, late, cache=cache)).items) == 5
 
 
 async def test_whoever_has_seen_all_is_told_so_beside_many_open_hits(engine):
-    campaign, newest = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
+    campaign, cache = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
     me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me, newest=newest))
+    await submit(engine, me, await hit_of(engine, me, cache=cache))
     everything = "UPDATE responses SET items = ARRAY(SELECT generate_series(0, CAST(:last AS int)))"
     await execute(engine, everything, last=5 * MANY_OPEN_HITS + 4)
-    assert (await next_hit(engine, me, newest=newest)).reason == "seen_all"
+    assert (await next_hit(engine, me, cache=cache)).reason == "seen_all"
 
 
 async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_hits(engine):
-    campaign, newest = await crowded(engine, free=5), PosteriorCache(clock=lambda: 100.0)
+    campaign, cache = await crowded(engine, free=5), PosteriorCache(clock=lambda: 100.0)
     first, second = [await annotator(engine, campaign, name) for name in ("first", "second")]
-    await hit_of(engine, first, newest=newest)
+    await hit_of(engine, first, cache=cache)
     columns = ",".join([*(f"Input.id{k}" for k in range(1, 6)), *(f"Answer.range{k}" for k in range(1, 6))])
     hits = [[f"v{item}" for item in range(first, first + 5)] for first in range(0, 5 * MANY_OPEN_HITS + 5, 5)]
     await import_results(engine, campaign, "\n".join([columns, *(",".join([*hit, "1,2,3,4,5"]) for hit in hits)]))
     await execute(engine, "UPDATE campaigns SET status = 'running'")
-    assert (await next_hit(engine, second, newest=newest)).reason == "all_done"
+    assert (await next_hit(engine, second, cache=cache)).reason == "all_done"

@@ -8,12 +8,12 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.auth import users
 from app.database import learned
-from app.serving import leases, newest, outside, races, standing, submission
+from app.serving import leases, outside, posterior_cache, races, standing, submission
 
 STATEMENTS = {
     "standing": standing.STANDING_BY_ID,
     "standing of a program's annotator": outside.STANDING_BY_NAME,
-    "changes": newest.CHANGES,
+    "changes": posterior_cache.CHANGES,
     "lock posteriors": races.LOCK_POSTERIORS,
     "lease": text(races.LEASE),
     "shown": leases.HELD,

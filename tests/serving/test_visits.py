@@ -7,7 +7,7 @@ import pytest
 from app.database.session import statements
 from app.errors import Gone, NotFound
 from app.serving import leases, standing
-from app.serving.newest import PosteriorCache
+from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
 

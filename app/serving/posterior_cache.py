@@ -108,7 +108,7 @@ class PosteriorCache:
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic  # in seconds
 
-    def under_way(self, campaign_id: int) -> list[tuple[int, list[int]]]:
+    def leases_pending(self, campaign_id: int) -> list[tuple[int, list[int]]]:
         """(leader, items) of the HITs of a campaign that this process is about to lease."""
         return [(leader, items) for campaign, leader, items in self.proposals if campaign == campaign_id]
 
@@ -188,7 +188,7 @@ class PosteriorCache:
 async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
-    ((watermark, server_started, newest),) = await fetch(connection, LAST, {"campaign": campaign.id})
+    ((watermark, server_started, last_seq),) = await fetch(connection, LAST, {"campaign": campaign.id})
     columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
     index = await asyncio.to_thread(SelectionIndex, **columns, wanted=campaign.judgments_per_item, gamma=campaign.gamma)
-    return Copy(index, np.random.default_rng([campaign.seed, newest]), watermark, server_started)
+    return Copy(index, np.random.default_rng([campaign.seed, last_seq]), watermark, server_started)

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
 from app.selection.index import SelectionIndex
-from app.serving import newest, submission
-from app.serving.newest import Copy, PosteriorCache
+from app.serving import posterior_cache, submission
+from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import propose
 from app.serving.standing import by_id, standing
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
@@ -75,20 +75,20 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
 async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     campaign = await running(engine)
     loads = []
-    load = newest.load
+    load = posterior_cache.load
 
     async def counted(*arguments):
         loads.append(1)
         return await load(*arguments)
 
-    monkeypatch.setattr(newest, "load", counted)
+    monkeypatch.setattr(posterior_cache, "load", counted)
     copy = PosteriorCache()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
 
 
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
-    monkeypatch.setattr(newest, "MOST_COPIES", 2)
+    monkeypatch.setattr(posterior_cache, "MOST_COPIES", 2)
     campaigns = [await running(engine) for _ in range(3)]
     copy = PosteriorCache()
     for campaign in campaigns:
@@ -97,7 +97,7 @@ async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch
 
 
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
-    monkeypatch.setattr(newest, "MOST_COPIES", 1)
+    monkeypatch.setattr(posterior_cache, "MOST_COPIES", 1)
     campaign, other = await running(engine, judgments_per_item=50), await running(engine)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
@@ -159,55 +159,55 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
-        await newest.settle_restored(connection)
+        await posterior_cache.settle_restored(connection)
     assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judged(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))
     assert sum(await judged(engine, campaign, copy)) == 10
 
 
-async def asked(engine, newest, someone):
+async def asked(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with statements(engine) as connection:
-        here = await standing(connection, newest, by_id(someone))
-        await propose(connection, here, newest, now=NOW)
-    return newest.copies[here.id]
+        here = await standing(connection, cache, by_id(someone))
+        await propose(connection, here, cache, now=NOW)
+    return cache.copies[here.id]
 
 
 async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
     campaign = await running(engine)
     me = await annotator(engine, campaign)
-    newest = PosteriorCache()
-    await asked(engine, newest, me)
+    cache = PosteriorCache()
+    await asked(engine, cache, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
     async with statements(engine) as connection:
-        newest.hear(await standing(connection, PosteriorCache(), by_id(me)))
-    copy = await asked(engine, newest, me)
+        cache.hear(await standing(connection, PosteriorCache(), by_id(me)))
+    copy = await asked(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 
 async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     first, second = await running(engine), await running(engine, name="Nouns")
     me, you = await annotator(engine, first), await annotator(engine, second)
-    newest = PosteriorCache()
-    await asked(engine, newest, me)
+    cache = PosteriorCache()
+    await asked(engine, cache, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
-    await asked(engine, newest, you)
-    copy = await asked(engine, newest, me)
+    await asked(engine, cache, you)
+    copy = await asked(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 
 async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
     """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
     campaign = await running(engine, judgments_per_item=50)
-    newest, me = PosteriorCache(), await annotator(engine, campaign)
+    cache, me = PosteriorCache(), await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.connect() as connection:
         lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
         await connection.rollback()
-    await asked(engine, newest, me)
+    await asked(engine, cache, me)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
         again = text(
@@ -215,19 +215,19 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
             "WHERE seq = (SELECT max(seq) FROM responses)"
         )
         await connection.execute(again, {"lost": lost})
-    assert sum((await asked(engine, newest, me)).index.judgments) == 10
+    assert sum((await asked(engine, cache, me)).index.judgments) == 10
 
 
 @pytest.mark.parametrize("look", ["asked", "judged"])
 async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
     campaign = await running(engine, judgments_per_item=50)
-    newest, me = PosteriorCache(), await annotator(engine, campaign)
-    copy = await asked(engine, newest, me)
+    cache, me = PosteriorCache(), await annotator(engine, campaign)
+    copy = await asked(engine, cache, me)
     copy.server_started -= timedelta(seconds=1)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
     if look == "asked":
-        assert (await asked(engine, newest, me)) is not copy
-    assert sum(await judged(engine, campaign, newest)) == 5
-    assert newest.copies[campaign.id] is not copy
+        assert (await asked(engine, cache, me)) is not copy
+    assert sum(await judged(engine, campaign, cache)) == 5
+    assert cache.copies[campaign.id] is not copy
