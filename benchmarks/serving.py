@@ -61,10 +61,10 @@ INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issue
     RETURNING id \\gset
 COMMIT;
 BEGIN;
-UPDATE hits SET closed_at = now() WHERE id = :id;
+UPDATE hits SET closed_at = now() WHERE campaign_id = :campaign AND id = :id;
 SELECT a, b FROM posteriors WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4
     ORDER BY number FOR NO KEY UPDATE;
-INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, scores, received_at)
+INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, received_at)
     VALUES (:campaign, :id, :annotator, 'bench', ARRAY[:item, :item+1, :item+2, :item+3, :item+4],
             ARRAY[1, 2, 3, 4, 5], now());
 UPDATE posteriors SET a = a + 0.5, judgments = judgments + 1

@@ -22,9 +22,9 @@ ITEMS = text("""
     WHERE c.id = :campaign ORDER BY i.number
 """)
 
-RESPONSES = text(
-    "SELECT seq, annotator_id, items AS shown, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq"
-)
+RESPONSES = text("""
+    SELECT seq, annotator_id, items AS shown, values AS scores FROM responses WHERE campaign_id = :campaign ORDER BY seq
+""")
 
 SYSTEMS = text("""
     SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign

@@ -27,7 +27,7 @@ COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 JUDGMENTS = """
     SELECT r.seq, r.annotator_id, shown.number, shown.score FROM (
-        SELECT seq, annotator_id, items, scores FROM responses
+        SELECT seq, annotator_id, items, values AS scores FROM responses
         WHERE campaign_id BETWEEN $1 AND $1 AND seq > $2 AND seq <= $3 ORDER BY campaign_id, seq LIMIT $4
     ) r, unnest(r.items, r.scores) AS shown (number, score)
 """

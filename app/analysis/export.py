@@ -256,11 +256,12 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
 
 def answered_items(row: Row[Any]) -> Iterable[Cells]:
     """An answered HIT as `RESPONSE_COLUMNS`, one tuple per item."""
-    nothing = [None] * len(row.items)
-    touches = (values or nothing for values in (row.first_touch_ms, row.changes, row.input_kinds))
+    known, nothing = row.telemetry or {}, [None] * len(row.items)
+    touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
+    viewport = known.get("viewport")
     told = {item: rest for item, *rest in zip(row.items, row.scores, slider.ranks(row.scores), *touches, strict=True)}
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
-        leader = number == row.leader if row.leader >= 0 else None  # below 0: imported, so the leader is not known
+        leader = None if row.leader is None else number == row.leader
         score, rank, *touch = told.get(number, [None] * 5)
         yield (
             *(
@@ -276,7 +277,7 @@ def answered_items(row: Row[Any]) -> Iterable[Cells]:
                 score,
                 rank,
             ),
-            *(row.issued_at, row.received_at, *touch, row.viewport and guarded(row.viewport), number not in told),
+            *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport), number not in told),
         )
 
 
@@ -336,11 +337,12 @@ UPLOADED_COLUMNS = text("""
 """)
 
 RESPONSES = text("""
-    SELECT r.*, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,
+    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
+           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
-    FROM responses r JOIN named_annotators a ON a.id = r.annotator_id AND a.campaign_id = :campaign
-    JOIN hits h ON h.id = r.hit_id
+    FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
+    JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
 """)
 
@@ -349,19 +351,20 @@ WITHOUT_SCORE = text("""
            h.items AS shown,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
-           CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS first_touch_ms, NULL AS changes,
-           NULL AS input_kinds, NULL AS viewport, h.issued_at, h.closed_at AS received_at
-    FROM hits h JOIN named_annotators a ON a.id = h.annotator_id AND a.campaign_id = :campaign
+           CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
+           h.closed_at AS received_at
+    FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
-      AND NOT EXISTS (SELECT FROM responses r WHERE r.hit_id = h.id)
+      AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
 """)
 
 ASSIGNMENTS = text("""
     SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,
            count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
-    FROM assignments s JOIN annotators a ON a.id = s.annotator_id
-    JOIN named_annotators named ON named.id = a.id AND named.campaign_id = :campaign
-    LEFT JOIN hits h ON h.assignment_id = s.id LEFT JOIN responses r ON r.hit_id = h.id
-    WHERE a.campaign_id = :campaign GROUP BY s.id, a.id, named.name ORDER BY s.id
+    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
+    LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
+    WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
 """)

@@ -31,7 +31,9 @@ IDS = text("""
     WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[])) ORDER BY number
 """)
 
-RESPONSES = text("SELECT seq, annotator_id, items, scores FROM responses WHERE campaign_id = :campaign ORDER BY seq")
+RESPONSES = text("""
+    SELECT seq, annotator_id, items, values AS scores FROM responses WHERE campaign_id = :campaign ORDER BY seq
+""")
 
 
 States = Mapping[learned.Kind, Mapping[int, Sequence[Any]]]

@@ -27,14 +27,13 @@ from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
 
 PLATFORM = "mturk"
-NO_LEADER = -1  # a result file does not tell which item led the HIT
 LOOKED_UP = 5_000  # rows at once
-ASSIGNMENT_COLUMNS = ("id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
+ASSIGNMENT_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
 HIT_COLUMNS = (
-    *("id", "campaign_id", "annotator_id", "assignment_id", "leader", "items", "not_applicable"),
+    *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable"),
     *("issued_at", "expires_at", "closed_at"),
 )
-RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "scores", "received_at")
+RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "received_at")
 
 T = TypeVar("T")
 Judgments = tuple[Sequence[int], Sequence[float]]
@@ -88,11 +87,12 @@ NUMBERS = text("""
 """)
 
 STORED = text("""
-    SELECT s.external_id, h.items AS shown, h.not_applicable, r.items, r.scores
+    SELECT s.external_id, h.items AS shown, h.not_applicable, r.items, r.values AS scores
     FROM unnest(CAST(:ids AS text[])) AS given (id)
-    JOIN assignments s ON s.external_id = given.id
-    JOIN annotators a ON a.id = s.annotator_id AND a.campaign_id = :campaign AND a.platform = :platform
-    LEFT JOIN hits h ON h.assignment_id = s.id LEFT JOIN responses r ON r.hit_id = h.id
+    JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
+    LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
 """)
 
 MAKE_ANNOTATORS = text("""
@@ -249,9 +249,10 @@ async def store_closed(
         annotator = annotators[hit.worker_id]
         end = hit.submitted_at or now
         start = hit.accepted_at or end
-        assignments.append((assignment_id, annotator, hit.assignment_id, json.dumps(hit.details), start, end))
+        details = json.dumps(hit.details)
+        assignments.append((campaign.id, assignment_id, annotator, hit.assignment_id, details, start, end))
         marked = hit.not_applicable or None
-        rows.append((hit_id, campaign.id, annotator, assignment_id, NO_LEADER, hit.shown, marked, start, end, end))
+        rows.append((hit_id, campaign.id, annotator, assignment_id, hit.shown, marked, start, end, end))
         closed.append(Closed(hit, hit_id, annotator))
     await copy(connection, tables.assignments, assignments, *ASSIGNMENT_COLUMNS)
     await copy(connection, tables.hits, rows, *HIT_COLUMNS)

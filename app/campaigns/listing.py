@@ -13,7 +13,7 @@ MOST_ITEMS_PER_HIT = 10
 
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text("""
-    SELECT count(*) FROM annotators a JOIN responses r ON r.annotator_id = a.id
+    SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
     WHERE a.campaign_id = :campaign AND a.platform = 'simulation'
 """)
 

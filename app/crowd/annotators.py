@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -19,18 +20,30 @@ ARRIVE = text("""
         ON CONFLICT (campaign_id, platform, worker_id) DO UPDATE SET worker_id = excluded.worker_id
         RETURNING id
     )
-    INSERT INTO assignments (annotator_id, external_id, arrival, arrived_at)
-    SELECT id, :assignment_id, CAST(:details AS jsonb), :now FROM annotator
-    ON CONFLICT (annotator_id, external_id) DO UPDATE SET external_id = excluded.external_id
+    INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
+    SELECT :campaign, id, :assignment_id, CAST(:details AS jsonb), :now FROM annotator
+    ON CONFLICT (campaign_id, annotator_id, external_id) DO UPDATE SET external_id = excluded.external_id
     RETURNING id
 """)
 
 
 FIND = text("""
-    SELECT s.id FROM assignments s JOIN annotators a ON a.id = s.annotator_id
+    SELECT s.id FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = :worker_id
       AND s.external_id = :assignment_id
 """)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentId:
+    """Which assignment of which campaign, by their rows' ids."""
+
+    campaign: int
+    assignment: int
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        return asdict(self)
 
 
 async def arrive(
@@ -41,8 +54,8 @@ async def arrive(
     *,
     now: datetime,
     visitor: Visitor | None = None,
-) -> int:
-    """The id of this arrival's assignment; two tabs that arrive at once get the same one (ON CONFLICT decides).
+) -> AssignmentId:
+    """The assignment of an arrival; two tabs that arrive at once get the same one (ON CONFLICT decides).
 
     `visitor`: from where they come, when nobody vouches for them. Raises `TooManyVisits` if it is their first arrival.
     """
@@ -60,7 +73,7 @@ async def arrive(
         if visitor is not None:
             await visitor.come_in(connection, campaign_id, now=now)
         (found,) = await fetch(connection, ARRIVE, parameters)
-    return int(found.id)
+    return AssignmentId(campaign_id, found.id)
 
 
 class WorkerTokens:
@@ -73,16 +86,16 @@ class WorkerTokens:
         self._secret_key = secret_key
         self._max_age = timedelta(hours=hours)
 
-    def issue(self, platform: str, link_key: str, campaign_id: int, assignment_id: int) -> str:
-        return self._at(platform, link_key).dumps([campaign_id, assignment_id])
+    def issue(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
+        return self._at(platform, link_key).dumps([assignment.campaign, assignment.assignment])
 
-    def read(self, token: str, platform: str, link_key: str) -> int:
-        """The assignment's id. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
+    def read(self, token: str, platform: str, link_key: str) -> AssignmentId:
+        """Whose page it is. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
-            (_campaign_id, assignment_id), issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
+            (campaign_id, assignment_id), issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
             # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
             expired = datetime.now(UTC) - issued_at > self._max_age
-            number = int(assignment_id)
+            assignment = AssignmentId(int(campaign_id), int(assignment_id))
         except (BadSignature, ValueError, TypeError) as problem:
             raise Invalid(
                 "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
@@ -93,7 +106,7 @@ class WorkerTokens:
                 "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
                 code="token_expired",
             )
-        return number
+        return assignment
 
     def _at(self, platform: str, link_key: str) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self._secret_key, salt=f"worker /{platform}/{link_key}")

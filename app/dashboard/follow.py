@@ -38,7 +38,7 @@ COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 # BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 RESPONSES = text("""
-    SELECT seq, annotator_id, items, scores FROM responses
+    SELECT seq, annotator_id, items, values AS scores FROM responses
     WHERE campaign_id BETWEEN :campaign AND :campaign AND seq > :after ORDER BY campaign_id, seq LIMIT :limit
 """)
 

@@ -25,8 +25,8 @@ STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text("""
-    SELECT a.name AS annotator, r.scores[array_position(r.items, :number)] AS score, r.received_at
-    FROM responses r JOIN named_annotators a ON a.id = r.annotator_id AND a.campaign_id = :campaign
+    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS score, r.received_at
+    FROM responses r JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     WHERE r.campaign_id = :campaign AND :number = ANY(r.items) ORDER BY r.seq DESC
 """)
 

@@ -40,7 +40,8 @@ PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 COUNTS = text("""
     SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
-            AND EXISTS (SELECT 1 FROM responses r WHERE r.annotator_id = a.id)) AS annotators,
+            AND EXISTS (SELECT 1 FROM responses r
+                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)) AS annotators,
            (SELECT count(*) FROM hits
             WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits,
            (SELECT received_at FROM responses

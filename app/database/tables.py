@@ -2,7 +2,10 @@
 
 Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
 replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
-and arrays in a row (`hits.items`, `responses.scores`) need no translation.
+and arrays in a row (`hits.items`, `responses.values`) need no translation.
+
+Every key of a table that grows with answers leads with the campaign, and every statement of the serving path names it:
+a campaign's rows lie together, and a database can be divided by campaigns.
 """
 
 from sqlalchemy import (
@@ -15,6 +18,7 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -41,6 +45,16 @@ metadata = MetaData(
 )
 
 Time = TIMESTAMP(timezone=True)
+
+
+def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
+    """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
+    return ForeignKeyConstraint(
+        ["campaign_id", column],
+        [f"{table}.campaign_id", f"{table}.id"],
+        ondelete="CASCADE",
+        name=f"{in_table}_{column}_fkey",
+    )
 
 
 class TransactionId(UserDefinedType[int]):
@@ -207,12 +221,13 @@ learned = Table(
 annotators = Table(
     "annotators",
     metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("platform", Text, nullable=False),
     Column("worker_id", Text, nullable=False),  # the platform's id of the person: for payment, never in an export
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),
 )
@@ -222,13 +237,17 @@ annotators = Table(
 assignments = Table(
     "assignments",
     metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("annotator_id", BigInteger, ForeignKey("annotators.id", ondelete="CASCADE"), nullable=False),
-    Column("external_id", Text, nullable=False, index=True),
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("external_id", Text, nullable=False),
     Column("arrival", JSONB, nullable=False),  # the platform's other parameters, kept for its completion
     Column("arrived_at", Time, nullable=False),
     Column("completed_at", Time),
-    UniqueConstraint("annotator_id", "external_id"),
+    PrimaryKeyConstraint("campaign_id", "id"),
+    UniqueConstraint("campaign_id", "annotator_id", "external_id"),
+    goes_with("annotators", "annotator_id", in_table="assignments"),
+    Index("assignments_external_id_idx", "campaign_id", "external_id"),
 )
 
 # How many new visits may come by a campaign's public link, from one network address (a keyed hash) and, without one, in
@@ -258,17 +277,11 @@ planned_hits = Table(
 hits = Table(
     "hits",
     metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("annotator_id", BigInteger, ForeignKey("annotators.id", ondelete="CASCADE"), nullable=False),
-    Column(
-        "assignment_id",
-        BigInteger,
-        ForeignKey("assignments.id", ondelete="CASCADE"),
-        nullable=False,
-        index=True,
-    ),
-    Column("leader", Integer, nullable=False),
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("assignment_id", BigInteger, nullable=False),
+    Column("leader", Integer),  # NULL: nobody knows, as of a HIT that was answered elsewhere
     Column("items", ARRAY(Integer), nullable=False),
     Column("iteration", Integer),
     Column("ordinal", Integer),
@@ -280,8 +293,13 @@ hits = Table(
     Column("not_applicable", ARRAY(Integer)),
     # From where someone got it who came by a public link and has not touched it; see `crowd.doors`
     Column("untouched_by", LargeBinary),
+    PrimaryKeyConstraint("campaign_id", "id"),
+    goes_with("annotators", "annotator_id", in_table="hits"),
+    goes_with("assignments", "assignment_id", in_table="hits"),
     # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
-    Index("hits_one_open_idx", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
+    Index("hits_one_open_idx", "campaign_id", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
+    Index("hits_assignment_id_idx", "campaign_id", "assignment_id"),
+    Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
     Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
     Index(
         "hits_planned_idx",
@@ -290,7 +308,7 @@ hits = Table(
         "ordinal",
         postgresql_where=text("iteration IS NOT NULL"),
     ),
-    Index("hits_annotator_id_idx", "annotator_id"),
+    Index("hits_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("hits_not_applicable_idx", "campaign_id", postgresql_where=text("not_applicable IS NOT NULL")),
     Index(
         "hits_untouched_idx",
@@ -304,27 +322,22 @@ hits = Table(
 responses = Table(
     "responses",
     metadata,
+    Column("campaign_id", BigInteger, nullable=False),
     # Taken after the posterior rows are locked: of two responses that share an item, the lower was applied first.
-    Column("seq", BigInteger, Identity(always=True), primary_key=True),
-    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("hit_id", BigInteger, ForeignKey("hits.id", ondelete="CASCADE"), nullable=False, unique=True),
-    Column(
-        "annotator_id",
-        BigInteger,
-        ForeignKey("annotators.id", ondelete="CASCADE"),
-        nullable=False,
-        index=True,
-    ),
+    Column("seq", BigInteger, Identity(always=True), nullable=False),
+    Column("hit_id", BigInteger, nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
     Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import, simulation
-    Column("items", ARRAY(Integer), nullable=False),  # as presented; with the scores all that a replay needs
-    Column("scores", ARRAY(Double), nullable=False),  # 0 to 100, one per item of the HIT, in its order
-    # How the answer came about, per item; NULL where the page could not know
-    Column("first_touch_ms", ARRAY(Integer)),
-    Column("changes", ARRAY(Integer)),
-    Column("input_kinds", ARRAY(Text)),
-    Column("viewport", Text),
+    Column("items", ARRAY(Integer), nullable=False),  # as presented; with the values all that a replay needs
+    Column("values", ARRAY(Double), nullable=False),  # one per item, in that order; the design says what they mean
+    Column("extra", JSONB),  # what no law reads: reasons, comments, flags
+    Column("telemetry", JSONB),  # how the answer came about; what the page could not know is left out
     Column("received_at", Time, nullable=False),
     Column("transaction_id", TransactionId, nullable=False, server_default=func.pg_current_xact_id()),
-    Index("responses_campaign_id_seq_idx", "campaign_id", "seq"),
+    PrimaryKeyConstraint("campaign_id", "seq"),
+    UniqueConstraint("campaign_id", "hit_id"),
+    goes_with("annotators", "annotator_id", in_table="responses"),
+    goes_with("hits", "hit_id", in_table="responses"),
+    Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
 )

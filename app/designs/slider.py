@@ -1,5 +1,6 @@
 """The slider design: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +73,19 @@ def on_scale(score: float) -> float | None:
 def parameters(campaign: Any) -> Parameters:
     """What an update law is tuned with, from a campaign's row; the law takes scores divided by `POINTS`."""
     return Parameters(campaign.gamma, campaign.epsilon, campaign.tie_margin_points / POINTS)
+
+
+def telemetry(answer: Answer, items: Sequence[int]) -> str | None:
+    """How the answer came about, as JSON: lists in the order of `items`, and the viewport; None if nothing is known."""
+    touches = [answer.touches.get(item, Touch()) for item in items]
+    known: dict[str, Any] = {
+        "first_touch_ms": [touch.first_touch_ms for touch in touches],
+        "changes": [touch.changes for touch in touches],
+        "input_kinds": [touch.input_kind for touch in touches],
+    }
+    known = {name: told for name, told in known.items() if any(value is not None for value in told)}
+    known |= {"viewport": answer.viewport} if answer.viewport else {}
+    return json.dumps(known) if known else None
 
 
 def ranks(scores: Sequence[float]) -> list[int]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth.guards import Token
 from app.auth.users import admit
+from app.crowd.annotators import AssignmentId
 from app.crowd.platforms import LONGEST_ID
 from app.database.session import Driver, Record
 from app.designs import slider
@@ -153,5 +154,7 @@ async def submit(
     }
     scores = outside.scores_by_number(hit, response.scores)
     answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
-    receipt = await submission.submit(connection, hit.assignment_id, hit_id, answer, now=now)
+    receipt = await submission.submit(
+        connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
+    )
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
+from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
@@ -68,21 +69,26 @@ HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")
 
 GIVE_UP = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
-    WHERE id = :hit AND closed_at IS NULL AND (expires_at <= {CLOCK} OR {OVERTAKEN})
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND (expires_at <= {CLOCK} OR {OVERTAKEN})
 """)  # noqa: S608  (made of constants)
 
 TAKE_OVER = text("""
     UPDATE hits SET assignment_id = :assignment
-    WHERE closed_at IS NULL AND id = (
-        SELECT id FROM hits WHERE annotator_id = :annotator AND assignment_id <> :assignment AND closed_at IS NULL
+    WHERE campaign_id = :campaign AND closed_at IS NULL AND id = (
+        SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = :annotator
+        AND assignment_id <> :assignment AND closed_at IS NULL
         ORDER BY expires_at DESC LIMIT 1)
 """)
 
 END_LEASE = text(f"""
-    UPDATE hits SET expires_at = {CLOCK} WHERE id = :hit AND closed_at IS NULL AND expires_at > {CLOCK}
+    UPDATE hits SET expires_at = {CLOCK}
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {CLOCK}
 """)  # noqa: S608  (made of constants)
 
-COMPLETE = text("UPDATE assignments SET completed_at = :now WHERE id = :assignment AND completed_at IS NULL")
+COMPLETE = text("""
+    UPDATE assignments SET completed_at = :now
+    WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
+""")
 
 WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
 
@@ -96,8 +102,9 @@ SAVE_DRAFT = text(f"""
         expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {CLOCK} THEN h.expires_at
                           ELSE {CLOCK} + make_interval(mins => c.lease_minutes) END
     FROM campaigns c, hits before, annotators owner
-    WHERE h.id = :hit AND {THEIRS}
-      AND h.closed_at IS NULL AND c.id = h.campaign_id AND before.id = h.id AND owner.id = h.annotator_id
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} AND h.closed_at IS NULL AND c.id = h.campaign_id
+      AND before.campaign_id = h.campaign_id AND before.id = h.id
+      AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
     RETURNING c.*, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit, h.id AS hit_id, h.items AS hit_items,
               h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
               before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
@@ -158,13 +165,14 @@ async def take_over(connection: Driver, here: Record) -> None:
     """Let this visit have the HIT that the same person left open in another one, with what they entered there."""
     # Another request of this visit may have got a HIT meanwhile: it has one then, and goes on with that.
     with suppress(UniqueViolationError):
-        await fetch(connection, TAKE_OVER, {"assignment": here.assignment_id, "annotator": here.annotator_id})
+        parameters = {"campaign": here.id, "assignment": here.assignment_id, "annotator": here.annotator_id}
+        await fetch(connection, TAKE_OVER, parameters)
 
 
 async def stop(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
     """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
     here = await standing(connection, cache, key)
-    await fetch(connection, END_LEASE, {"hit": here.hit_id})
+    await fetch(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})
     return await without_hit(connection, here, "stopped", now=now)
 
 
@@ -242,7 +250,7 @@ def something_left(here: Record, copy: Copy, items: Collection[int]) -> bool:
 async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: datetime) -> Work:
     work = Work(here, reason=reason)
     if work.finished and here.answered_here:
-        await fetch(connection, COMPLETE, {"assignment": here.assignment_id, "now": now})
+        await fetch(connection, COMPLETE, {"campaign": here.id, "assignment": here.assignment_id, "now": now})
     return work
 
 
@@ -268,13 +276,13 @@ async def waits_for_nobody(connection: Driver, here: Record) -> bool:
     return await fetch_one(connection, ANY_OPEN, {"campaign": here.id}) is None
 
 
-async def save_draft(connection: Driver, assignment_id: int, hit_id: int, draft: dict[str, Any]) -> bool:
+async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]) -> bool:
     """Keep what was entered so far; False when the HIT is not this annotator's or is closed.
 
     Somebody is at work, so the lease is a whole one from the first draft on, also when it has just run out and nobody
     needs its items. `connection` is in no transaction.
     """
-    parameters = {"hit": hit_id, "assignment": assignment_id, "draft": json.dumps(draft)}
+    parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
     hit = await fetch_one(connection, SAVE_DRAFT, parameters)
     if hit is not None and hit.touched_late:
         await renew(connection, hit, None)

@@ -25,14 +25,14 @@ STANDING_BY_NAME = standing_where(
 
 CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")
 
-# Whose token it is, and the HIT that the program answers, in one round trip.
+# Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""
     SELECT t.id AS token_id, t.last_used_at, a.worker_id, h.campaign_id, h.assignment_id, h.items AS hit_items,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM api_tokens t
     LEFT JOIN hits h ON h.id = :hit
-    LEFT JOIN annotators a ON a.id = h.annotator_id AND a.platform = :platform
+    LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
     WHERE t.token_hash = :token_hash
 """)
 

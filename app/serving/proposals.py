@@ -53,7 +53,7 @@ FREE_PLACE = text(f"""
 WAITED_FOR = text(f"""
     WITH answered AS (
         SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.closed_at - a.issued_at) AS took
-        FROM hits a JOIN responses r ON r.hit_id = a.id
+        FROM hits a JOIN responses r ON r.campaign_id = a.campaign_id AND r.hit_id = a.id
         WHERE a.campaign_id = :campaign AND a.iteration IN (:iteration, :iteration - 1)
     )
     SELECT count(*) FROM hits h, answered WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}

@@ -41,7 +41,8 @@ LOCK = """
 
 LOCK_POSTERIORS = text(LOCK)
 
-LOCK_ANNOTATOR = "SELECT id FROM annotators WHERE id = :annotator FOR NO KEY UPDATE"
+LOCK_ANNOTATOR = """
+    SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
 
 # Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold. The open HITs are
 # gone through once, however many items are asked about.
@@ -61,13 +62,14 @@ STILL_WANTED = f"""
 # one person may have. An assignment that is one HIT has no other.
 STILL_ALLOWED = f"""
     (:repeat_items OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit
-        AND h.items && CAST(:items AS int[]) AND {TAKEN}))
+        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+        AND h.id <> :hit AND h.items && CAST(:items AS int[]) AND {TAKEN}))
     AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
-        SELECT count(*) FROM hits h WHERE h.annotator_id = CAST(:annotator AS bigint) AND h.id <> :hit AND {TAKEN}))
+        SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
+        AND h.id <> :hit AND {TAKEN}))
     AND (NOT :one_hit OR NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.assignment_id = CAST(:assignment AS bigint) AND h.id <> :hit
-        AND (h.closed_at IS NULL OR {TAKEN})))"""  # noqa: S608  (made of constants of this module)
+        SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
+        AND h.id <> :hit AND (h.closed_at IS NULL OR {TAKEN})))"""  # noqa: S608  (made of constants of this module)
 
 # No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
 PLAN_IS_FREE = f"""
@@ -87,7 +89,7 @@ LEASE = f"""
       AND (:shared_leader OR NOT EXISTS (
           SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
           AND h.leader = CAST(:leader AS int)))
-    ON CONFLICT (assignment_id) WHERE closed_at IS NULL DO NOTHING
+    ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL DO NOTHING
     RETURNING id, expires_at"""  # noqa: S608  (made of constants of this module)
 
 LEASE_TAKES = {
@@ -143,13 +145,14 @@ LOCK_AND_LEASE = text(f"""
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
 
-LOCK_HIT = text("SELECT id FROM hits WHERE id = :hit FOR NO KEY UPDATE")
+LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
 LOCKED_ANNOTATOR = text(LOCK_ANNOTATOR)
 
 RENEW = text(f"""
     UPDATE hits SET expires_at = {CLOCK} + make_interval(mins => :lease_minutes)
-    WHERE id = :hit AND closed_at IS NULL AND {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
+      AND {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
     RETURNING expires_at
 """)  # noqa: S608  (made of constants of this module)
 

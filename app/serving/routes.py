@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.crowd.annotators import WorkerTokens, arrive
+from app.crowd.annotators import AssignmentId, WorkerTokens, arrive
 from app.crowd.doors import Doors, Visitor
 from app.crowd.platforms import PLATFORMS, Arrival
 from app.database.session import Driver
@@ -87,8 +87,8 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment_id = tokens(request).read(token, platform.name, link_key)
-        return await show_work(request, connection, assignment_id, Shown(), now=now)
+        assignment = tokens(request).read(token, platform.name, link_key)
+        return await show_work(request, connection, assignment, Shown(), now=now)
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.destinations)
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
@@ -100,8 +100,8 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
             "token_hours": request.app.state.settings.worker_token_hours,
         }
         return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
-    assignment_id = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
-    return await show_work(request, connection, assignment_id, Shown(), now=now)
+    assignment = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
+    return await show_work(request, connection, assignment, Shown(), now=now)
 
 
 @router.post(ADDRESS)
@@ -111,36 +111,36 @@ async def post(request: Request, platform_name: str, link_key: str, connection: 
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if platform.name == "link" and "token" not in form:
         return await start(request, link_key, connection, now=now)
-    assignment_id = tokens(request).read(form.get("token", ""), platform.name, link_key)
+    assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)
     if "finish" in form:
-        work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment_id), now=now)
+        work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
         return work_page(request, work, Shown())
     try:
-        shown = Shown(receipt=await answer(request, connection, assignment_id, form, now=now))
+        shown = Shown(receipt=await answer(request, connection, assignment, form, now=now))
     except Gone as refusal:
         shown = Shown(notice=refusal)
     except Invalid as refusal:
         if fetched(request):
             raise
         shown = Shown(notice=refusal, form=form)
-    return await show_work(request, connection, assignment_id, shown, now=now)
+    return await show_work(request, connection, assignment, shown, now=now)
 
 
 async def start(request: Request, link_key: str, connection: Driver, *, now: datetime) -> Response:
     """Make a visitor by link an annotator, whose personal address then survives a reload and a bookmark."""
     campaign = await campaign_by_link(connection, link_key)
     someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    assignment_id = await arrive(connection, campaign.id, "link", someone, now=now, visitor=visitor(request))
-    token = tokens(request).issue("link", link_key, campaign.id, assignment_id)
+    assignment = await arrive(connection, campaign.id, "link", someone, now=now, visitor=visitor(request))
+    token = tokens(request).issue("link", link_key, assignment)
     return RedirectResponse(f"/link/{link_key}?t={token}", status_code=303)
 
 
 async def answer(
-    request: Request, connection: Driver, assignment_id: int, form: Mapping[str, str], *, now: datetime
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
     answered = slider.read_form(form, source="page" if fetched(request) else "form")
-    return await submission.submit(connection, assignment_id, whole_id(form.get("hit")), answered, now=now)
+    return await submission.submit(connection, assignment, whole_id(form.get("hit")), answered, now=now)
 
 
 @router.put(ADDRESS, status_code=204)
@@ -148,16 +148,16 @@ async def keep_draft(
     request: Request, platform_name: str, link_key: str, connection: Turn, draft: Annotated[Draft, Body()]
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment_id = tokens(request).read(draft.token, platform_name, link_key)
+    assignment = tokens(request).read(draft.token, platform_name, link_key)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    await leases.save_draft(connection, assignment_id, draft.hit, draft.entries)
+    await leases.save_draft(connection, assignment, draft.hit, draft.entries)
 
 
 async def show_work(
-    request: Request, connection: Driver, assignment_id: int, shown: Shown, *, now: datetime
+    request: Request, connection: Driver, assignment: AssignmentId, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
-    key = by_id(assignment_id, visitor(request))
+    key = by_id(assignment, visitor(request))
     work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
     return work_page(request, work, shown)
 
@@ -170,7 +170,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "work": work,
         "campaign": here,
         "platform": platform,
-        "token": tokens(request).issue(platform.name, here.link_key, here.id, here.assignment_id),
+        "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
         "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
         "instructions": sanitised(here.instructions),
         "last": leases.is_last(request.app.state.posterior_cache, work),

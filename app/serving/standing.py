@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
+from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.platforms import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
@@ -25,11 +26,12 @@ ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items()
 
 # The HIT is for :assignment to answer.
 THEIRS = f"""
-    EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.id = s.annotator_id
-            WHERE s.id = :assignment AND a.id = h.annotator_id AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608
+    EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+            WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
+            AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608
 
 # The HIT is open or answered.
-TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses WHERE hit_id = h.id))"  # noqa: S608  (made of constants)
+TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
 
 ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
@@ -41,13 +43,14 @@ def standing_where(condition: str) -> TextClause:
     """
     return text(f"""
     SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
-           (SELECT count(*) FROM responses r WHERE r.annotator_id = a.id) AS hits_answered,
-           EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.hit_id = o.id
-                   WHERE o.assignment_id = s.id) AS answered_here,
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
+           EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.campaign_id = o.campaign_id AND r.hit_id = o.id
+                   WHERE o.campaign_id = c.id AND o.assignment_id = s.id) AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
-           EXISTS (SELECT 1 FROM hits h WHERE h.annotator_id = a.id AND h.assignment_id <> s.id
-                   AND h.closed_at IS NULL) AS begun_elsewhere,
-           ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item WHERE r.annotator_id = a.id) AS seen,
+           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
+                   AND h.assignment_id <> s.id AND h.closed_at IS NULL) AS begun_elsewhere,
+           ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
+                 WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS seen,
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
            END AS held,
@@ -59,12 +62,13 @@ def standing_where(condition: str) -> TextClause:
            mine.untouched_by IS NOT NULL AS hit_untouched, untouched.here AS untouched_here,
            untouched.everywhere AS untouched_everywhere, copy.since, news.*
     FROM assignments s
-    JOIN annotators a ON a.id = s.annotator_id
-    JOIN campaigns c ON c.id = a.campaign_id
-    LEFT JOIN hits mine ON mine.assignment_id = s.id AND mine.closed_at IS NULL
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN campaigns c ON c.id = s.campaign_id
+    LEFT JOIN hits mine ON mine.campaign_id = s.campaign_id AND mine.assignment_id = s.id AND mine.closed_at IS NULL
     LEFT JOIN LATERAL (
         SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(item), '{{}}') AS held_elsewhere
-        FROM hits h, unnest(h.items) AS item WHERE h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
+        FROM hits h, unnest(h.items) AS item
+        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
     ) AS elsewhere ON true
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
          AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
@@ -77,7 +81,7 @@ def standing_where(condition: str) -> TextClause:
     """)  # noqa: S608  (made of constants)
 
 
-STANDING_BY_ID = standing_where("s.id = :assignment")
+STANDING_BY_ID = standing_where("s.campaign_id = :campaign AND s.id = :assignment")
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ class AssignmentKey:
     visitor: Visitor | None = None
 
 
-def by_id(assignment_id: int, visitor: Visitor | None = None) -> AssignmentKey:
-    return AssignmentKey(STANDING_BY_ID, {"assignment": assignment_id}, visitor)
+def by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentKey:
+    return AssignmentKey(STANDING_BY_ID, assignment.parameters, visitor)
 
 
 async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Record:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from app.crowd.annotators import AssignmentId
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs import slider
@@ -22,8 +23,7 @@ from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_po
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
 LOCK_LEARNED = """
-    SELECT 1 FROM learned l WHERE l.kind = 'campaign' AND l.campaign_id = (SELECT campaign_id FROM hits WHERE id = :hit)
-    FOR NO KEY UPDATE
+    SELECT 1 FROM learned WHERE campaign_id = :campaign AND kind = 'campaign' FOR NO KEY UPDATE
 """
 
 
@@ -36,13 +36,13 @@ def closing(condition: str) -> str:
     WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
         UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
         FROM (SELECT count(*) FROM crowd) AS locked
-        WHERE h.id = :hit AND {condition} RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
+        WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
+        RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     )
     SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,
            c.id AS campaign_id, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    JOIN posteriors p ON p.campaign_id = (SELECT campaign_id FROM closed)
-                     AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
+    JOIN posteriors p ON p.campaign_id = :campaign AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
     ORDER BY p.number FOR NO KEY UPDATE OF p
     """  # noqa: S608  (made of constants)
 
@@ -57,20 +57,19 @@ LOCKED_LEARNED = text(LOCK_LEARNED)
 FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, h.items, c.judgments_per_item AS wanted,
            c.repeat_items, c.hits_per_annotator, c.status, owner.{ONE_HIT} AS one_hit
-    FROM hits h JOIN campaigns c ON c.id = h.campaign_id JOIN annotators owner ON owner.id = h.annotator_id
-    WHERE h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
+    FROM hits h JOIN campaigns c ON c.id = h.campaign_id
+    JOIN annotators owner ON owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
 
-ANSWERED = text("SELECT seq FROM responses WHERE hit_id = :hit")
+ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit")
 
 # All locks are held when this is sent; a lease that ended in the wait for them is no lease any more.
 STORE = text(f"""
     WITH response AS (
-        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, scores, first_touch_ms, changes,
-                               input_kinds, viewport, received_at)
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
-               CAST(:scores AS float8[]), CAST(:first_touch_ms AS int[]), CAST(:changes AS int[]),
-               CAST(:input_kinds AS text[]), CAST(:viewport AS text), CAST(:now AS timestamptz)
+               CAST(:scores AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         RETURNING seq
     ), changed AS (
@@ -99,7 +98,7 @@ class LeaseEnded(Exception):
 
 
 async def submit(
-    connection: Driver, assignment_id: int, hit_id: int, answer: slider.Answer, *, now: datetime
+    connection: Driver, assignment: AssignmentId, hit_id: int, answer: slider.Answer, *, now: datetime
 ) -> Receipt:
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
@@ -108,7 +107,7 @@ async def submit(
     more), `Invalid` (see `designs.slider`).
     `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
     """
-    key = {"hit": hit_id, "assignment": assignment_id, "now": now}
+    key = {**assignment.parameters, "hit": hit_id, "now": now}
     try:
         async with connection.transaction():
             return await submit_in_time(connection, key, answer)
@@ -170,7 +169,6 @@ async def store(
     """
     hit = rows[0]
     scores = slider.ordered_scores(answer, hit.hit_items)
-    touches = [answer.touches.get(item, slider.Touch()) for item in hit.hit_items]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -178,10 +176,7 @@ async def store(
         "source": answer.source,
         "items": hit.hit_items,
         "scores": scores,
-        "first_touch_ms": [touch.first_touch_ms for touch in touches],
-        "changes": [touch.changes for touch in touches],
-        "input_kinds": [touch.input_kind for touch in touches],
-        "viewport": answer.viewport,
+        "telemetry": slider.telemetry(answer, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,

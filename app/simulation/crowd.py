@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.crowd.annotators import arrive
+from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platforms import Arrival
 from app.database.session import driver_of, statements
 from app.designs.slider import POINTS, Answer, Touch
@@ -26,7 +26,8 @@ from app.serving.standing import by_id
 PLATFORM = "simulation"
 
 PEOPLE = text("""
-    SELECT EXISTS (SELECT 1 FROM responses r JOIN annotators a ON a.id = r.annotator_id
+    SELECT EXISTS (SELECT 1 FROM responses r
+                   JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
                    WHERE r.campaign_id = :campaign AND a.platform <> :simulation)
 """)
 
@@ -39,7 +40,7 @@ COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :
 class MadeUpAnnotator:
     """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`."""
 
-    assignment_id: int
+    assignment: AssignmentId
     bias: float
     noise: float
 
@@ -140,7 +141,7 @@ async def simulate(
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
-            work = await leases.next_hit(connection, cache, by_id(someone.assignment_id), now=clock())
+            work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
         if work.hit is None:
             return done
         scores = {item: someone.score(truth[item], rng) for item in work.hit.items}
@@ -150,7 +151,7 @@ async def simulate(
         }
         async with statements(database) as connection:
             answer = Answer(scores, touches, source=PLATFORM)
-            await submission.submit(connection, someone.assignment_id, work.hit.id, answer, now=clock())
+            await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
         if answered is not None:
             await answered()
     return hits

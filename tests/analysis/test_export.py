@@ -241,7 +241,7 @@ def test_numbers_and_ordinary_text_stay_as_they_are(cell):
 async def test_text_from_an_annotators_browser_is_guarded_always(engine):
     campaign = await judged(engine)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE responses SET viewport = '=cmd()'"))
+        await connection.execute(text('UPDATE responses SET telemetry = \'{"viewport": "=cmd()"}\''))
     assert "'=cmd()" in await written(engine, campaign.slug, "responses")
     assert "'=cmd()" in await written(engine, campaign.slug, "responses", "jsonl")
 

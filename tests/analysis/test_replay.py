@@ -105,7 +105,7 @@ async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
 async def test_a_changed_response_changes_its_items_only(engine):
     campaign = await answered(engine, hits=1)
     items = await value(engine, "SELECT items FROM responses")
-    await change(engine, "UPDATE responses SET scores[1] = scores[1] + 1")
+    await change(engine, "UPDATE responses SET values[1] = values[1] + 1")
     found = await verified(engine, campaign.slug)
     assert {m.number for m in found.mismatches} == {items[0]}
 

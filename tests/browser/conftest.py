@@ -219,7 +219,13 @@ class Task:
 
     async def responses(self) -> list[Any]:
         """All responses in the order in which they were applied."""
-        return await self.rows("SELECT * FROM responses WHERE campaign_id = :campaign ORDER BY seq")
+        return await self.rows("""
+            SELECT *, values AS scores, telemetry ->> 'viewport' AS viewport,
+                   ARRAY(SELECT CAST(jsonb_array_elements_text(telemetry -> 'first_touch_ms') AS int)) AS first_touch_ms,
+                   ARRAY(SELECT CAST(jsonb_array_elements_text(telemetry -> 'changes') AS int)) AS changes,
+                   ARRAY(SELECT jsonb_array_elements_text(telemetry -> 'input_kinds')) AS input_kinds
+            FROM responses WHERE campaign_id = :campaign ORDER BY seq
+        """)
 
     async def scores(self) -> list[dict[str, float]]:
         """Of each response the scores by the item's text."""

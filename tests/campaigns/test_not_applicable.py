@@ -26,7 +26,7 @@ async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engi
     campaign = await launched(engine, update_law=law)
     imported = await import_results(engine, campaign, MARKED)
     assert (imported.responses, imported.items, imported.not_applicable, imported.without_score) == (2, 2, 3, 1)
-    assert await values(engine, "SELECT items, scores FROM responses ORDER BY seq") == [
+    assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
         ([0], [70]),
         ([1, 0], [20, 100]),
     ]

@@ -109,7 +109,7 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
     accepted, submitted = (datetime(2018, 4, 10, 19, minute, 5, tzinfo=UTC) for minute in (4, 5))
     assert await values(
         engine,
-        "SELECT r.items, r.scores, r.source, r.received_at, h.items, h.issued_at, h.closed_at, s.external_id,"
+        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.issued_at, h.closed_at, s.external_id,"
         " s.completed_at, a.platform, a.worker_id, length(a.pseudonym) FROM responses r JOIN hits h ON h.id = r.hit_id"
         " JOIN assignments s ON s.id = h.assignment_id JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
     ) == [
@@ -147,7 +147,7 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
 
 async def test_minus_zero_in_a_result_is_zero(engine):
     await import_results(engine, await launched(engine), HEADER + "H1,A1,W1,,,v0,v1,-0,30\n")
-    assert await value(engine, "SELECT scores::text FROM responses") == "{0,30}"
+    assert await value(engine, "SELECT values::text FROM responses") == "{0,30}"
 
 
 async def test_the_same_assignment_is_never_counted_twice(engine):

@@ -2,19 +2,20 @@ import time
 
 import pytest
 
-from app.crowd.annotators import WorkerTokens
+from app.crowd.annotators import AssignmentId, WorkerTokens
 from app.errors import Gone, Invalid
 from tests.serving.campaigns import annotator, running, values
 
+MINE = AssignmentId(campaign=7, assignment=42)
 TOKENS = WorkerTokens("k" * 32, hours=1)
 
 
 def issued(tokens=TOKENS, platform="link", link_key="key"):
-    return tokens.issue(platform, link_key, 7, 42)
+    return tokens.issue(platform, link_key, MINE)
 
 
 def test_a_token_says_whose_page_it_is():
-    assert TOKENS.read(issued(), "link", "key") == 42
+    assert TOKENS.read(issued(), "link", "key") == MINE
 
 
 @pytest.mark.parametrize(("platform", "link_key"), [("link", "another"), ("prolific", "key"), ("lin", "k/key")])
@@ -38,7 +39,7 @@ def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_
     with monkeypatch.context() as ahead:
         ahead.setattr(time, "time", lambda: there)
         token = issued(tokens)
-    assert tokens.read(token, "link", "key") == 42
+    assert tokens.read(token, "link", "key") == MINE
 
 
 @pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])

@@ -67,7 +67,7 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
             scores = [float(10 * k), 25.0, 50.0, 75.0, 100.0]
             await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
         precision = await course_of(engine, campaign, precisions)
-        rows = await values(engine, "SELECT annotator_id, items, scores FROM responses ORDER BY seq")
+        rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
         hits = [(items, [score / 100 for score in scores]) for _, items, scores in rows]
         whole = followed(begun(12), hits, [who for who, *_ in rows])
         assert precision.answers == len(rows)

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import arrive
+from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platforms import Arrival
 from app.database import tables
 from app.database.session import statements
@@ -36,7 +36,7 @@ async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True
 
 async def annotator(
     engine: AsyncEngine, campaign: Row[Any], name: str = "ann", platform: str = "link", **more: Any
-) -> int:
+) -> AssignmentId:
     """The assignment of someone who arrives."""
     arrival = Arrival(name, more.pop("assignment", "visit"), more)
     async with statements(engine) as connection:
@@ -44,14 +44,14 @@ async def annotator(
 
 
 async def next_hit(
-    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, cache: PosteriorCache | None = None
+    engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.Work:
     async with statements(engine) as connection:
         return await leases.next_hit(connection, cache or PosteriorCache(), standing.by_id(assignment), now=now)
 
 
 async def hit_of(
-    engine: AsyncEngine, assignment: int, *, now: datetime = NOW, cache: PosteriorCache | None = None
+    engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.Hit:
     work = await next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
@@ -59,7 +59,12 @@ async def hit_of(
 
 
 async def submit(
-    engine: AsyncEngine, assignment: int, hit: leases.Hit, *, now: datetime = NOW, scores: list[float] | None = None
+    engine: AsyncEngine,
+    assignment: AssignmentId,
+    hit: leases.Hit,
+    *,
+    now: datetime = NOW,
+    scores: list[float] | None = None,
 ) -> submission.Receipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with statements(engine) as connection:

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from app.crowd.annotators import AssignmentId
 from app.database.session import statements, transaction
 from app.errors import Gone, NotFound
 from app.serving import leases
@@ -175,7 +176,7 @@ async def test_a_draft_campaign_says_it_is_not_open(engine):
 
 async def test_an_unknown_assignment_is_not_found(engine):
     with pytest.raises(NotFound):
-        await next_hit(engine, 12345)
+        await next_hit(engine, AssignmentId(1, 12345))
 
 
 async def test_a_campaign_with_fewer_items_than_a_hit_shows_them_all(engine):

@@ -21,8 +21,8 @@ async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Row[Any
             INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
             SELECT :campaign, 'link', k, k, now() FROM generate_series(1, CAST(:many AS int)) AS k RETURNING id
         ), visits AS (
-            INSERT INTO assignments (annotator_id, external_id, arrival, arrived_at)
-            SELECT id, 'visit', '{}', now() FROM people RETURNING id, annotator_id
+            INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
+            SELECT :campaign, id, 'visit', '{}', now() FROM people RETURNING id, annotator_id
         ), numbered AS (SELECT *, 5 * (row_number() OVER () - 1) AS first FROM visits)
         INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at)
         SELECT :campaign, annotator_id, id, first, ARRAY(SELECT generate_series(first, first + 4)), now(),

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from datetime import timedelta
 
 import pytest
@@ -67,8 +68,14 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
     async with transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
         await submission.submit(connection, me, hit.id, answer, now=NOW)
-    (row,) = await values(engine, "SELECT first_touch_ms, changes, input_kinds, viewport, source, items FROM responses")
-    assert row == ([None, 1200], [None, 3], [None, "keyboard"], "390x844", "page", hit.items)
+    ((telemetry, *rest),) = await values(engine, "SELECT telemetry::text, source, items FROM responses")
+    assert json.loads(telemetry) == {
+        "first_touch_ms": [None, 1200],
+        "changes": [None, 3],
+        "input_kinds": [None, "keyboard"],
+        "viewport": "390x844",
+    }
+    assert rest == ["page", hit.items]
 
 
 @pytest.mark.parametrize(
@@ -150,12 +157,11 @@ async def test_a_held_hit_is_still_taken_after_the_campaign_is_paused(engine):
 
 async def test_the_last_wanted_judgment_closes_the_campaign(engine):
     campaign = await running(engine, items=5, judgments_per_item=2)
-    me = 0
-    for name in ("ann", "bob"):
-        hit = await hit_of(engine, me := await annotator(engine, campaign, name))
-        await submit(engine, me, hit)
+    both = [await annotator(engine, campaign, name) for name in ("ann", "bob")]
+    for someone in both:
+        await submit(engine, someone, await hit_of(engine, someone))
     assert await values(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
-    assert (await next_hit(engine, me)).reason == "all_done"
+    assert (await next_hit(engine, both[-1])).reason == "all_done"
 
 
 async def test_a_single_remaining_item_makes_a_hit_of_one(engine):

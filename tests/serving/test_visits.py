@@ -121,7 +121,7 @@ async def test_an_mturk_assignment_that_has_another_hit_now_cannot_answer_the_lo
 async def test_of_two_late_answers_of_one_mturk_assignment_one_counts(engine):
     campaign = await running(engine, items=7, judgments_per_item=1)
     mine, lost, got = await two_hits_of_one_mturk_assignment(engine, campaign)
-    await execute(engine, "UPDATE hits SET closed_at = issued_at WHERE assignment_id = :mine", mine=mine)
+    await execute(engine, "UPDATE hits SET closed_at = issued_at WHERE assignment_id = :mine", mine=mine.assignment)
     answers = await asyncio.gather(submit(engine, mine, lost), submit(engine, mine, got), return_exceptions=True)
     assert [type(answer) for answer in answers if isinstance(answer, Exception)] == [Gone]
     assert await value(engine, "SELECT count(*) FROM responses") == 1

@@ -45,7 +45,7 @@ async def test_the_same_seed_gives_the_same_answers(engine):
         await rehearse(engine, campaign, hits=5)
         answers.append(
             await values(
-                engine, "SELECT items, scores FROM responses WHERE campaign_id = :c ORDER BY seq", c=campaign.id
+                engine, "SELECT items, values FROM responses WHERE campaign_id = :c ORDER BY seq", c=campaign.id
             )
         )
     assert answers[0] == answers[1]
