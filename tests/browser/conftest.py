@@ -221,8 +221,8 @@ class Task:
         """All responses in the order in which they were applied."""
         return await self.rows("""
             SELECT *, values AS scores, telemetry ->> 'viewport' AS viewport,
-                   ARRAY(SELECT CAST(jsonb_array_elements_text(telemetry -> 'first_touch_ms') AS int)) AS first_touch_ms,
-                   ARRAY(SELECT CAST(jsonb_array_elements_text(telemetry -> 'changes') AS int)) AS changes,
+                   ARRAY(SELECT jsonb_array_elements(telemetry -> 'first_touch_ms')::int) AS first_touch_ms,
+                   ARRAY(SELECT jsonb_array_elements(telemetry -> 'changes')::int) AS changes,
                    ARRAY(SELECT jsonb_array_elements_text(telemetry -> 'input_kinds')) AS input_kinds
             FROM responses WHERE campaign_id = :campaign ORDER BY seq
         """)

@@ -1,13 +1,16 @@
 """The migrations, forwards and backwards, on the server the app runs on."""
 
 import asyncio
+import gzip
+from pathlib import Path
 
 import pytest
 from alembic import command
 from sqlalchemy import NullPool, inspect
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.database.migrate import configuration, upgrade
+from app.database.session import statements
 from app.database.tables import metadata
 from tests.campaigns.drafts import import_results, is_clean, launched
 from tests.serving.campaigns import values
@@ -61,3 +64,38 @@ async def test_what_easl_aware_had_learned_is_carried_over(engine, database_url)
 def test_a_second_upgrade_changes_nothing(database_url):
     upgrade(database_url)
     assert tables(database_url) == set(metadata.tables)
+
+
+# Dumps by pg_dump, made by `easel simulate` and an import of results: a campaign of each law, and a draft.
+STORED = Path(__file__).parent / "stored"
+
+
+@pytest.mark.own_database
+@pytest.mark.parametrize("dump", sorted(STORED.glob("*.sql.gz")), ids=lambda path: path.name.partition(".")[0])
+async def test_a_database_of_an_earlier_version_keeps_its_data_and_verifies_clean(engine, database_url, dump):
+    async with statements(engine) as connection:
+        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        await connection.execute(gzip.decompress(dump.read_bytes()).decode() + "SET search_path = public")
+        before = await counted(engine)
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    await asyncio.to_thread(command.check, configuration(database_url))
+    assert await counted(engine) == before
+    laws = await values(engine, "SELECT update_law, slug FROM campaigns WHERE status <> 'draft' ORDER BY id")
+    assert [law for law, _ in laws] == ["easl", "ra", "trueskill", "easl-aware"]
+    assert all([await is_clean(engine, slug) for _, slug in laws])
+
+
+async def counted(engine: AsyncEngine) -> list[tuple[int, ...]]:
+    """Of each campaign, how many items, annotators, HITs, answers and judgments it has."""
+    return await values(
+        engine,
+        """
+        SELECT id, (SELECT count(*) FROM public.items WHERE campaign_id = c.id),
+               (SELECT count(*) FROM public.annotators WHERE campaign_id = c.id),
+               (SELECT count(*) FROM public.hits WHERE campaign_id = c.id),
+               (SELECT count(*) FROM public.responses WHERE campaign_id = c.id),
+               (SELECT sum(judgments) FROM public.posteriors WHERE campaign_id = c.id)
+        FROM public.campaigns c ORDER BY id
+        """,
+    )
