@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app.analysis import methods, posteriors, replay
+from app.analysis import methods, posteriors
 from app.analysis.export import export
 from app.analysis.labels import MOST_CLASSES
 from app.analysis.routes import KeptFits, streamed
@@ -16,6 +16,7 @@ from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.record import replay
 from app.web import Database, ReadingDatabase, Transaction, refusals
 
 router = APIRouter(

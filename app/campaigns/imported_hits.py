@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.mturk_results import ResultRow
 from app.campaigns.upload import refuse
-from app.database import learned, tables
+from app.database import tables
 from app.database.bulk import copy, reserve
 from app.database.session import driver_of
 from app.designs import slider
@@ -25,6 +25,7 @@ from app.errors import Conflict, shortened
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
+from app.record import states
 
 PLATFORM = "mturk"
 LOOKED_UP = 5_000  # rows at once
@@ -265,7 +266,7 @@ async def lock_posteriors(
     """Take the locks that annotators wait for: the state that a law learns, then the posteriors in number order, those
     of the HITs' items and perhaps others.
     """
-    await connection.execute(learned.LOCK, {"campaign": campaign.id})
+    await connection.execute(states.LOCK, {"campaign": campaign.id})
     touched = {number for one in closed for number in one.hit.items} | await turned_to(connection, campaign, closed)
     return (await connection.execute(LOCK_POSTERIORS, {"campaign": campaign.id, "numbers": sorted(touched)})).all()
 
@@ -338,9 +339,9 @@ async def turned_to(connection: AsyncConnection, campaign: Row[Any], closed: Seq
     if ONLINE[campaign.update_law].update is not None:
         return set()
     driver = await driver_of(connection)
-    last, may = aware.turn(await learned.of_campaign(driver, campaign.id))
+    last, may = aware.turn(await states.of_campaign(driver, campaign.id))
     limit = sum(aware.AGAIN + len(one.hit.items) + 1 for one in closed) if may else 0
-    return {number for number, *_ in await learned.following(driver, campaign.id, last, limit)}
+    return {number for number, *_ in await states.following(driver, campaign.id, last, limit)}
 
 
 async def learned_before(
@@ -348,21 +349,21 @@ async def learned_before(
 ) -> Learned:
     """What `easl-aware` knows of these items, in this order, and of everybody whom these HITs of theirs concern."""
     driver = await driver_of(connection)
-    known = await learned.items(driver, campaign_id, items)
-    totals = await learned.of_campaign(driver, campaign_id)
+    known = await states.items(driver, campaign_id, items)
+    totals = await states.of_campaign(driver, campaign_id)
     before = Learned(
-        priors=await learned.priors(driver, campaign_id, items),
+        priors=await states.priors(driver, campaign_id, items),
         items=[aware.ItemState(*known.get(number, ())) for number in items],
         annotators={},
         totals=aware.in_terms_of(totals, lambda last: last_place(items, last)),
     )
     places = await asyncio.to_thread(before.will_look_at, [shown for shown, _ in hits])
-    long = await learned.looked(driver, campaign_id, [items[place] for place in places])
+    long = await states.looked(driver, campaign_id, [items[place] for place in places])
     for place in places:
         before.items[place] = before.items[place]._replace(looked=long.get(items[place]))
     looked = [before.items[place] for place in places]
     around = {*who, *aware.concerned(who[0], looked, totals, again=len(looked))}
-    before.annotators = await learned.states(driver, campaign_id, "annotator", around)
+    before.annotators = await states.states(driver, campaign_id, "annotator", around)
     return before
 
 
@@ -378,11 +379,11 @@ async def keep_learned(
 ) -> list[int]:
     """Store what has changed; the places of the items that have."""
     driver = await driver_of(connection)
-    last, _ = aware.turn(await learned.of_campaign(driver, campaign_id))
+    last, _ = aware.turn(await states.of_campaign(driver, campaign_id))
     unmoved = last_place(items, last)
-    states = list(zip(before.items, after.items, strict=True))
-    changed = [place for place, (then, now) in enumerate(states) if now is not then]
-    await learned.keep(
+    pairs = list(zip(before.items, after.items, strict=True))
+    changed = [place for place, (then, now) in enumerate(pairs) if now is not then]
+    await states.keep(
         driver,
         campaign_id,
         campaign=aware.in_terms_of(after.totals, lambda place: last if place == unmoved else items[place]),
@@ -392,7 +393,7 @@ async def keep_learned(
         items={
             items[place]: (now.since, None if now.looked is then.looked else now.looked)
             for place in changed
-            for then, now in states[place : place + 1]
+            for then, now in pairs[place : place + 1]
         },
     )
     return changed

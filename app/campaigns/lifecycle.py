@@ -13,7 +13,6 @@ from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, inse
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
-from app.database import learned
 from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
@@ -21,6 +20,7 @@ from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound, shortened
 from app.inference.online.annotator_aware_online import BEGUN
 from app.inference.online.laws import ONLINE
+from app.record import states
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -218,7 +218,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
         await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
     if ONLINE[campaign.update_law].update is None:
-        await learned.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
+        await states.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 

@@ -10,12 +10,12 @@ from app.analysis.export import NAMES, Format
 from app.analysis.export import export as export_of
 from app.analysis.findings import Options
 from app.analysis.labels import MOST_CLASSES
-from app.analysis.replay import Verification
-from app.analysis.replay import verify as verify_posteriors
 from app.cli.commands import Failure
 from app.cli.running import as_json, on_engine, output_option, put_out, show_json
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.record.replay import Verification
+from app.record.replay import verify as verify_posteriors
 
 classes_option = click.option(
     "--classes",

@@ -19,10 +19,10 @@ from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
-from app.database import learned
 from app.database.session import driver_of
 from app.designs import slider
 from app.inference.online.laws import ONLINE, Hit
+from app.record import states
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
@@ -186,7 +186,7 @@ class Courses(Follower[Course]):
         begun = course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
         if begun.learned is None:
             return begun
-        totals = await learned.of_campaign(await driver_of(connection), campaign.id)
+        totals = await states.of_campaign(await driver_of(connection), campaign.id)
         return replace(begun, learned=begun.learned.begun_like(totals))
 
     def followed(

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
-from app.database import learned
 from app.database.session import driver_of
 from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
@@ -20,6 +19,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.laws import ONLINE, Law
 from app.inference.ratings.moderated import Moderated
+from app.record import states
 
 STEPS = 200
 
@@ -112,11 +112,11 @@ async def answers_to(connection: AsyncConnection, campaign_id: int, number: int,
     if not weighted:
         return answers
     driver = await driver_of(connection)
-    totals = await learned.of_campaign(driver, campaign_id)
-    known = (await learned.items(driver, campaign_id, [number])).get(number, ())
-    looked = (await learned.looked(driver, campaign_id, [number])).get(number)
+    totals = await states.of_campaign(driver, campaign_id)
+    known = (await states.items(driver, campaign_id, [number])).get(number, ())
+    looked = (await states.looked(driver, campaign_id, [number])).get(number)
     item = aware.ItemState(*known)._replace(looked=looked)
-    people = await learned.states(driver, campaign_id, "annotator", {*aware.judges(item)})
+    people = await states.states(driver, campaign_id, "annotator", {*aware.judges(item)})
     newest_first = (reversed(column) for column in aware.counted(item, people, totals))
     return [
         replace(answer, weight=weight, corrected=score * POINTS)

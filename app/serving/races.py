@@ -24,8 +24,8 @@ from weakref import WeakSet
 from sqlalchemy import text
 
 from app.crowd.doors import Visitor
-from app.database import learned
 from app.database.session import Driver, Record, fetch, fetch_one
+from app.record import states
 from app.serving.proposals import Proposal
 from app.serving.standing import CLOCK, OPEN, TAKEN
 
@@ -126,7 +126,7 @@ MAKE_FUNCTION = f"""
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
-        PERFORM FROM ({in_function(learned.LOCK.text)}) AS locked;
+        PERFORM FROM ({in_function(states.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
             PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
         END IF;
@@ -192,7 +192,7 @@ async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> da
         "ordinal": here.hit_ordinal,
     } | limits(here, visitor)
     async with connection.transaction():
-        await fetch(connection, learned.LOCK, parameters)
+        await fetch(connection, states.LOCK, parameters)
         await fetch(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_one(connection, RENEW, parameters)

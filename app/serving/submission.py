@@ -18,7 +18,7 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online.laws import ONLINE
-from app.serving.learning import learn
+from app.record.learning import learn
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 

@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.replay import verify
 from app.campaigns import items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import snapshot
+from app.record.replay import verify
 from tests.serving.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.analysis.replay import verify
 from app.database.bulk import snapshot
 from app.database.session import create_engine, transaction
+from app.record.replay import verify
 from app.selection.match_quality import match_quality
 from app.serving import proposals
 from app.serving.posterior_cache import PosteriorCache

@@ -10,10 +10,11 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from app.auth import users
 from app.crowd import annotators
-from app.database import campaign, learned
-from app.serving import learning, leases, outside, posterior_cache, proposals, races, standing, submission
+from app.database import campaign
+from app.record import learning
+from app.serving import leases, outside, posterior_cache, proposals, races, standing, submission
 
-MODULES = (annotators, campaign, learned, learning, leases, outside, posterior_cache, proposals, races, standing)
+MODULES = (annotators, campaign, learning, states, leases, outside, posterior_cache, proposals, races, standing)
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": statement
     for module in (*MODULES, submission)
@@ -26,7 +27,7 @@ STATEMENTS = {
 }
 for elsewhere in ("races.LOCK_AND_LEASE", "posterior_cache.SETTLE_RESTORED"):  # the function's LEASE; before a start
     del STATEMENTS[elsewhere]
-WHOLE_CAMPAIGN = {"learned.ALL_ITEMS", "learned.ALL_STATES"}  # of verification
+WHOLE_CAMPAIGN = {"states.ALL_ITEMS", "states.ALL_STATES"}  # of verification
 
 # How the names of their indexes begin.
 HOT = ("annotators", "assignments", "hits", "items", "learned", "planned_hits", "posteriors", "responses")

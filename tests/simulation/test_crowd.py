@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 from sqlalchemy import text
 
-from app.analysis.replay import verify
 from app.campaigns.lifecycle import transition
 from app.errors import Conflict, Invalid
+from app.record.replay import verify
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 

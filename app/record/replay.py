@@ -9,13 +9,13 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database import learned
 from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
+from app.record import states
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
@@ -36,7 +36,7 @@ RESPONSES = text("""
 """)
 
 
-States = Mapping[learned.Kind, Mapping[int, Sequence[Any]]]
+States = Mapping[states.Kind, Mapping[int, Sequence[Any]]]
 """What is known, by kind and number: lists of floats, two of them of an item."""
 
 
@@ -99,7 +99,7 @@ async def applied(
     replay = Replay(ONLINE[campaign.update_law], a, b, slider.parameters(campaign))
     if replay.learned is not None:
         driver = await driver_of(connection)
-        replay.learned = replay.learned.begun_like(await learned.of_campaign(driver, campaign.id))
+        replay.learned = replay.learned.begun_like(await states.of_campaign(driver, campaign.id))
     judgments, count = np.zeros(len(a), np.int32), 0
     result = await connection.stream(RESPONSES, {"campaign": campaign.id})
     async for chunk in result.partitions(RESPONSES_AT_ONCE):
@@ -134,13 +134,13 @@ async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again
     """Where stored knowledge of annotators is not what the responses teach, each at the first number that differs."""
     driver = await driver_of(connection)
     kept: States = {
-        "campaign": {0: await learned.of_campaign(driver, campaign_id)},
-        "item": await learned.all_items(driver, campaign_id),
-        "annotator": await learned.states(driver, campaign_id, "annotator"),
+        "campaign": {0: await states.of_campaign(driver, campaign_id)},
+        "item": await states.all_items(driver, campaign_id),
+        "annotator": await states.states(driver, campaign_id, "annotator"),
     }
     found = await asyncio.to_thread(states_otherwise, kept, again)
     ids = await ids_of(connection, campaign_id, [number for kind, number, _ in found if kind == "item"])
-    names: dict[learned.Kind, Callable[[int], str]] = {
+    names: dict[states.Kind, Callable[[int], str]] = {
         "campaign": lambda _: "the campaign",
         "item": ids.__getitem__,
         "annotator": "annotator {}".format,
@@ -148,7 +148,7 @@ async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again
     return [Mismatch(number, names[kind](number), "learned", *pair) for kind, number, pair in found]
 
 
-def states_otherwise(kept: States, again: Learned) -> list[tuple[learned.Kind, int, tuple[float, float]]]:
+def states_otherwise(kept: States, again: Learned) -> list[tuple[states.Kind, int, tuple[float, float]]]:
     """The states that differ: kind, number, and the first two floats that do, as stored and replayed."""
     expected: States = {
         "campaign": {0: again.totals},
@@ -161,9 +161,9 @@ def states_otherwise(kept: States, again: Learned) -> list[tuple[learned.Kind, i
     }
     return [
         (kind, number, pair)
-        for kind, states in expected.items()
-        for number in sorted(kept[kind].keys() | states.keys())
-        if (pair := first_difference(kept[kind].get(number, ()), states.get(number, ())))
+        for kind, known in expected.items()
+        for number in sorted(kept[kind].keys() | known.keys())
+        if (pair := first_difference(kept[kind].get(number, ()), known.get(number, ())))
     ]
 
 

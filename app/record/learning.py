@@ -6,10 +6,10 @@ from functools import partial
 
 from sqlalchemy import text
 
-from app.database import learned
 from app.database.session import Driver, Record, fetch
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.law import Columns
+from app.record import states
 
 # Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter.
 REVISE = text("""
@@ -34,9 +34,9 @@ async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Col
         aware.apply,
         hit.annotator_id,
         scores,
-        priors=await learned.priors(connection, campaign, numbers),
+        priors=await states.priors(connection, campaign, numbers),
         items=items,
-        annotators=await learned.states(connection, campaign, "annotator", people),
+        annotators=await states.states(connection, campaign, "annotator", people),
         totals=totals,
         again=len(again),
     )
@@ -45,7 +45,7 @@ async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Col
         number: (item.since, item.looked if place in change.looked else None)
         for place, (number, item) in enumerate(zip(numbers, change.items, strict=True))
     }
-    await learned.keep(connection, campaign, campaign=change.totals, annotators=change.annotators, items=changed)
+    await states.keep(connection, campaign, campaign=change.totals, annotators=change.annotators, items=changed)
     n = len(shown)
     if again:
         await revise(connection, campaign, again, (change.a[n:], change.b[n:]))
@@ -54,12 +54,12 @@ async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Col
 
 async def turn(connection: Driver, campaign: int, shown: Sequence[int]) -> tuple[aware.State, list[int]]:
     """The campaign's state with its turn moved on, and the items that are looked at again with a HIT of `shown`."""
-    totals = await learned.of_campaign(connection, campaign)
+    totals = await states.of_campaign(connection, campaign)
     last, may = aware.turn(totals)
     if not may:
         return totals, []
     # One more than can be taken tells that there are more.
-    following = await learned.following(connection, campaign, last, aware.AGAIN + len(shown) + 1)
+    following = await states.following(connection, campaign, last, aware.AGAIN + len(shown) + 1)
     others = [
         (number, aware.ItemState(since, floats).judgments) for number, since, floats in following if number not in shown
     ]
@@ -71,10 +71,10 @@ async def states_of(
     connection: Driver, campaign: int, numbers: Sequence[int], totals: aware.State, *, again: int
 ) -> list[aware.ItemState]:
     """What is known of these items, the last `again` of which are looked at again, with all that is looked at."""
-    known = await learned.items(connection, campaign, numbers)
+    known = await states.items(connection, campaign, numbers)
     items = [aware.ItemState(*known.get(number, ())) for number in numbers]
     read = {numbers[place] for place in aware.looked_at(items, again, totals)}
-    long = await learned.looked(connection, campaign, read)
+    long = await states.looked(connection, campaign, read)
     return [item._replace(looked=long.get(number)) for number, item in zip(numbers, items, strict=True)]
 
 

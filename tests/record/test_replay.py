@@ -7,13 +7,13 @@ import struct
 import pytest
 from sqlalchemy import text
 
-from app.analysis import replay
-from app.analysis.replay import Verification
 from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
 from app.inference.online.annotator_aware_online import BEGUN, TOTALS
 from app.inference.online.laws import ONLINE
+from app.record import replay
+from app.record.replay import Verification
 from tests.campaigns.drafts import draft, import_results
 from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 
