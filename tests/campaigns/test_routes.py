@@ -346,7 +346,7 @@ async def test_the_items_page_says_how_many_items_there_are_before_it_asks_for_m
     assert "so far" not in (await researcher.get(f"{address}/items")).text
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/items")).text
-    assert "This campaign has <a href=\"#items-title\">6 items</a> so far" in page.partition("<form class=\"upload\"")[0]
+    assert 'This campaign has <a href="#items-title">6 items</a> so far' in page.partition('<form class="upload"')[0]
 
 
 async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_against(researcher):
