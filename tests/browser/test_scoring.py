@@ -489,6 +489,7 @@ async def test_an_item_that_comes_alone_is_explained_and_submitted_at_once(task:
     await expect(page.get_by_role("button", name="Sort rows by score")).to_be_hidden()
     await score_all(page, [71])
     await see_ranks(page, [""])
+    await expect(sliders(page)).to_have_attribute("aria-valuetext", "71 of 100")
     await submit(page)
     assert await campaign.scores() == [{"abide": 71}]
 
