@@ -42,6 +42,11 @@ class Axis:
         return round(min(102.0, max(-2.0, (value - self.low) / (self.high - self.low) * 100)), 2)
 
     @property
+    def zero(self) -> float | None:
+        """Where 0 stands, if it lies inside."""
+        return self.at(0.0) if self.low < 0 < self.high else None
+
+    @property
     def lines(self) -> list[str]:
         """The title in short lines: what is measured, then its unit."""
         return self.title.split(": ", 1)

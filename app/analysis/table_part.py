@@ -41,7 +41,9 @@ DRAWN: dict[str, tuple[str, Axis | None]] = {
     "graded_response": ("score", None),
     "graded_response_annotators": ("sensitivity", None),
 }
-NO_COEFFICIENTS = {"retest_shift", "retest_error", "scale"}  # measures in points or items, which no such axis holds
+# Measures that are no coefficients: shares, and what is in points or items, which no common axis holds.
+SHARES_AMONG_MEASURES = {"retest_same", "pairs_again_same"}
+NOT_DRAWN = {"retest_shift", "retest_error", "scale"}
 FOR_PROGRAMS = {
     "measure": "title",
     "id": "text",
@@ -53,11 +55,10 @@ ENDS = ("low", "high")
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """What is drawn, on which axis, where 0 is in per cent if it lies inside, and whether there are intervals."""
+    """What is drawn, on which axis unless a row has another, and whether there are intervals."""
 
     name: str
     axis: Axis
-    zero: float | None
     intervals: bool
 
 
@@ -71,13 +72,14 @@ class CellInWords:
 @dataclass(frozen=True)
 class Row:
     """sentence: what the row tells, for who asks. item: its id, if the row is one. group: what it stands under, if the
-    row is the first of it. missing: it should have a figure and has none. at, ends, between: of what is drawn.
+    row is the first of it. missing: it should have a figure and has none. axis, at, ends, between: of what is drawn.
     """
 
     cells: list[CellInWords]
     sentence: str
     item: str
     missing: bool
+    axis: Axis | None
     at: float | None
     ends: tuple[float, float] | None
     between: str
@@ -105,6 +107,11 @@ class TablePart:
     def explained(self) -> bool:
         """Whether rows have sentences under their names; they stand in an order of their own."""
         return any(row.sentence for row in self.rows)
+
+    @property
+    def one_axis(self) -> bool:
+        """Whether all rows are drawn on the axis of the column, so that its head can have the ticks."""
+        return self.line is not None and {row.axis for row in self.rows} <= {self.line.axis, None}
 
     @property
     def width(self) -> int:
@@ -178,7 +185,7 @@ def line_of(name: str, table: ResultTable) -> DrawnColumn | None:
     values = numbers(column_of(table, column))
     ends = [numbers(column_of(table, end)) if intervals else None for end in ENDS]
     drawn = drawn or around("", values, *(known_ends(values, one) for one in ends))
-    return DrawnColumn(column, drawn, drawn.at(0.0) if drawn.low < 0 < drawn.high else None, intervals)
+    return DrawnColumn(column, drawn, intervals)
 
 
 def row_in_words(
@@ -201,9 +208,10 @@ def row_in_words(
 
 
 def drawn_of(cells: dict[str, Cell], line: DrawnColumn | None, places: dict[str, int]) -> Any:
-    """Where the row's figure and the ends of its interval stand on the line, and the interval in words."""
-    if line is None or cells.get("measure") in NO_COEFFICIENTS:
-        return None, None, ""
+    """The row's axis, where its figure and the ends of its interval stand there, and the interval in words."""
+    if line is None or cells.get("measure") in NOT_DRAWN:
+        return None, None, None, ""
+    axis = SHARES if cells.get("measure") in SHARES_AMONG_MEASURES else line.axis
     value, low, high = (figure(cells.get(name)) for name in (line.name, *ENDS))
-    at = None if value is None else line.axis.at(value)
-    return at, interval(line.axis, low, high), between(low, high, places[line.name])
+    at = None if value is None else axis.at(value)
+    return axis, at, interval(axis, low, high), between(low, high, places[line.name])

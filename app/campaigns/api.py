@@ -95,7 +95,7 @@ Changes = Annotated[
 
 @router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
-    """Change some settings of a draft."""
+    """Change some settings of a draft; of a launched campaign, the Prolific completion code."""
     await lifecycle.edit(connection, slug, lambda before: changed(before, changes))
     return await shown(request, connection, slug)
 

@@ -161,6 +161,12 @@ def read(values: Mapping[str, str]) -> CampaignSettings:
     return CampaignSettings.model_validate(entered)
 
 
+def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
+    """Settings with some of them from a form that asks for no others. Raises what `read` raises."""
+    kept = {name: value for name, value in in_full(settings).items() if value}
+    return read({**kept, **values})
+
+
 def is_given(name: str, values: Mapping[str, str]) -> bool:
     return is_switch(name) or (name in values and not (name in PRIORS and not values[name].strip()))
 

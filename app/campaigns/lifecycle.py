@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
@@ -128,12 +128,16 @@ def settings_of(campaign: Row[Any]) -> CampaignSettings:
 async def edit(
     connection: AsyncConnection, slug: str, change: Callable[[CampaignSettings], CampaignSettings]
 ) -> Row[Any]:
-    """Change a draft's settings, read under a lock, so that two edits of different settings both stay.
+    """Change a draft's settings, or those that a launch leaves open, read under a lock, so that two edits of different
+    settings both stay.
 
-    The slug stays, so links that were noted down keep working.
+    The slug stays, so links that were noted down keep working. Raises what `locked` and `require_draft` raise.
     """
-    campaign = await locked_draft(connection, slug, "settings can be edited only while a campaign is a draft")
-    settings = change(settings_of(campaign))
+    campaign = await locked(connection, slug)
+    before = settings_of(campaign)
+    settings = change(before)
+    if any(getattr(settings, name) != value for name, value in before if name not in OPEN_AFTER_LAUNCH):
+        require_draft(campaign, "of its settings only the Prolific completion code can be changed")
     await keep_items_priors(connection, campaign, settings)
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
@@ -141,15 +145,26 @@ async def edit(
 
 
 async def locked_draft(connection: AsyncConnection, slug: str, rule: str) -> Row[Any]:
-    """The draft, held until the transaction ends: a launch waits, another edit and an import too.
+    """The draft as `locked` gives it. Raises what that and `require_draft` raise."""
+    campaign = await locked(connection, slug)
+    require_draft(campaign, rule)
+    return campaign
 
-    Raises `NotFound` (`campaign_not_found`), and `Conflict` (`not_a_draft`) with the `rule` that forbids it then.
+
+async def locked(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """The campaign, held until the transaction ends: a launch waits, another edit and an import too.
+
+    Raises `NotFound` (`campaign_not_found`).
     """
     statement = select(campaigns).where(campaigns.c.slug == slug).with_for_update(key_share=True)
     campaign: Row[Any] = (await connection.execute(statement)).one_or_none() or await find(connection, slug)
+    return campaign
+
+
+def require_draft(campaign: Row[Any], rule: str) -> None:
+    """Raises `Conflict` (`not_a_draft`) with the `rule` that forbids what is done to a draft only."""
     if campaign.status != "draft":
         raise Conflict(f"“{campaign.name}” is {campaign.status}: {rule}.", code="not_a_draft", status=campaign.status)
-    return campaign
 
 
 async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings) -> None:

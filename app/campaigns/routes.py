@@ -18,6 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.auth.guards import researcher
 from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
+from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.campaigns.upload import MOST_ROWS
 from app.crowd.platforms import links
 from app.errors import Invalid, NotFound, Refusal
@@ -73,12 +74,14 @@ def settings_page(
 ) -> HTMLResponse:
     """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture."""
     context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
-    context |= {"values": values, "texts": texts}
+    context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
 async def entered(request: Request) -> dict[str, str]:
-    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
+    fields = (await request.form()).items()
+    return {name: value.replace("\r\n", "\n") for name, value in fields if isinstance(value, str)}
 
 
 # Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
@@ -113,6 +116,18 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
         texts = await listing.first_texts(connection, campaign.id)
         return settings_page(request, values, form.problems(error), campaign=campaign, texts=texts)
     await lifecycle.edit(connection, slug, lambda _: settings)
+    return see_other(address(slug, "/edit", done="saved"))
+
+
+@router.post(CAMPAIGN + "/completion-code")
+async def change_completion_code(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
+    """Of a launched campaign the setting that is not fixed."""
+    try:
+        await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
+    except ValidationError as error:
+        campaign = await lifecycle.find_for_page(connection, slug)
+        shown = form.in_full(lifecycle.settings_of(campaign)) | values
+        return settings_page(request, shown, form.problems(error), campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 
 

@@ -30,6 +30,10 @@ else:
 Selection = Literal["streaming", "iterations"]
 
 
+# What a launch leaves open: the way back to a platform, on which no answer depends.
+OPEN_AFTER_LAUNCH = frozenset({"prolific_completion_code"})
+
+
 class CampaignSettings(BaseModel):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 

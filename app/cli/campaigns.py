@@ -108,7 +108,7 @@ def create(settings_file: Path | None, **options: Any) -> None:
 @click.argument("slug")
 @settings_options
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
-    """Change settings of a draft; those not named stay."""
+    """Change settings of a draft, or the Prolific completion code of any campaign; those not named stay."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return settings_from(before.chosen(), settings_file, options)

@@ -202,17 +202,23 @@ def draw(facts: Facts) -> State:
 
 def summary(facts: Facts) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
-    open_hits = facts.counts.open_hits
     return {
         "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,}",
         "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
         "hits": plural(facts.counts.hits, "HIT"),
-        "open": f"{plural(open_hits, 'HIT')} open now" if open_hits else "no HIT open now",
+        "open": open_words(facts),
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": precision_words(typical(facts.precision.intervals)),
         "held": held_words(*held(facts)),
         "made_up": made_up_words(facts),
     }
+
+
+def open_words(facts: Facts) -> str:
+    """How many people are at it; of a finished campaign no more than that they were."""
+    if facts.campaign.status == "finished":
+        return "took part"
+    return f"{plural(facts.counts.open_hits, 'HIT')} open now" if facts.counts.open_hits else "no HIT open now"
 
 
 def precision_words(points: float) -> str:
@@ -259,13 +265,19 @@ def pace_words(facts: Facts) -> dict[str, str]:
         return {"rate": "no pace yet", "left": left if running else facts.campaign.status, "pace_note": note}
     if facts.campaign.status != "running":
         return {"rate": "", "left": facts.campaign.status, "pace_note": ""}
-    recent, hours = facts.recent_rate, hours_left(facts)
-    quiet = pace.silence(facts.minutes, minute_of(facts.until))
+    recent = facts.recent_rate
     return {
         "rate": f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say",
-        "left": quiet or (f"about {pace.duration(hours)} left" if hours else "running"),
+        "left": left_words(facts),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
+
+
+def left_words(facts: Facts) -> str:
+    """The time left of a campaign that runs, or that nobody answers."""
+    hours = hours_left(facts)
+    quiet = pace.silence(facts.minutes, minute_of(facts.until))
+    return quiet or (f"about {pace.duration(hours)} left" if hours else "no estimate yet")
 
 
 def hours_left(facts: Facts) -> float | None:

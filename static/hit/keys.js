@@ -3,11 +3,13 @@
 import { announce } from "./page.js";
 import { cancel } from "./pointers.js";
 import { submit } from "./sending.js";
-import { goTo, place, stepped } from "./sliders.js";
+import { goTo, place, rowInHand, stepped } from "./sliders.js";
 
 const PAUSE_MS = 1500;         // after it a digit begins another number
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
 const ENDS = { Home: 0, End: 100 };
+const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range])";
+const isDigit = (key) => /^[0-9]$/.test(key);
 
 export function begin(hit) {
   hit.fieldset.addEventListener("keydown", (event) => pressKey(hit, event));
@@ -18,7 +20,7 @@ export function begin(hit) {
 function pressKey(hit, event) {
   const row = hit.rows.find(({ input }) => input === event.target);
   if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/^[0-9]$/.test(event.key)) return type(hit, row, event.key);
+  if (isDigit(event.key)) return type(hit, row, event.key);
   const text = event.key === "Backspace" && typing(hit, row) ? hit.typed.text.slice(0, -1) : "";
   hit.typed = null;
   if (text) return show(hit, row, text, { counts: false });
@@ -62,12 +64,20 @@ function rowOfLetter(hit, key, code) {
 // ---- Keys that work wherever the focus is ----
 
 export function pressAnywhere(hit, event) {
-  if (event.target.matches("select")) return;
+  if (event.target.matches(TAKES_KEYS)) return;
   if (event.key === "Escape") escape(hit, event);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "?") toggleKeys(hit);
+  else if (isDigit(event.key)) typeAnywhere(hit, event);
   else if (!event.shiftKey) visit(hit, rowOfLetter(hit, event.key, event.code));
+}
+
+function typeAnywhere(hit, event) {
+  const row = rowInHand(hit);
+  if (!row || event.target === row.input) return;     // a slider with the focus has taken the digit itself
+  goTo(row);
+  type(hit, row, event.key);
 }
 
 function visit(hit, row) {
@@ -84,6 +94,12 @@ function escape(hit, event) {
 function toggleKeys(hit) {
   const keys = hit.fieldset.querySelector(".keys");
   keys.open = !keys.open;
-  keys.scrollIntoView({ block: "nearest" });
+  if (keys.open) makeRoom(hit);
   announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
+}
+
+// The list sticks to the lower edge. It covers less the further down the page is, but the row in hand stays in sight.
+function makeRoom(hit) {
+  scrollTo(0, document.documentElement.scrollHeight);
+  rowInHand(hit)?.element.scrollIntoView({ block: "nearest" });
 }

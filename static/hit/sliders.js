@@ -77,11 +77,14 @@ export const rowAround = (hit, part) => hit.rows.find(({ element }) => element.c
 export const scored = (hit) => hit.rows.filter((row) => row.score !== null);
 export const stepped = (row, by) => (row.score === null ? FIRST_SCORE : clamp(row.score + by));
 
-const missing = (hit) => hit.rows.filter((row) => row.score === null);
+const rowsAsShown = (hit) => all(hit.fieldset, ".row").map((element) => rowOf(hit, element.dataset.item));
+const missing = (hit) => rowsAsShown(hit).filter((row) => row.score === null);
+// The row with the focus; where there is none, the one that is to be scored next.
+export const rowInHand = (hit) => rowAround(hit, document.activeElement) ?? missing(hit)[0];
+const inCompany = (hit) => hit.rows.length > 1;
 const isTied = (hit, row) => scored(hit).some((other) => other !== row && other.score === row.score);
 const rankOf = (hit, row) => 1 + scored(hit).filter((other) => other.score > row.score).length;
 const byScore = (hit) => [...hit.rows].sort((a, b) => (b.score ?? -1) - (a.score ?? -1));
-const rowsAsShown = (hit) => all(hit.fieldset, ".row").map((element) => rowOf(hit, element.dataset.item));
 
 function entries(hit) {
   return Object.fromEntries(scored(hit).map((row) => [row.item, {
@@ -120,12 +123,13 @@ function drawRow(hit, row) {
   row.input.setAttribute("aria-valuetext", spoken(hit, row));
   row.thumb.style.setProperty("--at", row.score ?? FIRST_SCORE);
   if (row.number) row.number.textContent = placed ? row.score : "";
-  row.rank.textContent = placed ? (isTied(hit, row) ? "=" : "") + PLACES[rankOf(hit, row)] : "";
+  row.rank.textContent = placed && inCompany(hit) ? (isTied(hit, row) ? "=" : "") + PLACES[rankOf(hit, row)] : "";
   offerTies(hit, row);
 }
 
 function spoken(hit, row) {
   if (row.score === null) return "not scored yet";
+  if (!inCompany(hit)) return `${row.score} of 100`;
   const company = missing(hit).length ? `${COUNTS[scored(hit).length]} so far` : COUNTS[hit.rows.length];
   return `${row.score} of 100, ${isTied(hit, row) ? "tied " : ""}${ORDINALS[rankOf(hit, row)]} of ${company}`;
 }
@@ -156,12 +160,14 @@ function announceOrder(hit) {
 // ---- Submitting: what is missing is said, and five equal scores are asked about once ----
 
 function ready(hit) {
-  const left = rowsAsShown(hit).filter((row) => row.score === null);
+  const left = missing(hit);
   if (left.length) askFor(hit, left);
-  else if (hit.rows.every((row) => row.score === hit.rows[0].score) && !hit.equalAsked) askWhetherEqual(hit);
+  else if (allEqual(hit) && !hit.equalAsked) askWhetherEqual(hit);
   else return true;
   return false;
 }
+
+const allEqual = (hit) => inCompany(hit) && hit.rows.every(({ score }) => score === hit.rows[0].score);
 
 function askFor(hit, left) {
   goTo(left[0]);

@@ -1,14 +1,19 @@
 """A section of tables on the analysis page."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.analysis.findings import Column, ResultTable
-from app.analysis.table_part import tables_of
+from app.analysis.table_part import composed, tables_of
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
+MEASURES = ResultTable(
+    (Column("measure", "Name", "text"), Column("title", "Measure", "text"), Column("value", "Value")),
+    [("transitivity", "Kappa", 0.5), ("retest_same", "Same", 0.5), ("retest_shift", "Shift", 3.0)],
+)
 ONE_ROW = ResultTable((Column("annotator", "Annotator", "text"), Column("sensitivity", "Sensitivity")), [("A", 1.5)])
 
 
@@ -39,3 +44,18 @@ async def test_one_reason_for_all_is_said_once() -> None:
 @pytest.mark.parametrize("tables", [("No systems.", ONE_ROW, "No systems."), ("No systems.", "One segment.", "Few.")])
 async def test_other_reasons_stand_with_their_tables(tables: Any) -> None:
     assert await shown(*tables) == [table if isinstance(table, str) else "" for table in tables]
+
+
+def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all() -> None:
+    rows = composed("consistency", MEASURES, AnalysisView()).rows
+    assert [row.axis and (row.axis.low, row.axis.high, row.axis.zero, row.at) for row in rows] == [
+        (-1.0, 1.0, 50.0, 75.0),
+        (0.0, 1.0, None, 50.0),
+        None,
+    ]
+
+
+@pytest.mark.parametrize(("rows", "one"), [([0, 1, 2], False), ([0, 2], True)])
+def test_a_column_has_an_axis_if_all_its_rows_have_the_same(rows: list[int], one: bool) -> None:
+    table = replace(MEASURES, rows=[MEASURES.rows[row] for row in rows])
+    assert composed("consistency", table, AnalysisView()).one_axis == one

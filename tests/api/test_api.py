@@ -224,6 +224,16 @@ async def test_settings_can_be_changed_while_a_draft(program):
     assert refused(await program.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
 
 
+async def test_of_a_launched_campaign_the_completion_code_alone_can_be_changed(program):
+    address = await launched(program)
+    code = {"prolific_completion_code": "C123"}
+    assert (await program.patch(address, json=code)).json()["settings"]["prolific_completion_code"] == "C123"
+    more = {"prolific_completion_code": "D456", "hits_per_annotator": 7}
+    assert refused(await program.patch(address, json=more), 409, "not_a_draft") == {"status": "running"}
+    settings = (await program.get(address)).json()["settings"]
+    assert (settings["prolific_completion_code"], settings["hits_per_annotator"]) == ("C123", None)
+
+
 async def test_transitions_that_are_not_possible_are_refused(program):
     address = await launched(program)
     refused(await program.post(f"{address}/transitions", json={"action": "launch"}), 409, "wrong_status")

@@ -328,6 +328,31 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
         assert 0 <= of["x"] - number["x"] - number["width"] < 8
 
 
+LINES = """lines => lines.map((line) => {
+  const { x, width } = line.getBoundingClientRect();
+  return [Math.round(x), Math.round(width)].join();
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_measures_are_drawn_on_lines_of_one_length_that_say_where_they_end(
+    served: Any, task: Any, study: Any, width: int
+) -> None:
+    campaign = await task(texts=VERBS[:5], judgments_per_item=8)
+    for person in range(2):
+        await answered(served, campaign, person, hits=4)
+    page = await study(campaign, **looks(width))
+    rows = page.locator("#consistency-rows tbody tr")
+    lines = rows.locator(".forest svg")
+    assert await lines.count() >= 3
+    assert len(set(await lines.evaluate_all(LINES))) == 1
+    for row in await rows.filter(has=page.locator(".forest svg")).all():
+        share = (await row.locator("th").inner_text()).startswith("Same")
+        assert await row.locator(".end:visible").all_inner_texts() == (["0", "1"] if share else ["−1", "1"])
+        end, count = [await box_of(row.locator(part)) for part in (".end:last-child", ".figure:not(.score)")]
+        assert end["x"] + end["width"] <= count["x"]
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 async def test_words_of_pictures_stay_inside_and_apart(judged: Any, study: Any, width: int) -> None:
     page = await study(judged, "?one=easl-aware&other=thurstone", **looks(width))

@@ -40,6 +40,12 @@ async def test_a_campaign_without_javascript(task: Any, page: Page) -> None:
     assert {response.source for response in await campaign.responses()} == {"form"}
 
 
+async def test_nothing_is_said_of_ties_where_an_item_comes_alone(task: Any, page: Page) -> None:
+    await page.goto((await task(texts=["abide"])).prolific())
+    await expect(page.get_by_text("Give it a number from 0 (very rare) to 100 (very frequent).")).to_be_visible()
+    await expect(page.get_by_text("makes a tie")).to_have_count(0)
+
+
 async def test_the_browser_asks_for_a_number_that_is_missing(task: Any, page: Page) -> None:
     campaign = await task()
     await page.goto(campaign.prolific())

@@ -26,6 +26,12 @@ from tests.browser.acts import (
 )
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+# Whether a row, or what is focused in it, is seen where its slider is.
+UNCOVERED = """element => {
+  const row = element.closest('.row');
+  const box = row.querySelector('input').getBoundingClientRect();
+  return row.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+}"""
 
 
 @pytest.fixture
@@ -308,12 +314,27 @@ async def test_the_question_mark_shows_the_keys(page: Page, close: str) -> None:
     await expect(page.locator(".keys dl")).to_be_hidden()
 
 
-@pytest.mark.parametrize("height", [900, 720, 500])
+@pytest.mark.parametrize("height", [900, 720])
 async def test_showing_the_keys_pushes_nothing_off_the_screen(page: Page, height: int) -> None:
     await page.set_viewport_size({"width": 1280, "height": height})
     await page.keyboard.press("?")
     for shown in (page.locator(".keys dl"), page.locator(SUBMIT), page.locator(".row").last):
         await expect(shown).to_be_in_viewport(ratio=1)
+    assert await page.locator(".row").first.evaluate(UNCOVERED)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 640), (1280, 500), (390, 800)])
+@pytest.mark.parametrize("letter", ["", "a", "e"])
+async def test_the_keys_never_cover_the_row_in_hand(page: Page, width: int, height: int, letter: str) -> None:
+    await page.set_viewport_size({"width": width, "height": height})
+    if letter:
+        await page.keyboard.press(letter)
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys summary")).to_be_in_viewport(ratio=1)
+    assert await page.locator(".row").nth("abcde".index(letter or "a")).evaluate(UNCOVERED)
+    for other in "abcde":
+        await page.keyboard.press(other)
+        assert await page.locator("input:focus").evaluate(UNCOVERED), other
 
 
 async def test_shift_makes_an_arrow_a_step_of_ten(page: Page) -> None:
@@ -370,9 +391,38 @@ async def test_a_digit_begins_another_number_after_a_pause_another_key_or_a_hund
     await see_score(page, 0, 9)
 
 
-async def test_a_digit_does_nothing_where_no_row_has_the_focus(page: Page) -> None:
+async def test_a_number_typed_where_no_row_has_the_focus_scores_the_first_without_a_score(still: Any) -> None:
+    page, _ = still
+    await page.keyboard.type("72")
+    await see_scores(page, [72, None, None, None, None])
+    await expect(sliders(page).first).to_be_focused()
+    await page.locator("#question").focus()
+    await page.keyboard.type("9")
+    await see_scores(page, [72, 9, None, None, None])
+    await expect(sliders(page).nth(1)).to_be_focused()
+
+
+async def test_a_number_typed_after_a_press_on_a_rows_button_is_that_rows(page: Page) -> None:
+    await page.get_by_label("Raise c by 1").click()
+    await page.keyboard.type("30")
+    await see_scores(page, [None, None, 30, None, None])
+
+
+async def test_a_digit_changes_nothing_once_all_rows_have_scores(page: Page) -> None:
+    await score_all(page, [1, 2, 3, 4, 5])
+    await page.locator("#question").focus()
     await page.keyboard.press("7")
+    await see_scores(page, [1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("field", ["<input>", "<textarea></textarea>", "<p contenteditable>"])
+async def test_keys_pressed_in_a_text_field_are_its_own(page: Page, field: str) -> None:
+    await page.evaluate("field => document.querySelector('main').insertAdjacentHTML('afterbegin', field)", field)
+    await page.locator("main > :first-child").focus()
+    await page.keyboard.type("7a?")
     await see_scores(page, [None] * 5)
+    await expect(page.locator("main > :first-child")).to_be_focused()
+    await expect(page.locator(".keys dl")).to_be_hidden()
 
 
 @pytest.mark.parametrize("way", ["Delete", "Backspace", "button", "list"])
@@ -426,6 +476,28 @@ async def test_on_the_last_set_nothing_is_promised_after_it(task: Any, visit: An
         await score_all(page, [1, 2, 3, 4, 5])
         await submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
+
+
+LAST_ITEM = "This is one of the last items, so it comes alone."
+
+
+async def test_an_item_that_comes_alone_is_explained_and_submitted_at_once(task: Any, visit: Any) -> None:
+    campaign = await task(texts=["abide"])
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    await expect(page.get_by_text(LAST_ITEM)).to_be_visible()
+    await expect(page.get_by_role("button", name="Sort rows by score")).to_be_hidden()
+    await score_all(page, [71])
+    await see_ranks(page, [""])
+    await expect(sliders(page)).to_have_attribute("aria-valuetext", "71 of 100")
+    await submit(page)
+    assert await campaign.scores() == [{"abide": 71}]
+
+
+async def test_items_in_company_are_not_called_the_last(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(texts=["abide", "run"])).link)
+    await expect(page.get_by_text(LAST_ITEM)).to_have_count(0)
 
 
 async def test_the_hint_is_there_for_the_first_two_sets(task: Any, visit: Any) -> None:
@@ -539,17 +611,12 @@ async def test_a_word_longer_than_the_screen_does_not_widen_the_page(task: Any, 
 async def test_the_strip_never_covers_the_slider_in_use(task: Any, visit: Any, width: int, height: int) -> None:
     page = (await visit(viewport={"width": width, "height": height})).page
     await open_hit(page, (await task(items_per_hit=10)).link)
-    on_top = """input => {
-      const box = input.getBoundingClientRect();
-      const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-      return input.closest('.row').contains(top);
-    }"""
     for key in "abcdefghij":
         await page.keyboard.press(key)
-        assert await page.locator("input:focus").evaluate(on_top), key
+        assert await page.locator("input:focus").evaluate(UNCOVERED), key
     for _ in range(8):
         await page.keyboard.press("Shift+Tab")
-        assert await page.locator("input:focus").evaluate(on_top)
+        assert await page.locator("input:focus").evaluate(UNCOVERED)
 
 
 async def test_assistive_technology_may_set_a_slider(page: Page) -> None:

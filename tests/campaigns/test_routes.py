@@ -182,8 +182,9 @@ async def test_settings_of_a_launched_campaign_can_be_read_and_not_changed(resea
     address = await launched(researcher)
     page = (await researcher.get(f"{address}/edit")).text
     assert "can be read but no longer changed" in page
-    assert "<input" not in page.partition("<main")[2].partition("</nav>")[2]
-    response = await researcher.post(f"{address}/edit", data=form.blank() | FORM)
+    asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
+    assert set(asked) == {"csrf", "prolific_completion_code"}
+    response = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"question": "How rarely?"})
     assert response.status_code == 409
     assert "not_a_draft" in response.text
 
@@ -294,6 +295,58 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
     page = (await researcher.get(f"{address}/share")).text
     assert "This campaign is a draft" in page
     assert "<code>C123</code>" in page
+
+
+async def test_the_completion_code_can_be_set_after_the_launch(researcher):
+    address = await launched(researcher)
+    share = (await researcher.get(f"{address}/share")).text
+    assert "No completion code is set" in share
+    assert f"{address}/edit#prolific_completion_code" in share
+    saved = await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": " C123 "})
+    assert saved.headers["location"] == f"{address}/edit?done=saved"
+    assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
+    await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": ""})
+    assert "No completion code is set" in (await researcher.get(f"{address}/share")).text
+
+
+async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(researcher):
+    address = await launched(researcher, prolific_completion_code="C123")
+    page = await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": "a b"})
+    assert page.status_code == 422
+    assert 'id="prolific_completion_code-error">Only letters, digits' in page.text
+    assert 'value="a b"' in page.text
+    assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
+
+
+async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):
+    address = await launched(researcher)
+    fields = {"prolific_completion_code": "C123", "question": "How rarely?"}
+    assert "not_a_draft" in (await researcher.post(f"{address}/completion-code", data=fields)).text
+    assert "How rarely?" not in (await researcher.get(f"{address}/edit")).text
+
+
+async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(researcher):
+    for code, limit in (("", ""), ("C123", ""), ("", "20"), ("C123", "20")):
+        address = await create(researcher, prolific_completion_code=code, hits_per_annotator=limit)
+        await upload(researcher, address)
+        page = (await researcher.get(f"{address}/launch/confirm")).text
+        assert ("no completion code" in page) == (not code)
+        assert ("no limit of HITs per annotator" in page) == (not limit)
+        assert ("come from Prolific" in page) == (not code or not limit)
+
+
+async def test_lines_of_a_text_end_in_one_way_although_browsers_send_another(engine, researcher):
+    await create(researcher, instructions="Think.\r\n\r\n- twice\r\n- again")
+    async with engine.connect() as connection:
+        assert await connection.scalar(text("SELECT instructions FROM campaigns")) == "Think.\n\n- twice\n- again"
+
+
+async def test_the_items_page_says_how_many_items_there_are_before_it_asks_for_more(researcher):
+    address = await create(researcher)
+    assert "so far" not in (await researcher.get(f"{address}/items")).text
+    await upload(researcher, address)
+    page = (await researcher.get(f"{address}/items")).text
+    assert 'This campaign has <a href="#items-title">6 items</a> so far' in page.partition('<form class="upload"')[0]
 
 
 async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_against(researcher):

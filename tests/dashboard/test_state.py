@@ -76,6 +76,23 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     assert after.version != before.version
 
 
+async def test_before_there_is_enough_to_tell_the_time_left_the_page_says_so(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    assert (await state_of(engine, campaign)).figures["words"]["left"] == "no estimate yet"
+
+
+async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
+    campaign = await running(engine)
+    for name in ("me", "you"):
+        await hit_of(engine, await annotator(engine, campaign, name))
+    assert (await state_of(engine, campaign)).figures["words"]["open"] == "2 HITs open now"
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+    assert (await state_of(engine, campaign)).figures["words"]["open"] == "took part"
+
+
 async def test_made_up_answers_are_marked_beside_those_of_people(engine):
     campaign = await running(engine)
     for person in (await annotator(engine, campaign), await annotator(engine, campaign, platform="simulation")):

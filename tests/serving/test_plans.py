@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from app.auth import users
 from app.crowd import annotators
 from app.database import campaign
-from app.record import learning
+from app.record import learning, states
 from app.serving import leases, outside, posterior_cache, proposals, races, standing, submission
 
 MODULES = (annotators, campaign, learning, states, leases, outside, posterior_cache, proposals, races, standing)

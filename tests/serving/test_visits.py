@@ -49,7 +49,7 @@ async def test_a_hit_that_two_visits_answer_counts_once_for_the_visit_that_was_f
     assert not (await submit(engine, quick, hits[0])).repeated
     assert (await submit(engine, late, hits[0])).repeated
     assert [(await next_hit(engine, it)).reason for it in both] == ["limit", "limit"]
-    assert await values(engine, "SELECT assignment_id FROM hits") == [(quick,)]
+    assert await values(engine, "SELECT assignment_id FROM hits") == [(quick.assignment,)]
     assert await value(engine, "SELECT count(*) FROM responses") == 1
 
 
