@@ -32,7 +32,7 @@ from app.database.session import create_engine
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.protocol import LimitedProtocol
-from app.serving.posterior_cache import settle_restored
+from app.record.news import settle_restored
 from app.settings import Settings, easel_command, environment_name
 
 LINKS_SHOWN = 5

@@ -1,8 +1,7 @@
 """A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
 from app.designs import slider
+from app.record.stream import judgments
 
 ROWS_AT_ONCE = 5_000
+HITS_AT_ONCE = 50_000  # about 10 MB of numbers
 
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
-           coalesce(i.prior_a, c.prior_a) AS prior_a, coalesce(i.prior_b, c.prior_b) AS prior_b, p.a, p.b
-    FROM campaigns c JOIN items i ON i.campaign_id = c.id
-    LEFT JOIN posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number
-    WHERE c.id = :campaign ORDER BY i.number
-""")
-
-RESPONSES = text("""
-    SELECT seq, annotator_id, items AS shown, values AS scores FROM responses WHERE campaign_id = :campaign ORDER BY seq
+           priors.a AS prior_a, priors.b AS prior_b, p.a, p.b
+    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN posteriors p USING (campaign_id, number)
+    WHERE campaign_id = :campaign ORDER BY number
 """)
 
 SYSTEMS = text("""
@@ -77,31 +73,34 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     async for rows in (await connection.stream(ITEMS, of)).partitions(ROWS_AT_ONCE):
         items += rows
     annotators = {row.id: row for row in await connection.execute(ANNOTATORS, of)}
-    parts: list[tuple[Values, ...]] = []
-    hits = 0
-    async for rows in (await connection.stream(RESPONSES, of)).partitions(ROWS_AT_ONCE):
-        parts.append(await asyncio.to_thread(long_form, rows, hits))
-        hits += len(rows)
-    return await asyncio.to_thread(assembled, campaign, items, annotators, parts)
+    pieces: list[dict[str, Values]] = []
+    after = 0
+    while len((piece := await judgments(connection, campaign.id, after=after, limit=HITS_AT_ONCE))["seq"]):
+        pieces.append(piece)
+        after = int(piece["seq"][-1])
+    return await asyncio.to_thread(assembled, campaign, items, annotators, pieces)
 
 
 def assembled(
     campaign: Row[Any],
     items: Sequence[Row[Any]],
     annotators: Mapping[int, Row[Any]],
-    parts: Iterable[tuple[Values, ...]],
+    pieces: Sequence[Mapping[str, Values]],
 ) -> Answers:
-    """From rows of items and the pieces of `long_form`; annotators: their names and pseudonyms by their row ids."""
-    nothing = (np.zeros(0, np.intp),) * 4 + (np.zeros(0),)
-    seq, hit, item, annotator, score = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
-    numbers, annotator = np.unique(annotator, return_inverse=True)
+    """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids."""
+    nothing: dict[str, Values] = {
+        name: np.zeros(0, np.float64 if name == "score" else np.intp) for name in ("seq", "annotator", "item", "score")
+    }
+    columns = {name: np.concatenate([none, *(piece[name] for piece in pieces)]) for name, none in nothing.items()}
+    seq, hit = np.unique(columns["seq"], return_inverse=True)
+    numbers, annotator = np.unique(columns["annotator"], return_inverse=True)
     launched = bool(items) and items[0].a is not None
     return Answers(
         seq=seq,
         hit=hit,
-        item=item,
+        item=columns["item"].astype(np.intp),
         annotator=annotator,
-        score=score,
+        score=columns["score"],
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
         systems=[row.system for row in items],
@@ -115,19 +114,4 @@ def assembled(
         b=np.array([row.b for row in items], float) if launched else None,
         parameters=slider.parameters(campaign),
         seed=campaign.seed,
-    )
-
-
-def long_form(rows: Sequence[Row[Any]], before: int) -> tuple[Values, ...]:
-    """Of some responses, `before` of which came earlier: the number of each, (H,); then HIT, item, annotator's row id
-    and score of each judgment, (J,).
-    """
-    sizes = [len(row.scores) for row in rows]
-    total = sum(sizes)
-    return (
-        np.array([row.seq for row in rows], np.intp),
-        np.repeat(np.arange(before, before + len(rows)), sizes),
-        np.fromiter(chain.from_iterable(row.shown for row in rows), np.intp, total),
-        np.repeat(np.array([row.annotator_id for row in rows], np.intp), sizes),
-        np.fromiter(chain.from_iterable(row.scores for row in rows), np.float64, total),
     )

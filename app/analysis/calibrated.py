@@ -10,11 +10,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import rows_of
-from app.database.bulk import Numbers, numbers
+from app.database.bulk import Numbers
 from app.designs.slider import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated
+from app.record.stream import judgments
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
@@ -24,19 +25,11 @@ UNSETTLED = 200
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
-# BETWEEN instead of =: so the order can only come from the index that has campaign and number.
-JUDGMENTS = """
-    SELECT r.seq, r.annotator_id, shown.number, shown.score FROM (
-        SELECT seq, annotator_id, items, values AS scores FROM responses
-        WHERE campaign_id BETWEEN $1 AND $1 AND seq > $2 AND seq <= $3 ORDER BY campaign_id, seq LIMIT $4
-    ) r, unnest(r.items, r.scores) AS shown (number, score)
-"""
-
 # How many responses there are up to a number, the last number that is settled, and the last of all.
 NUMBERS = text("""
     SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND seq <= :seq) AS responses,
-           coalesce((SELECT seq FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
-                     ORDER BY campaign_id DESC, seq DESC OFFSET :unsettled LIMIT 1), 0) AS settled,
+           coalesce((SELECT seq FROM responses WHERE campaign_id = :campaign
+                     ORDER BY seq DESC OFFSET :unsettled LIMIT 1), 0) AS settled,
            (SELECT coalesce(max(seq), 0) FROM responses WHERE campaign_id = :campaign) AS last
 """)
 
@@ -82,8 +75,7 @@ async def newest(
 async def counted(connection: AsyncConnection, campaign_id: int, known: Counted, *, until: int) -> Counted:
     """With the judgments of later responses too, up to number `until`."""
     while known.seq < until:
-        after = (campaign_id, known.seq, until, HITS_AT_ONCE)
-        rows = await numbers(connection, JUDGMENTS, after, seq="i8", annotator="i8", item="i4", score="f8")
+        rows = await judgments(connection, campaign_id, after=known.seq, until=until, limit=HITS_AT_ONCE)
         if not len(rows["seq"]):
             return replace(known, seq=until)
         known = await asyncio.to_thread(plus, known, rows)
@@ -92,7 +84,6 @@ async def counted(connection: AsyncConnection, campaign_id: int, known: Counted,
 
 def plus(known: Counted, rows: Mapping[str, Numbers]) -> Counted:
     """With these judgments too."""
-    order = np.argsort(rows["seq"], kind="stable")
-    tally = known.tally.after(rows["item"][order], rows["annotator"][order], rows["score"][order] / POINTS)
+    tally = known.tally.after(rows["item"], rows["annotator"], rows["score"] / POINTS)
     seqs = np.unique(rows["seq"])
     return Counted(tally, known.responses + len(seqs), int(seqs[-1]))

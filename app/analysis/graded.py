@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
-from app.analysis.naming import in_order, named
+from app.analysis.naming import in_order
 from app.analysis.scores import require_answers
 from app.errors import shortened
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import named
 from app.inference.observations import comparisons
 from app.inference.observations.baseline import against, baseline_advice
 from app.inference.systems import graded_response

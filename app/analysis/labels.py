@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 
 from app.analysis.findings import POINTS, Answers, Column, Options, ResultTable, once, rows_of
-from app.analysis.naming import named
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import named
 from app.inference.labels import dawid_skene
 from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information
 

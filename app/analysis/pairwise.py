@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from app.analysis.findings import Answers, Scores
-from app.analysis.naming import named
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import named
 from app.inference.observations import comparisons
 from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
 from app.inference.preferences.elo import EloRatings

@@ -26,6 +26,7 @@ from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
 from app.record import states
+from app.record.store import UPDATE_POSTERIORS
 
 PLATFORM = "mturk"
 LOOKED_UP = 5_000  # rows at once
@@ -111,16 +112,6 @@ ANNOTATORS = text("""
 LOCK_POSTERIORS = text("""
     SELECT number, a, b FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
     ORDER BY number FOR NO KEY UPDATE
-""")
-
-UPDATE_POSTERIORS = text("""
-    UPDATE posteriors p
-    SET a = new.a, b = new.b, score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
-    FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
-                CAST(:variance AS float8[]), CAST(:judgments AS int[]))
-         AS new (number, a, b, score, variance, judgments)
-    WHERE p.campaign_id = :campaign AND p.number = new.number
-    RETURNING p.number, p.judgments
 """)
 
 
@@ -303,10 +294,7 @@ async def update_posteriors(
     """Replay the HITs on the posteriors, which are in number order; the judgments that the HITs' items have then."""
     numbers = [posterior.number for posterior in posteriors]
     place = {number: k for k, number in enumerate(numbers)}
-    judged = [
-        ([place[number] for number in one.hit.items], [score / slider.POINTS for score in one.hit.scores])
-        for one in closed
-    ]
+    judged = [([place[number] for number in one.hit.items], slider.shares(one.hit.scores)) for one in closed]
     who = [one.annotator for one in closed]
     law = ONLINE[campaign.update_law]
     a, b = np.array([posterior.a for posterior in posteriors]), np.array([posterior.b for posterior in posteriors])
@@ -328,7 +316,7 @@ async def update_posteriors(
         "b": b.tolist(),
         "score": law.score(a, b).tolist(),
         "variance": law.variance(a, b).tolist(),
-        "judgments": [counts[k] for k in changed],
+        "more": [counts[k] for k in changed],
     }
     after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, values)}
     return {numbers[place]: after[numbers[place]] for place in counts}

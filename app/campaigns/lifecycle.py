@@ -28,9 +28,7 @@ find_for_page = campaign_of_page
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
 POSTERIORS_AT_ONCE = 50_000
-PRIORS = """
-    SELECT number, coalesce(prior_a, $2), coalesce(prior_b, $3) FROM items WHERE campaign_id = $1 ORDER BY number
-"""
+PRIORS = "SELECT number, a, b FROM priors WHERE campaign_id = $1 ORDER BY number"
 
 Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
@@ -225,8 +223,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             code="no_items",
             campaign=campaign.slug,
         )
-    arguments = (campaign.id, campaign.prior_a, campaign.prior_b)
-    priors = await numbers(connection, PRIORS, arguments, number="i4", a="f8", b="f8")
+    priors = await numbers(connection, PRIORS, (campaign.id,), number="i4", a="f8", b="f8")
     # A thread, because a million items take a while and answers to other campaigns keep coming in.
     values = await asyncio.to_thread(start_values, priors, campaign.update_law)
     for start in range(0, len(values["number"]), POSTERIORS_AT_ONCE):

@@ -15,12 +15,11 @@ from app.dashboard.state import per_minute, precision_words
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
 
-# BETWEEN instead of =: so the order can only come from the index that has campaign and number.
 ANSWERS = text("""
-    SELECT count(*) AS hits, (SELECT received_at FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
-                              ORDER BY campaign_id DESC, seq DESC LIMIT 1) AS last_at,
-           (SELECT received_at FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign AND source <> 'import'
-            ORDER BY campaign_id, seq LIMIT 1) AS first_at
+    SELECT count(*) AS hits, (SELECT received_at FROM responses WHERE campaign_id = :campaign
+                              ORDER BY seq DESC LIMIT 1) AS last_at,
+           (SELECT received_at FROM responses WHERE campaign_id = :campaign AND source <> 'import'
+            ORDER BY seq LIMIT 1) AS first_at
     FROM responses WHERE campaign_id = :campaign
 """)
 

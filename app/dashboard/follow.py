@@ -23,24 +23,18 @@ from app.database.session import driver_of
 from app.designs import slider
 from app.inference.online.laws import ONLINE, Hit
 from app.record import states
+from app.record.stream import Response, responses
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
 
 PRIORS = text("""
-    SELECT coalesce(array_agg(coalesce(prior_a, :prior_a) ORDER BY number), '{}') AS a,
-           coalesce(array_agg(coalesce(prior_b, :prior_b) ORDER BY number), '{}') AS b
-    FROM items WHERE campaign_id = :campaign
+    SELECT coalesce(array_agg(a ORDER BY number), '{}') AS a, coalesce(array_agg(b ORDER BY number), '{}') AS b
+    FROM priors WHERE campaign_id = :campaign
 """)
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
-
-# BETWEEN instead of =: so the order can only come from the index that has campaign and number.
-RESPONSES = text("""
-    SELECT seq, annotator_id, items, values AS scores FROM responses
-    WHERE campaign_id BETWEEN :campaign AND :campaign AND seq > :after ORDER BY campaign_id, seq LIMIT :limit
-""")
 
 
 class Past(Protocol):
@@ -100,7 +94,7 @@ class Follower(ABC, Generic[P]):
         deadline = clock() + PATIENCE_SECONDS
         unsettled = self.unsettled(known.past)
         while True:
-            rows = await responses_after(connection, campaign.id, known.seq)
+            rows = await responses(connection, campaign.id, after=known.seq, limit=AT_ONCE + UNSETTLED)
             settled = len(rows) - unsettled
             if settled > 0:
                 further = await self.further(known.past, campaign, rows[:settled], answers)
@@ -115,10 +109,9 @@ class Follower(ABC, Generic[P]):
             if clock() > deadline:
                 return known.past
 
-    async def further(self, past: P, campaign: Row[Any], rows: Sequence[Row[Any]], answers: int) -> P:
+    async def further(self, past: P, campaign: Row[Any], rows: Sequence[Response], answers: int) -> P:
         """After these responses too."""
-        hits: list[Hit] = [(row.items, [score / slider.POINTS for score in row.scores]) for row in rows]
-        annotators = [row.annotator_id for row in rows]
+        hits, annotators = [row.hit for row in rows], [row.annotator for row in rows]
         return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
 
     def kept(self, campaign_id: int) -> Settled[P] | None:
@@ -181,8 +174,7 @@ class Courses(Follower[Course]):
     """The posteriors by a replay of the campaign's law, for what they were earlier."""
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
-        parameters = {"campaign": campaign.id, "prior_a": campaign.prior_a, "prior_b": campaign.prior_b}
-        priors = (await connection.execute(PRIORS, parameters)).one()
+        priors = (await connection.execute(PRIORS, {"campaign": campaign.id})).one()
         begun = course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
         if begun.learned is None:
             return begun
@@ -211,8 +203,3 @@ class Followers:
 
     precisions: Precisions = field(default_factory=Precisions)
     courses: Courses = field(default_factory=Courses)
-
-
-async def responses_after(connection: AsyncConnection, campaign_id: int, seq: int) -> Sequence[Row[Any]]:
-    parameters = {"campaign": campaign_id, "after": seq, "limit": AT_ONCE + UNSETTLED}
-    return (await connection.execute(RESPONSES, parameters)).all()

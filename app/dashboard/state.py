@@ -35,8 +35,6 @@ Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in stan
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
-# BETWEEN instead of =: so the order by campaign and number can only come from the index that has both. The planner
-# would else walk along all campaigns' answers in the hope of meeting one of this campaign soon.
 COUNTS = text("""
     SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
@@ -45,8 +43,8 @@ COUNTS = text("""
            (SELECT count(*) FROM hits
             WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits,
            (SELECT received_at FROM responses
-            WHERE campaign_id BETWEEN :campaign AND :campaign AND source <> 'import'
-            ORDER BY campaign_id, seq LIMIT 1) AS first_at
+            WHERE campaign_id = :campaign AND source <> 'import'
+            ORDER BY seq LIMIT 1) AS first_at
 """)
 
 # Imported answers were not given here, so they say nothing about the pace.
@@ -58,8 +56,8 @@ PER_MINUTE = text("""
 # Answers commit out of order, so the newest number alone would miss one; more than these are never under way at once.
 MARKER = text("""
     SELECT c.status,
-           (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id BETWEEN :campaign AND :campaign
-                                  ORDER BY campaign_id DESC, seq DESC LIMIT 200) newest),
+           (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id = :campaign
+                                  ORDER BY seq DESC LIMIT 200) newest),
            (SELECT count(*) FROM hits WHERE campaign_id = c.id AND closed_at IS NULL AND expires_at > :now)
     FROM campaigns c WHERE c.id = :campaign
 """)

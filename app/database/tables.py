@@ -182,7 +182,7 @@ items = Table(
     Column("external_id", Text, nullable=False),
     Column("shown", Text, nullable=False),
     Column("fields", JSON, nullable=False),  # the uploaded row as it came; JSONB would forget the order
-    Column("prior_a", Double),  # NULL: the campaign's prior
+    Column("prior_a", Double),  # NULL: the campaign's prior. The view `priors` says what an item begins with (a, b)
     Column("prior_b", Double),
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),

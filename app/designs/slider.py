@@ -70,6 +70,11 @@ def on_scale(score: float) -> float | None:
     return score + 0.0 if 0 <= score <= POINTS else None
 
 
+def shares(scores: Sequence[float]) -> list[float]:
+    """Scores as shares of the scale, 0 to 1, as update laws take them."""
+    return [score / POINTS for score in scores]
+
+
 def parameters(campaign: Any) -> Parameters:
     """What an update law is tuned with, from a campaign's row; the law takes scores divided by `POINTS`."""
     return Parameters(campaign.gamma, campaign.epsilon, campaign.tie_margin_points / POINTS)

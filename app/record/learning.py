@@ -4,20 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy import text
-
 from app.database.session import Driver, Record, fetch
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.law import Columns
 from app.record import states
-
-# Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter.
-REVISE = text("""
-    UPDATE posteriors p SET a = new.a, b = new.b, score = new.score, variance = new.variance
-    FROM unnest(CAST(:items AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
-                CAST(:variance AS float8[])) AS new (number, a, b, score, variance)
-    WHERE p.campaign_id = :campaign AND p.number = new.number
-""")
+from app.record.store import UPDATE_POSTERIORS
 
 
 async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Columns:
@@ -79,7 +70,8 @@ async def states_of(
 
 
 async def revise(connection: Driver, campaign: int, items: Sequence[int], posteriors: Columns) -> None:
+    """Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter."""
     a, b = posteriors
     score, variance = aware.LAW.estimates(a, b)
-    parameters = {"campaign": campaign, "items": items, "a": a, "b": b, "score": score, "variance": variance}
-    await fetch(connection, REVISE, parameters)
+    parameters = {"campaign": campaign, "numbers": items, "a": a, "b": b, "score": score, "variance": variance}
+    await fetch(connection, UPDATE_POSTERIORS, parameters | {"more": [0] * len(items)})

@@ -15,26 +15,21 @@ from app.designs import slider
 from app.errors import Conflict
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
-from app.record import states
+from app.record import states, stream
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
 
 POSTERIORS = """
-    SELECT coalesce(i.prior_a, $2), coalesce(i.prior_b, $3), coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
+    SELECT priors.a, priors.b, coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
            coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
-    FROM items i LEFT JOIN posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
+    FROM priors LEFT JOIN posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
 """
 
 IDS = text("""
     SELECT number, external_id FROM items
     WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[])) ORDER BY number
 """)
-
-RESPONSES = text("""
-    SELECT seq, annotator_id, items, values AS scores FROM responses WHERE campaign_id = :campaign ORDER BY seq
-""")
-
 
 States = Mapping[states.Kind, Mapping[int, Sequence[Any]]]
 """What is known, by kind and number: lists of floats, two of them of an item."""
@@ -73,8 +68,7 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
     kinds = dict.fromkeys(("prior_a", "prior_b", "a", "b", "score", "variance"), "f8") | {"judgments": "i4"}
-    arguments = (campaign.id, campaign.prior_a, campaign.prior_b)
-    stored = await numbers(connection, POSTERIORS, arguments, **kinds)
+    stored = await numbers(connection, POSTERIORS, (campaign.id,), **kinds)
     replay, judgments, responses = await applied(connection, campaign, stored.pop("prior_a"), stored.pop("prior_b"))
     law, a, b = replay.law, replay.a, replay.b
     again = {"a": a, "b": b, "score": law.score(a, b), "variance": law.variance(a, b), "judgments": judgments}
@@ -101,11 +95,10 @@ async def applied(
         driver = await driver_of(connection)
         replay.learned = replay.learned.begun_like(await states.of_campaign(driver, campaign.id))
     judgments, count = np.zeros(len(a), np.int32), 0
-    result = await connection.stream(RESPONSES, {"campaign": campaign.id})
-    async for chunk in result.partitions(RESPONSES_AT_ONCE):
-        hits = [(row.items, [score / slider.POINTS for score in row.scores]) for row in chunk]
+    async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE):
+        hits = [response.hit for response in chunk]
         try:
-            await asyncio.to_thread(replay.take, hits, [row.annotator_id for row in chunk])
+            await asyncio.to_thread(replay.take, hits, [response.annotator for response in chunk])
         except ValueError as problem:
             raise Conflict(
                 f"Responses {chunk[0].seq} to {chunk[-1].seq} of “{campaign.name}” cannot be replayed: {problem}.",

@@ -51,11 +51,9 @@ ALL_STATES = text("SELECT number, state FROM learned WHERE campaign_id = :campai
 
 # What :items of :campaign began with, in that order.
 PRIORS = text("""
-    SELECT coalesce(i.prior_a, c.prior_a) AS a, coalesce(i.prior_b, c.prior_b) AS b
-    FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
-    JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
-    JOIN campaigns c ON c.id = i.campaign_id
-    ORDER BY shown.place
+    SELECT a, b FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
+    JOIN priors ON priors.campaign_id = :campaign AND priors.number = shown.number
+    ORDER BY place
 """)
 
 KEEP = text("""

@@ -14,7 +14,8 @@ from app.crowd.doors import Visitor
 from app.crowd.platforms import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
-from app.serving.posterior_cache import PosteriorCache, changes
+from app.record.news import changes
+from app.serving.posterior_cache import PosteriorCache
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
 CLOCK = "statement_timestamp()"

@@ -19,6 +19,7 @@ from app.designs import slider
 from app.errors import Gone, NotFound
 from app.inference.online.laws import ONLINE
 from app.record.learning import learn
+from app.record.store import UPDATE
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
@@ -68,17 +69,12 @@ ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit
 STORE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
-        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
+        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:numbers AS int[]),
                CAST(:scores AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         RETURNING seq
     ), changed AS (
-        UPDATE posteriors p
-        SET a = new.a, b = new.b, score = new.score, variance = new.variance, judgments = p.judgments + 1
-        FROM unnest(CAST(:items AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
-                    CAST(:variance AS float8[])) AS new (number, a, b, score, variance)
-        WHERE p.campaign_id = :campaign AND p.number = new.number
-        RETURNING p.judgments
+        {UPDATE}
     )
     SELECT (SELECT seq FROM response), bool_and(judgments >= :wanted) FROM changed
 """)  # noqa: S608  (made of constants)
@@ -174,7 +170,8 @@ async def store(
         "hit": key["hit"],
         "annotator": hit.annotator_id,
         "source": answer.source,
-        "items": hit.hit_items,
+        "numbers": hit.hit_items,
+        "more": [1] * len(hit.hit_items),
         "scores": scores,
         "telemetry": slider.telemetry(answer, hit.hit_items),
         "now": key["now"],
@@ -195,7 +192,7 @@ async def posteriors_after(
     """What one answer makes of its items' posteriors, column by column in the order of the HIT; scores 0 to 100."""
     hit = rows[0]
     law = ONLINE[hit.update_law]
-    shares = [score / slider.POINTS for score in scores]
+    shares = slider.shares(scores)
     if law.update is None:
         a, b = await learn(connection, hit, shares)
     else:

@@ -55,9 +55,15 @@ def upgrade() -> None:
     op.execute("CREATE INDEX hits_id_idx ON hits (id)")
     op.execute("CREATE UNIQUE INDEX hits_one_open_idx ON hits (campaign_id, assignment_id) WHERE closed_at IS NULL")
     op.execute("CREATE INDEX responses_annotator_id_idx ON responses (campaign_id, annotator_id)")
+    op.execute("""
+        CREATE VIEW priors AS
+        SELECT i.campaign_id, i.number, coalesce(i.prior_a, c.prior_a) AS a, coalesce(i.prior_b, c.prior_b) AS b
+        FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    """)
 
 
 def downgrade() -> None:
+    op.execute("DROP VIEW priors")
     op.execute("DROP INDEX hits_one_open_idx, hits_id_idx, hits_assignment_id_idx, hits_annotator_id_idx")
     op.execute("DROP INDEX responses_annotator_id_idx, assignments_external_id_idx")
     op.execute("ALTER TABLE assignments DROP CONSTRAINT assignments_campaign_id_annotator_id_external_id_key")

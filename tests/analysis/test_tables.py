@@ -14,7 +14,6 @@ from app.analysis import agreement_table
 from app.analysis.findings import Answers, Options, ResultTable, cell
 from app.analysis.labels import label_names, labelled, labels_of
 from app.analysis.methods import SCORES, TABLES
-from app.analysis.naming import named
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import Parameters
 from tests.analysis.answers import answers, crowd
@@ -429,20 +428,6 @@ def test_a_baseline_that_is_no_system_is_refused():
 
 def test_nothing_but_ties_tells_no_system_from_another():
     assert refusal(systems_judged(tied=True), "graded_response") == "one_outcome"
-
-
-@pytest.mark.parametrize(
-    ("note", "expected"),
-    [
-        ("Nothing is known about item 3: no.", "Nothing is known about item “d”: no."),
-        ("items 0, 1 and 12 more; 2 items (0, 2)", "items “a”, “b” and 12 more; 2 items (“a”, “c”)"),
-        ("Missing: items 0 and 1; 2 and 3; and 4 more.", "Missing: items “a” and “b”; “c” and “d”; and 4 more."),
-        ("3 of 1,000 items have 2 judgments.", "3 of 1,000 items have 2 judgments."),
-        ("25 items (0, 1, ...) and Annotator 1", "25 items (“a”, “b”, ...) and Annotator “y”"),
-    ],
-)
-def test_numbers_in_notes_become_names(note, expected):
-    assert named([note], {"item": "abcd", "annotator": "xy"}) == (expected,)
 
 
 def test_what_is_not_a_number_is_an_empty_cell():

@@ -8,6 +8,7 @@ from app.campaigns import lifecycle
 from app.dashboard import campaigns, follow, precision
 from app.dashboard.follow import Precisions
 from app.inference.ratings.moderated import moderated
+from app.record.stream import responses
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 
@@ -32,13 +33,12 @@ async def intervals(engine, precisions):
 def read(monkeypatch):
     """The campaigns whose answers were read, one for each time."""
     of = []
-    responses_after = follow.responses_after
 
-    async def noting(connection, campaign_id, seq):
+    async def noting(connection, campaign_id, **which):
         of.append(campaign_id)
-        return await responses_after(connection, campaign_id, seq)
+        return await responses(connection, campaign_id, **which)
 
-    monkeypatch.setattr(follow, "responses_after", noting)
+    monkeypatch.setattr("app.dashboard.follow.responses", noting)
     return of
 
 

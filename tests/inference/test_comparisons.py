@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.comparisons import checked, counted, groups, named, of_hits, pairs_in_runs
+from app.inference.observations.comparisons import checked, counted, groups, of_hits, pairs_in_runs
 
 judgments = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(-1, 1)).filter(
@@ -96,16 +96,3 @@ def test_items_are_together_both_ways_only_if_they_beat_or_tie_each_other_round(
     # 0 > 1 > 2 > 0 goes round; 3 ties 4; 2 beats 3 and nothing leads back; 5 only loses.
     counts = counted([0, 1, 2, 3, 2, 0], [1, 2, 0, 4, 3, 5], [1, 1, 1, 0, 1, 1])
     assert groups(counts, both_ways=True).tolist() == [0, 0, 0, 1, 1, -1]
-
-
-@pytest.mark.parametrize(
-    ("items", "name"),
-    [
-        ([4], "item 4"),
-        ([1, 2], "items 1 and 2"),
-        (range(6), "items 0, 1, 2, 3, 4 and 5"),
-        (range(9), "items 0, 1, 2, 3, 4 and 4 more"),
-    ],
-)
-def test_items_are_named_in_a_sentence(items, name):
-    assert named(items) == name

@@ -381,7 +381,7 @@ def test_an_item_nobody_saw_is_known_by_the_prevalence_alone():
     np.testing.assert_array_equal(result.estimable, [True, True, True, False, False])
     np.testing.assert_array_equal(result.posterior[3], result.prevalence)
     assert result.entropy[4] == entropy(result.prevalence)
-    assert result.notes == ("Without a label, so that all one knows is the prevalence: items 3, 4.",)
+    assert result.notes == ("Without a label, so that all one knows is the prevalence: items 3 and 4.",)
 
 
 def test_an_annotator_without_labels_is_not_rated():
@@ -407,7 +407,7 @@ def test_labels_that_nothing_can_be_compared_with_are_set_aside():
     assert not result.estimable[4:].any()
     assert not result.estimable_annotators[3]
     assert result.notes == (
-        "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: items 4, 5.",
+        "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: items 4 and 5.",
         (
             "None of their items has a second label, so nothing tells how good they are and their labels were set "
             "aside: annotator 3."
@@ -437,7 +437,7 @@ def test_groups_that_share_no_item_are_named():
     items, annotators, labels = complete(3, [0, 0, 1])
     result = fit(np.concatenate([items, items + 3]), np.concatenate([annotators, annotators + 4]), np.tile(labels, 2))
     assert result.notes[1].startswith(
-        "The annotators fall into 2 groups that share no item: annotators 0, 1, 2; annotators 4, 5, 6. "
+        "The annotators fall into 2 groups that share no item: annotators 0, 1 and 2; annotators 4, 5 and 6. "
     )
 
 
@@ -446,7 +446,7 @@ def test_many_groups_are_not_all_named():
     apart = np.repeat(np.arange(12), len(items)) * 3
     result = fit(np.tile(items, 12) + apart, np.tile(annotators, 12) + apart, np.tile(labels, 12))
     assert result.notes[0].startswith("The annotators fall into 12 groups")
-    assert "annotators 27, 28, 29; ... What" in result.notes[0]
+    assert "annotators 27, 28 and 29; ... What" in result.notes[0]
 
 
 def test_without_smoothing_a_class_that_an_annotator_never_met_is_not_rated():

@@ -291,7 +291,7 @@ def test_what_nobody_judged_has_no_estimate_and_is_named():
     assert np.isnan(found.sensitivity[1])
     assert np.isfinite(found.difficulty_standard_error[0]).all()
     assert found.notes[:3] == (
-        "2 systems (1, 3) had no judgment and no estimate.",
+        "Systems 1 and 3 had no judgment and no estimate.",
         "Judge 1 had no judgment and no estimate.",
         "Segment 1 had no judgment and no estimate.",
     )
@@ -305,7 +305,7 @@ def test_one_system_alone_is_noted():
 def test_systems_that_share_no_segment_are_named_by_group():
     items, judges, outcomes = np.repeat(np.arange(12), 2), np.tile([0, 1], 12), np.tile([1, 0, -1, 1], 6)
     note = fit(items, judges, items, outcomes).notes[-1]
-    assert note.startswith("The systems fall into 12 groups that share no segment: System 0; System 1;")
+    assert note.startswith("The systems fall into 12 groups that share no segment: system 0; system 1;")
     assert "System 4; .... Scores" in note
     note = fit(items, judges, items // 11, outcomes).notes[-1]
     assert "2 groups that share no segment: 11 systems (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...); System 11." in note

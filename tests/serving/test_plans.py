@@ -11,10 +11,23 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from app.auth import users
 from app.crowd import annotators
 from app.database import campaign
-from app.record import learning, states
+from app.record import learning, news, states, store
 from app.serving import leases, outside, posterior_cache, proposals, races, standing, submission
 
-MODULES = (annotators, campaign, learning, states, leases, outside, posterior_cache, proposals, races, standing)
+MODULES = (
+    annotators,
+    campaign,
+    learning,
+    news,
+    states,
+    store,
+    leases,
+    outside,
+    posterior_cache,
+    proposals,
+    races,
+    standing,
+)
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": statement
     for module in (*MODULES, submission)
@@ -25,7 +38,7 @@ STATEMENTS = {
     "users.FIND_TOKEN": users.FIND_TOKEN,
     "users.NOTE_USE": users.NOTE_USE,
 }
-for elsewhere in ("races.LOCK_AND_LEASE", "posterior_cache.SETTLE_RESTORED"):  # the function's LEASE; before a start
+for elsewhere in ("races.LOCK_AND_LEASE", "news.SETTLE_RESTORED"):  # the function's LEASE; before a start
     del STATEMENTS[elsewhere]
 WHOLE_CAMPAIGN = {"states.ALL_ITEMS", "states.ALL_STATES"}  # of verification
 
@@ -75,7 +88,7 @@ async def test_every_statement_of_the_serving_path_names_its_campaign(engine, na
             assert "campaign_id" in node["Index Cond"], node
 
 
-@pytest.mark.parametrize("name", ["posterior_cache.CHANGES", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
+@pytest.mark.parametrize("name", ["news.CHANGES", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
 async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
     plan = await plan_of(engine, STATEMENTS[name])
     assert WATERMARK in plan

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
 from app.designs.slider import Answer
+from app.record import news
 from app.selection.index import SelectionIndex
 from app.serving import posterior_cache, submission
 from app.serving.posterior_cache import Copy, PosteriorCache
@@ -159,7 +160,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
-        await posterior_cache.settle_restored(connection)
+        await news.settle_restored(connection)
     assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judged(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))

@@ -6,37 +6,38 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Integers
+from app.inference.ground.notes import MOST_LISTED, Note, listed, mention
 from app.inference.labels.latent_classes import Climb, Labels
 
 Mask = npt.NDArray[np.bool_]
 
-# How many numbers, or groups, a sentence names.
-_NAMED = 10
-
 
 def on_items(labelled: Mask, estimable: Mask) -> list[str]:
     """labelled, estimable: (n_items,), whether an item has a label, and whether one that was used."""
-    notes = []
+    notes: list[str] = []
     if not labelled.all():
-        notes.append(f"Without a label, so that all one knows is the prevalence: {_named('item', ~labelled)}.")
+        sentence = "Without a label, so that all one knows is the prevalence: {0}."
+        notes.append(Note(sentence, mention("item", ~labelled)))
     if (aside := labelled & ~estimable).any():
-        notes.append(
-            f"Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: "
-            f"{_named('item', aside)}."
+        sentence = (
+            "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: {0}."
         )
+        notes.append(Note(sentence, mention("item", aside)))
     return notes
 
 
 def on_annotators(active: Mask, known: Mask) -> list[str]:
     """active, known: (n_annotators,), whether an annotator gave a label, and whether one that was used."""
-    notes = []
+    notes: list[str] = []
     if not active.all():
-        notes.append(f"Without a label, so that nothing can be said of them: {_named('annotator', ~active)}.")
+        sentence = "Without a label, so that nothing can be said of them: {0}."
+        notes.append(Note(sentence, mention("annotator", ~active)))
     if (aside := active & ~known).any():
-        notes.append(
+        sentence = (
             "None of their items has a second label, so nothing tells how good they are and their labels were set "
-            f"aside: {_named('annotator', aside)}."
+            "aside: {0}."
         )
+        notes.append(Note(sentence, mention("annotator", aside)))
     return notes
 
 
@@ -85,13 +86,15 @@ def _on_groups(group: Integers, active: Integers) -> list[str]:
     numbers = np.unique(group[active])
     if len(numbers) == 1:
         return []
-    members = [_named("annotator", (group == number) & np.isin(np.arange(len(group)), active)) for number in numbers]
-    listed = "; ".join(members[:_NAMED]) + ("; ..." if len(members) > _NAMED else ".")
-    note = (
-        f"The annotators fall into {len(members):,} groups that share no item: {listed} What their classes are is "
-        "settled in each group alone, so accuracies of different groups compare only if the prevalence is the same."
+    is_active = np.isin(np.arange(len(group)), active)
+    members = [mention("annotator", (group == number) & is_active) for number in numbers[:MOST_LISTED]]
+    end = "; ..." if len(numbers) > MOST_LISTED else "."
+    sentence = (
+        f"The annotators fall into {len(numbers):,} groups that share no item: {listed(len(members))}{end} What their "
+        "classes are is settled in each group alone, so accuracies of different groups compare only if the prevalence "
+        "is the same."
     )
-    return [note]
+    return [Note(sentence, *members)]
 
 
 def _groups(labels: Labels) -> Integers:
@@ -104,12 +107,3 @@ def _groups(labels: Labels) -> Integers:
     shape = (labels.n_annotators, labels.n_annotators)
     graph = sparse.coo_array((np.ones(len(edges[0]), dtype=np.int8), edges), shape=shape)
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
-
-
-def _named(noun: str, chosen: Mask) -> str:
-    """'item 3', 'items 3, 7', '25 items (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)'."""
-    numbers = np.flatnonzero(chosen)
-    listed = ", ".join(map(str, numbers[:_NAMED].tolist()))
-    if len(numbers) > _NAMED:
-        return f"{len(numbers):,} {noun}s ({listed}, ...)"
-    return f"{noun}{'s' if len(numbers) > 1 else ''} {listed}"

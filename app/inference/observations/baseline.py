@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, numbered, outcomes_of
+from app.inference.ground.notes import Note, listed, mention
 
 Mask = npt.NDArray[np.bool_]
 
@@ -162,13 +163,7 @@ def notes_on(columns: AgainstBaseline) -> list[str]:
 def unseen(name: str, group: Numbering) -> list[str]:
     """At most one sentence, on those without a judgment."""
     missing = np.flatnonzero(~group.seen)
-    return [f"{named(name, missing)} had no judgment and no estimate."] if len(missing) else []
-
-
-def named(name: str, numbers: Integers) -> str:
-    """The subject of a sentence: `System 3`, or `2 systems (3, 7)`; at most ten are listed."""
-    listed = ", ".join(map(str, numbers[:10].tolist())) + (", ..." if len(numbers) > 10 else "")
-    return f"{name.capitalize()} {listed}" if len(numbers) == 1 else f"{len(numbers):,} {name}s ({listed})"
+    return [Note("{0} had no judgment and no estimate.", mention(name, missing))] if len(missing) else []
 
 
 def _disconnected(columns: AgainstBaseline) -> list[str]:
@@ -179,10 +174,10 @@ def _disconnected(columns: AgainstBaseline) -> list[str]:
     groups, label = connected_components(graph, directed=False)
     if groups == 1:
         return []
-    members = [columns.items.used[label[:systems] == group] for group in range(groups)]
-    listed = "; ".join(named("system", group) for group in members[:5]) + ("; ..." if groups > 5 else "")
+    members = [mention("system", columns.items.used[label[:systems] == group]) for group in range(min(groups, 5))]
+    more = "; ..." if groups > 5 else ""
     sentence = (
-        f"The systems fall into {groups} groups that share no segment: {listed}. Scores of different groups are"
-        " comparable only if their segments are equally difficult."
+        f"The systems fall into {groups} groups that share no segment: {listed(len(members))}{more}. Scores of "
+        "different groups are comparable only if their segments are equally difficult."
     )
-    return [sentence]
+    return [Note(sentence, *members)]

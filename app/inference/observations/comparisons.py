@@ -10,11 +10,11 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, finite, numbered, outcomes_of
+from app.inference.ground.notes import Note, mention
 from app.inference.observations.ties import TIE_SLACK
 
 Booleans = npt.NDArray[np.bool_]
 
-_NAMED = 5
 _CELLS_PER_JUDGMENT = 8
 
 
@@ -159,17 +159,8 @@ def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def named(items: npt.ArrayLike) -> str:
-    """'item 3', 'items 3 and 5', 'items 0, 1, 2, 3, 4 and 7 more': item numbers in a sentence."""
-    names = [str(item) for item in np.asarray(items).tolist()]
-    if len(names) == 1:
-        return f"item {names[0]}"
-    if len(names) > _NAMED + 1:
-        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
-    return f"items {', '.join(names[:-1])} and {names[-1]}"
-
-
 def unseen_note(comparisons: Comparisons) -> tuple[str, ...]:
     """A sentence about the items that are in no pair, if there are any."""
     unseen = np.flatnonzero(~comparisons.seen)
-    return (f"Nothing is known about {named(unseen)}: never compared with another item.",) if unseen.size else ()
+    sentence = "Nothing is known about {0}: never compared with another item."
+    return (Note(sentence, mention("item", unseen)),) if unseen.size else ()

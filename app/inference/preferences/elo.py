@@ -8,7 +8,8 @@ from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, Integers, checked_level
 from app.inference.ground.long_form import check_equal_length, numbered
-from app.inference.observations.comparisons import Booleans, checked, named
+from app.inference.ground.notes import Note, mention
+from app.inference.observations.comparisons import Booleans, checked
 
 _STRENGTH = 4.0  # of the variance of all items, in degrees of freedom: the least that `moderated` takes
 
@@ -116,4 +117,6 @@ def _played(first: Integers, second: Integers, outcomes: Integers, start: Array,
 def _notes(seen: Booleans) -> tuple[str, ...]:
     order = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
     unseen = np.flatnonzero(~seen)
-    return (order, f"Nothing is known about {named(unseen)}: no judgment.") if unseen.size else (order,)
+    if not unseen.size:
+        return (order,)
+    return order, Note("Nothing is known about {0}: no judgment.", mention("item", unseen))

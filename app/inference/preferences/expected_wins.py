@@ -9,7 +9,8 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import sums
-from app.inference.observations.comparisons import Booleans, Comparisons, counted, named, unseen_note
+from app.inference.ground.notes import Note, mention
+from app.inference.observations.comparisons import Booleans, Comparisons, counted, unseen_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ def _notes(comparisons: Comparisons, opponents: Array) -> tuple[str, ...]:
     notes = list(unseen_note(comparisons))
     only_ties = np.flatnonzero(comparisons.seen & (opponents == 0))
     if only_ties.size:
-        notes.append(f"There is no score for {named(only_ties)}: nothing but ties, and ties do not count here.")
+        sentence = "There is no score for {0}: nothing but ties, and ties do not count here."
+        notes.append(Note(sentence, mention("item", only_ties)))
     possible = int(comparisons.seen.sum()) - 1
     partly = np.flatnonzero((opponents > 0) & (opponents < possible))
     if partly.size:

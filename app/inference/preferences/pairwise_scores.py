@@ -19,7 +19,8 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.long_form import sums
-from app.inference.observations.comparisons import Booleans, Comparisons, groups, named, unseen_note
+from app.inference.ground.notes import Note, listed, mention
+from app.inference.observations.comparisons import Booleans, Comparisons, groups, unseen_note
 
 WEAK_PRIOR = 0.1
 """Precision of the Normal prior on a score: as much as 0.4 of one comparison with an equal tells (Bradley-Terry)."""
@@ -159,20 +160,22 @@ def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tup
     notes = []
     alone = np.flatnonzero(comparisons.seen & (group < 0))
     if alone.size:
-        notes.append(
-            f"Without a prior there is no finite score for {named(alone)}: between such an item and any other, "
-            "all comparisons, or all chains of comparisons, went one way."
+        sentence = (
+            "Without a prior there is no finite score for {0}: between such an item and any other, all comparisons, "
+            "or all chains of comparisons, went one way."
         )
+        notes.append(Note(sentence, mention("item", alone)))
     if group.max() > 0:
         sizes = np.bincount(group[group >= 0])
-        members = [named(np.flatnonzero(group == number)) for number in range(min(sizes.size, 4))]
+        members = [mention("item", group == number) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
         never_met = prior > 0.0 or groups(comparisons, both_ways=False).max() == group.max()
         why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
-        notes.append(
+        sentence = (
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
-            f"{'; '.join(members)}{others}."
+            f"{listed(len(members))}{others}."
         )
+        notes.append(Note(sentence, *members))
     return tuple(notes)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import Note, mention
 from app.inference.observations.comparisons import Booleans, Comparisons, counted, unseen_note
 
 
@@ -44,11 +45,11 @@ def fit(
     f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
     cycle = tuple(int(seen[item]) for item in _cycle(relation, f))
     if cycle:
-        a, b, c = cycle
-        reason = (
-            "There is no scale that mirrors these preferences: "
-            f"item {a} is at least as good as item {b}, item {b} as item {c}, and yet item {c} is better than item {a}."
+        sentence = (
+            "There is no scale that mirrors these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
+            "is better than {0}."
         )
+        reason = Note(sentence, *(mention("item", [item]) for item in cycle))
         return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
     score = nothing
     score[seen] = f
@@ -60,10 +61,11 @@ def _missing_note(comparisons: Comparisons, seen: Integers) -> str:
     judged = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
     items = seen.tolist()
     low, high = next(pair for pair in combinations(items, 2) if pair not in judged)
-    return (
+    sentence = (
         f"There is no scale: {len(judged):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
-        f"every pair would have to be. Not compared, for example: items {low} and {high}."
+        "every pair would have to be. Not compared, for example: {0}."
     )
+    return Note(sentence, mention("item", [low, high]))
 
 
 def _relation(comparisons: Comparisons, seen: Integers) -> Booleans:

@@ -18,7 +18,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.observations.baseline import Mask, checked, named, notes_on, refuse_what_tells_nothing, unseen
+from app.inference.ground.notes import Note, mention
+from app.inference.observations.baseline import Mask, checked, notes_on, refuse_what_tells_nothing, unseen
 from app.inference.systems.graded_marginal import (
     Nodes,
     Prior,
@@ -157,7 +158,7 @@ def place(
     terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
     theta, curvature = modes(terms, fitted.prior, np.log(a), b.T.ravel())
     notes = [
-        f"{named(name, group.used[new])} had no judgment in the fit and counted as typical."
+        Note("{0} had no judgment in the fit and counted as typical.", mention(name, group.used[new]))
         for name, group, new in (("judge", columns.annotators, new_judges), ("segment", columns.segments, new_segments))
         if new.any()
     ]

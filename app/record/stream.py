@@ -1,0 +1,65 @@
+"""A campaign's responses, in the order in which they count: the one statement that reads them."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.bulk import Numbers, copying, numbers
+from app.designs import slider
+from app.inference.online.laws import Hit
+
+LAST = 2**63 - 1  # what a column holds
+
+RESPONSES = """
+    SELECT seq, annotator_id, items, values FROM responses
+    WHERE campaign_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4
+"""
+
+JUDGMENTS = f"""
+    SELECT r.seq, r.annotator_id, shown.item, shown.score
+    FROM ({RESPONSES}) AS r, unnest(r.items, r.values) AS shown (item, score)
+"""  # noqa: S608  (made of a constant)
+
+
+class Response(NamedTuple):
+    """One answered HIT. annotator: their row's id. items: as presented. values: of each, as its design has them."""
+
+    seq: int
+    annotator: int
+    items: list[int]
+    values: list[float]
+
+    @property
+    def hit(self) -> Hit:
+        """As an update law takes it."""
+        return self.items, slider.shares(self.values)
+
+
+async def responses(
+    connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST, limit: int
+) -> list[Response]:
+    """The first `limit` responses with numbers above `after` and up to `until`."""
+    driver = await copying(connection)
+    return [Response(*row) for row in await driver.fetch(RESPONSES, campaign_id, after, until, limit)]
+
+
+async def in_pieces(connection: AsyncConnection, campaign_id: int, size: int) -> AsyncIterator[list[Response]]:
+    """All responses, at most `size` at once; give it a `snapshot`."""
+    after = 0
+    while some := await responses(connection, campaign_id, after=after, limit=size):
+        yield some
+        after = some[-1].seq
+
+
+async def judgments(
+    connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST, limit: int
+) -> dict[str, Numbers]:
+    """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `score`, each (J,),
+    sorted by `seq` and within a HIT as presented.
+    """
+    rows = await numbers(
+        connection, JUDGMENTS, (campaign_id, after, until, limit), seq="i8", annotator="i8", item="i4", score="f8"
+    )
+    order = rows["seq"].argsort(kind="stable")
+    return {name: column[order] for name, column in rows.items()}
