@@ -36,8 +36,10 @@ class Ranking:
         new[1:] = (np.diff(values[order]) != 0.0) | (np.diff(block[order]) != 0)
         group = np.empty(len(order), dtype=np.intp)
         group[order] = np.cumsum(new) - 1
-        of_group = block[order][new]
-        return cls(group, _belonging(group), of_group, _belonging(of_group))
+        starts = np.flatnonzero(new)
+        of_group = block[order][starts]
+        first_of_block = np.flatnonzero(np.diff(of_group, prepend=-1))
+        return cls(group, _runs(order, starts), of_group, _runs(np.arange(len(starts)), first_of_block))
 
     def ranks(self, weights: Array) -> tuple[Array, Array]:
         """Ranks less the mean of their block, (E, D), and their squares added up, (B, D); weights: (E, D).
@@ -61,9 +63,10 @@ class Ranking:
         return added
 
 
-def _belonging(group: Integers) -> csr_array:
-    """Which entries each group has, sparse: sums over groups are a product with it."""
-    return csr_array((np.ones(len(group)), (group, np.arange(len(group)))))
+def _runs(entries: Integers, starts: Integers) -> csr_array:
+    """Which entries lie in each run that starts there, sparse (runs, entries): sums over runs are a product with it."""
+    shape = len(starts), len(entries)
+    return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
 def spearman(first: Ranking, second: Ranking, weights: Array) -> Array:
