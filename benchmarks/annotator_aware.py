@@ -1,4 +1,4 @@
-"""What knowing the annotators is worth: `python -m benchmarks.annotator_aware [RUNS]`; 100 runs take 15 minutes.
+"""What knowing the annotators is worth: `python -m benchmarks.annotator_aware [RUNS]`, 100 if not said.
 
 Spearman with the truth of the plain mean (which is EASL's score), of the fit to all judgments and of the law that is
 updated after every HIT, on the same judgments: simulated campaigns; the RankME judgments (examples/data/rankme), each
