@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.analysis.findings import POINTS, Answers, Comparison, Figure, Mask, Scores, cell
-from app.inference.agreement import side_by_side
+from app.inference.agreement.coefficient import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
@@ -92,6 +92,8 @@ ASKED = (
 def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
     """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
     none while no two annotators differ.
+
+    Where annotators are biased the share is too low; `Moderated.beside` says why.
     """
     tally = Tally.nothing(answers.n_items).after(answers.item, answers.annotator, answers.unit_score)
     share, times = moderated(tally).beside(low, high)
@@ -100,8 +102,9 @@ def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
     sentence = (
         f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals hold the mean score "
-        f"that all annotators would give: they lie around a score from the order alone, and are {wide} as the mean’s "
-        "calibrated intervals, which hold it 95 times in 100."
+        "that all annotators would give, or more where some are stricter throughout than others, which no order shows: "
+        f"they lie around a score from the order alone, and are {wide} as the mean’s calibrated intervals, which hold "
+        "it 95 times in 100."
     )
     return (sentence,)
 

@@ -306,9 +306,9 @@ def test_systems_that_share_no_segment_are_named_by_group():
     items, judges, outcomes = np.repeat(np.arange(12), 2), np.tile([0, 1], 12), np.tile([1, 0, -1, 1], 6)
     note = fit(items, judges, items, outcomes).notes[-1]
     assert note.startswith("The systems fall into 12 groups that share no segment: system 0; system 1;")
-    assert "System 4; .... Scores" in note
+    assert "system 4; .... Scores" in note
     note = fit(items, judges, items // 11, outcomes).notes[-1]
-    assert "2 groups that share no segment: 11 systems (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...); System 11." in note
+    assert "2 groups that share no segment: 11 systems (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...); system 11." in note
 
 
 def test_segment_without_ties_keeps_its_two_difficulties_apart_and_in_order():

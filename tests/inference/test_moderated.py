@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from app.inference.observations.tally import Tally
+from app.inference.online.law import Parameters
+from app.inference.online.laws import Replay
+from app.inference.online.trueskill import LAW
 from app.inference.ratings.moderated import moderated
 
 
@@ -197,6 +200,26 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
             told.append(found.beside(low, high)[0])
             seen.append(((low <= truth) & (truth <= high)).mean())
     assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
+
+
+@pytest.mark.parametrize(("bias", "least", "most"), [(0.0, -0.03, 0.03), (0.15, -0.2, -0.05)])
+def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where_biases_differ(bias, least, most):
+    off = []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        truth, strict = random.uniform(0.25, 0.75, 150), random.normal(0, bias, 30)
+        hits = [items for _ in range(3) for items in random.permutation(150).reshape(-1, 5)]
+        who = np.arange(len(hits)) % 30
+        noise = random.normal(0, 0.1, (len(hits), 5))
+        scores = (truth[hits] + strict[who, None] + noise).clip(0, 1)
+        mu, sigma2 = (np.full(150, value) for value in LAW.default_prior)
+        replay = Replay(LAW, mu, sigma2, Parameters())
+        replay.take(list(zip(np.array(hits).tolist(), scores.tolist(), strict=True)), who.tolist())
+        low, high = LAW.interval(replay.a, replay.b)
+        found = moderated(Tally.nothing(150).after(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
+        meant = truth + strict.mean()
+        off.append(found.beside(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
+    assert least < np.mean(off) < most
 
 
 def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and_by_their_width():

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
@@ -19,7 +21,7 @@ class Shared:
     """E pairs of judgments of one item, by P pairs of annotators who share enough items, sorted by pair of annotators.
 
     first, second: positions of the two judgments, (E,). items: the item of both, (E,). starts: where each pair of
-    annotators begins, (P,). pair: the pair of annotators of each entry, (E,).
+    annotators begins, (P,). pair: the pair of annotators of each entry, (E,). n_items: I, how many items there are.
     """
 
     first: Integers
@@ -27,11 +29,15 @@ class Shared:
     items: Integers
     starts: Integers
     pair: Integers
+    n_items: int
     notes: tuple[str, ...]
 
-    def totals(self, of: Array) -> Array:
-        """Sums over the entries of each pair of annotators, (D, E) -> (D, P)."""
-        return np.add.reduceat(of, self.starts, axis=1)
+    def per_item(self, of: npt.ArrayLike = 1.0) -> csr_array:
+        """`of` each entry, (E,), added up by item and pair of annotators, sparse (I, P); weights (D, I) times it are
+        the sums of draws.
+        """
+        entries = np.broadcast_to(np.asarray(of, dtype=np.float64), self.items.shape)
+        return csr_array((entries, (self.items, self.pair)), shape=(self.n_items, len(self.starts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,11 @@ class PerPair:
 
     def mean(self) -> Array:
         """The mean over the pairs of annotators that have a value, each counting by its shared items, (D,)."""
-        defined = np.isfinite(self.values)
-        weighted = np.where(defined, self.values, 0.0) * self.shared_items
-        return quotient(weighted.sum(axis=1), (self.shared_items * defined).sum(axis=1))
+        # In one order in memory, for sums round by it.
+        values, shared_items = np.ascontiguousarray(self.values), np.ascontiguousarray(self.shared_items)
+        defined = np.isfinite(values)
+        weighted = np.where(defined, values, 0.0) * shared_items
+        return quotient(weighted.sum(axis=1), (shared_items * defined).sum(axis=1))
 
 
 def sharing(judgments: Judgments, least_shared: int) -> Shared:
@@ -68,7 +76,7 @@ def sharing(judgments: Judgments, least_shared: int) -> Shared:
     notes = [f"The value is the mean over {counted(len(kept), 'pair')} of annotators, {typical}."]
     if left := len(sizes) - len(kept):
         notes.append(f"{counted(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")
-    return Shared(first, second, judgments.items[first], starts, pair, tuple(notes))
+    return Shared(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
 
 
 def mean_over_pairs(

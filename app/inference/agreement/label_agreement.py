@@ -85,14 +85,14 @@ def cohens_kappa(
     judgments = compared(items, annotators, numbered("labels", labels)[0], n_items=n_items, n_annotators=n_annotators)
     shared = sharing(judgments, least_shared)
     firsts, seconds, pair = _label_cells(judgments, shared)
+    shared_items = shared.per_item()
+    agreeing = shared.per_item(judgments.values[shared.first] == judgments.values[shared.second])
 
     def kappa(weights: Array) -> PerPair:
-        weights_of = weights[:, shared.items]
-        n = shared.totals(weights_of)
-        observed = shared.totals(weights_of * (judgments.values[shared.first] == judgments.values[shared.second]))
+        n = weights @ shared_items
         by_chance = ((weights @ firsts) * (weights @ seconds)) @ pair
         # Both multiplied by n^2, so that they are whole numbers and a chance of 1 is exactly that.
-        return PerPair(quotient(observed * n - by_chance, n * n - by_chance), n)
+        return PerPair(quotient((weights @ agreeing) * n - by_chance, n * n - by_chance), n)
 
     return mean_over_pairs(
         kappa,

@@ -10,7 +10,7 @@ from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.weighted_correlation import Ranking, pearson, spearman
+from app.inference.ground.weighted_correlation import NUMBERS_HELD, Ranking, pearson, spearman
 from app.inference.observations.judgments import Judgments, compared
 
 SPLITS = 20
@@ -55,23 +55,30 @@ def correlation(
     judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     shared = sharing(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
-    by_rank = [Ranking.of(values, shared.pair) for values in (x, y)] if kind == "spearman" else None
+    first, second = (Ranking.of(values, shared.pair) for values in (x, y))
+    shared_items = shared.per_item()
+
+    def of_order(weights: Array) -> Array:
+        return spearman(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
+
+    def of_proportions(weights: Array) -> Array:
+        return pearson(x, y, weights[:, shared.items], shared.starts)
+
+    correlated = of_order if kind == "spearman" else of_proportions
 
     def between(weights: Array) -> PerPair:
-        of_entries = weights[:, shared.items]
-        a, b = (ranking.ranks(of_entries) for ranking in by_rank) if by_rank else (x, y)
-        return PerPair(pearson(a, b, of_entries, shared.starts), shared.totals(of_entries))
+        return PerPair(correlated(weights), weights @ shared_items)
 
     return mean_over_pairs(
         between,
         judgments,
         shared,
-        BETWEEN.format(what="order" if by_rank else "proportions"),
+        BETWEEN.format(what="order" if kind == "spearman" else "proportions"),
         undefined="one of the two gave the same score throughout",
         draws=draws,
         level=level,
         rng=rng,
-        cells_per_draw=len(x),
+        cells_per_draw=NUMBERS_HELD * len(x),
     )
 
 
@@ -105,13 +112,24 @@ def split_half(
     halves = [[Ranking.of(mean, whole) for mean in half_means(judgments, rng)] for _ in range(splits)]
 
     def between(weights: Array) -> Array:
-        r = np.mean([spearman(first, second, weights) for first, second in halves], axis=0)
+        of_items = np.ascontiguousarray(weights.T)
+        r = np.mean([spearman(first, second, of_items)[0] for first, second in halves], axis=0)
         return quotient(2.0 * r, 1.0 + r) if spearman_brown else r
 
     sentence = HALVES.format(how=STEPPED_UP if spearman_brown else AS_IT_IS)
     undefined = "In a half of the judgments all items have the same mean, so they have no order."
     # Items drawn twice tie, which costs a correlation near 1 more than its interval is wide.
-    return measured(between, judgments, sentence, draws=draws, level=level, rng=rng, undefined=undefined, centred=True)
+    return measured(
+        between,
+        judgments,
+        sentence,
+        draws=draws,
+        level=level,
+        rng=rng,
+        undefined=undefined,
+        cells_per_draw=NUMBERS_HELD * judgments.n_items,
+        centred=True,
+    )
 
 
 def half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:

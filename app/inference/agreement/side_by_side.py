@@ -78,7 +78,7 @@ def _statistics(x: Array, y: Array) -> dict[str, Statistic]:
     gain = x - x.min()
     return {
         "pearson": lambda weights: pearson(x, y, weights, block[:1])[:, 0],
-        "spearman": lambda weights: spearman(by_x, by_y, weights),
+        "spearman": lambda weights: spearman(by_x, by_y, weights.T)[0],
         "kendall": lambda weights: (
             kendall(x, y, weights) if len(x) <= MOST_AT_ONCE else _of_copies(metrics.kendall, x, y, weights)
         ),

@@ -86,7 +86,6 @@ def interval_of(
 
 def resampled(n_items: int, draws: int, rng: np.random.Generator) -> Array:
     """How often each of n_items items comes up in n_items draws with replacement, (draws, n_items)."""
-    weights = np.empty((draws, n_items))
-    for row in weights:
-        row[:] = np.bincount(rng.integers(n_items, size=n_items), minlength=n_items)
-    return weights
+    drawn = rng.integers(n_items, size=(draws, n_items))
+    cells = (drawn + n_items * np.arange(draws)[:, None]).ravel()
+    return np.bincount(cells, minlength=draws * n_items).reshape(drawn.shape).astype(np.float64)

@@ -3,47 +3,76 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from app.inference.ground.arrays import Array, Integers, quotient
+
+NUMBERS_HELD = 6
+"""Numbers held at once for each entry and draw by `spearman`."""
 
 _ROUNDING = 1e-12  # less variance than this part of the squares is rounding of equal values
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The mean ranks of E entries within their blocks, for any weights of the entries.
+    """The mean ranks of E entries within their B blocks, for any weights of the entries.
 
-    group: the number of each entry's value among the sorted values of all blocks, (E,). order: the entries sorted by
-    group, (E,). starts: where each group begins in that order, (G,).
+    group: the number of each entry's value among the G sorted values of all blocks, (E,). members: which entries each
+    value has, sparse (G, E). block: which block each value belongs to, (G,). blocks: the same, sparse (B, G).
     """
 
     group: Integers
-    order: Integers
-    starts: Integers
+    members: csr_array
+    block: Integers
+    blocks: csr_array
 
     @classmethod
     def of(cls, values: Array, block: Integers) -> "Ranking":
-        """The ranking of `values` within each block of entries; both (E,)."""
+        """The ranking of `values` within each block of entries; both (E,), blocks numbered from 0 without a gap."""
         order = np.lexsort((values, block))
         new = np.ones(len(order), dtype=bool)
         new[1:] = (np.diff(values[order]) != 0.0) | (np.diff(block[order]) != 0)
         group = np.empty(len(order), dtype=np.intp)
         group[order] = np.cumsum(new) - 1
-        return cls(group, order, np.flatnonzero(new))
+        starts = np.flatnonzero(new)
+        of_group = block[order][starts]
+        first_of_block = np.flatnonzero(np.diff(of_group, prepend=-1))
+        return cls(group, _runs(order, starts), of_group, _runs(np.arange(len(starts)), first_of_block))
 
-    def ranks(self, weights: Array) -> Array:
-        """Mean ranks less 1/2, and in each block up to a constant that no correlation sees; (D, E) -> (D, E)."""
-        totals = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        return (np.cumsum(totals, axis=1) - totals / 2.0)[:, self.group]
+    def ranks(self, weights: Array) -> tuple[Array, Array]:
+        """Ranks less the mean of their block, (E, D), and their squares added up, (B, D); weights: (E, D).
+
+        Ranks of weights that are whole numbers are multiples of 1/2, so nothing of this is rounded.
+        """
+        totals = self.members @ weights
+        of_blocks = self.blocks @ totals
+        middle = np.cumsum(of_blocks, axis=0) - of_blocks / 2.0
+        ranks = np.cumsum(totals, axis=0)
+        room = totals / 2.0  # new arrays of this size would take longer than what is done in them
+        ranks -= room
+        ranks -= middle.take(self.block, axis=0, out=room, mode="clip")
+        np.multiply(ranks, ranks, out=room)
+        room *= totals
+        return ranks.take(self.group, axis=0), self.blocks @ room
+
+    def within(self, values: Array) -> Array:
+        """Added up over the entries of each block, (E, D) -> (B, D)."""
+        added: Array = self.blocks @ (self.members @ values)
+        return added
+
+
+def _runs(entries: Integers, starts: Integers) -> csr_array:
+    """Which entries lie in each run that starts there, sparse (runs, entries): sums over runs are a product with it."""
+    shape = len(starts), len(entries)
+    return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
 def spearman(first: Ranking, second: Ranking, weights: Array) -> Array:
-    """The rank correlation of entries that are one block, (D,), NaN where one of the two does not vary."""
-    middle = weights.sum(axis=1, keepdims=True) / 2.0  # the mean rank, whatever the weights
-    a, b = first.ranks(weights) - middle, second.ranks(weights) - middle
-    of_a = weights * a
-    xy, xx, yy = (np.einsum("dn,dn->d", x, y) for x, y in ((of_a, b), (of_a, a), (weights * b, b)))
-    return np.clip(quotient(xy, np.sqrt(xx * yy)), -1.0, 1.0)
+    """The rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
+    (a, xx), (b, yy) = first.ranks(weights), second.ranks(weights)
+    a *= b
+    a *= weights
+    return np.clip(quotient(first.within(a), np.sqrt(xx * yy)), -1.0, 1.0)
 
 
 def pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Array:

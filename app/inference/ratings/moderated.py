@@ -63,6 +63,10 @@ class Moderated:
         Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all (a Normal
         prior of the variance that the errors leave of the means', Efron & Morris 1975), as a t distribution says, on
         the scale; each interval holds it with the probability between its ends, however it was made.
+
+        That supposes that an interval knows no more of the truth than the means do. One that is made from the order of
+        an annotator's scores does: how strict they are moves the means, but no order. So its share is too low where
+        annotators' biases differ.
         """
         known = np.isfinite(self.standard_error)
         if not known.any():
