@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -133,8 +133,15 @@ def established(pid: int) -> int:
     """Connections of visitors that a process holds: its sockets on the server's port but for the listening one."""
     table = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:])
     open_sockets = {columns[9] for columns in table if columns[3] == "01"}
-    held = {str(file.readlink()).strip("socket:[]") for file in Path(f"/proc/{pid}/fd").iterdir()}
+    held = {leads_to(file).strip("socket:[]") for file in Path(f"/proc/{pid}/fd").iterdir()}
     return len(open_sockets & held)
+
+
+def leads_to(file: Path) -> str:
+    """What an open file of a process is; empty when it was closed meanwhile, as in a worker that still starts."""
+    with suppress(FileNotFoundError):
+        return str(file.readlink())
+    return ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
