@@ -34,6 +34,7 @@ from app.database.session import create_engine
 from app.database.tables import metadata
 from app.main import create_app
 from app.settings import Settings
+from tests.clusters import slim
 from tests.servers import easel_serving
 
 # The same examples on every run, and no stopwatch: a busy machine is not a failure.
@@ -210,6 +211,7 @@ def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("served")
     with easel_serving(data, "--demo") as server:
         assert server.link
+    slim(data)
     return data
 
 

@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from app.database import embedded, postmaster
 from app.database.embedded import attach_or_start, running_url, start
 from app.errors import StartupProblem
+from tests.clusters import slim
 
 FAST = {"fsync": "off", "autovacuum": "off"}
 ROOT = os.geteuid() == 0
@@ -53,23 +54,13 @@ def query(url: str, *statements: str) -> Any:
     return asyncio.run(run())
 
 
-async def drop_templates(url: str) -> None:
-    """Two databases that nothing is made from here; a copy of the cluster takes a third of the time without them."""
-    engine = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    async with engine.connect() as connection:
-        await connection.execute(text("UPDATE pg_database SET datistemplate = false"))
-        for template in ("template0", "template1"):
-            await connection.execute(text(f"DROP DATABASE {template}"))
-    await engine.dispose()
-
-
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory that was started once; making a cluster is most of the time."""
     directory = tmp_path_factory.mktemp("made")
     with start(directory, FAST) as url:
         query(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
-        asyncio.run(drop_templates(url))
+    slim(directory)
     return directory
 
 

@@ -1,0 +1,28 @@
+"""Clusters that are made once and copied for each test: the fewer files, the sooner they are copied and removed."""
+
+import asyncio
+from pathlib import Path
+
+from sqlalchemy import NullPool, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from app.database.embedded import start
+
+
+def slim(data: Path) -> None:
+    """Make the cluster in this data folder, if there is none, and leave in it only what a copy needs.
+
+    Nothing is made from the template databases here, which are two thirds of its files. No test cuts the power.
+    """
+    with start(data, {"fsync": "off", "autovacuum": "off"}) as url:
+        asyncio.run(_slimmed(url))
+
+
+async def _slimmed(url: str) -> None:
+    engine = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    async with engine.connect() as connection:
+        await connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        await connection.execute(text("UPDATE pg_database SET datistemplate = false"))
+        for template in ("template0", "template1"):
+            await connection.execute(text(f"DROP DATABASE {template}"))
+    await engine.dispose()
