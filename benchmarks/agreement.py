@@ -14,7 +14,7 @@ import krippendorff as package
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.coefficient import krippendorff
+from app.inference.agreement import krippendorff
 
 EACH, ANNOTATORS, STEPS = 5, 200, 101
 LIMIT_BYTES = 4 * 2**30

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.metrics import spearman
+from app.inference.online import beta
 from app.inference.online.annotator_aware_learned import Learned
-from app.inference.online.laws import beta
 from app.inference.ratings import annotator_aware
 
 Floats = npt.NDArray[np.float64]

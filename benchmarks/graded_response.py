@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from app.inference.ground import metrics
 from app.inference.observations.baseline import against, baseline_advice
-from app.inference.online.laws import laws as online
-from app.inference.online.laws import trueskill
+from app.inference.online import laws as online
+from app.inference.online import trueskill
 from app.inference.preferences import expected_wins, hopkins_may
 from app.inference.systems import graded_response, graded_response_online, two_stage
 

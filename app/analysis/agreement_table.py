@@ -10,7 +10,8 @@ from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, c
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
 from app.analysis.view import NOTHING, between, written
-from app.inference.agreement.coefficient import Agreement, intraclass, krippendorff, label_agreement, score_agreement
+from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
+from app.inference.agreement.coefficient import Agreement
 from app.inference.ground.inestimable import Inestimable
 
 MOST_PAIRS = 3_000_000

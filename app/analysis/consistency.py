@@ -8,7 +8,7 @@ from app.analysis.annotator_table import transitivity_fit
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
-from app.inference.agreement.coefficient import retest
+from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import named
 from app.inference.preferences import relative_to_absolute

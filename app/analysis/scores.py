@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.analysis.findings import POINTS, Answers, Comparison, Figure, Mask, Scores, cell
-from app.inference.agreement.coefficient import side_by_side
+from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable

@@ -22,9 +22,9 @@ from app.database.bulk import copy, reserve
 from app.database.session import driver_of
 from app.designs import slider
 from app.errors import Conflict, shortened
+from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import ONLINE, Replay
-from app.inference.online.laws import annotator_aware_online as aware
 from app.record import states
 from app.record.store import UPDATE_POSTERIORS
 

@@ -16,8 +16,8 @@ from app.database.tables import items, posteriors
 from app.designs.slider import POINTS
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
+from app.inference.online import annotator_aware_online as aware
 from app.inference.online.laws import ONLINE, Law
-from app.inference.online.laws import annotator_aware_online as aware
 from app.inference.ratings.moderated import Moderated
 from app.record import states
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from app.database.session import Driver, Record, fetch
+from app.inference.online import annotator_aware_online as aware
 from app.inference.online.law import Columns
-from app.inference.online.laws import annotator_aware_online as aware
 from app.record import states
 from app.record.store import UPDATE_POSTERIORS
 

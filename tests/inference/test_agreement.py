@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from app.inference.agreement.coefficient import intraclass, krippendorff, score_agreement
+from app.inference.agreement import intraclass, krippendorff, score_agreement
 from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise
 from app.inference.ground.bootstrap import resampled
 from app.inference.ground.inestimable import Inestimable

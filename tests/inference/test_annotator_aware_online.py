@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.inference.ground.metrics import spearman
+from app.inference.online import annotator_aware_online as aware
+from app.inference.online import beta, easl
+from app.inference.online import laws as online
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.annotator_aware_online import ItemState
 from app.inference.online.law import Parameters
-from app.inference.online.laws import annotator_aware_online as aware
-from app.inference.online.laws import beta, easl
-from app.inference.online.laws import laws as online
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_evidence import EVIDENCE, evidence_of

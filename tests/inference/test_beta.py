@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from app.inference.online.laws import beta
+from app.inference.online import beta
 
 parameter = st.floats(1e-6, 1e9)
 

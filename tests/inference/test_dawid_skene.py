@@ -407,7 +407,10 @@ def test_labels_that_nothing_can_be_compared_with_are_set_aside():
     assert not result.estimable[4:].any()
     assert not result.estimable_annotators[3]
     assert result.notes == (
-        "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: items 4 and 5.",
+        (
+            "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: "
+            "items 4 and 5."
+        ),
         (
             "None of their items has a second label, so nothing tells how good they are and their labels were set "
             "aside: annotator 3."

@@ -8,7 +8,8 @@ from scipy.stats import spearmanr
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.ties import is_tie
-from app.inference.online.laws import ONLINE, Law, Parameters, replay, trueskill
+from app.inference.online import trueskill
+from app.inference.online.laws import ONLINE, Law, Parameters, replay
 
 ITEMS = 12
 Answer = tuple[list[int], list[float]]

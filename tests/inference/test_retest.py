@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.inference.agreement.coefficient import retest
+from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 
 

@@ -109,6 +109,6 @@ def test_kendall_of_a_draw_of_one_item_does_not_exist():
 def test_a_thousand_items_and_more_have_the_same_kendall(monkeypatch):
     reference, score = noisy(items=50)
     at_once = compare(reference, score, draws=100, rng=rng()).kendall
-    monkeypatch.setattr("app.inference.agreement.coefficient.side_by_side.MOST_AT_ONCE", 10)
+    monkeypatch.setattr("app.inference.agreement.side_by_side.MOST_AT_ONCE", 10)
     one_by_one = compare(reference, score, draws=100, rng=rng()).kendall
     assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high), abs=1e-12)

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from app.inference.online.laws import Parameters, truncated_normal
+from app.inference.online import truncated_normal
+from app.inference.online.laws import Parameters
 from app.inference.online.pairs import Posterior
 from app.inference.online.trueskill import LAW, update, valid_prior
 

@@ -14,7 +14,7 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Some of the things that a result numbers, 0..N-1; at least one. noun: what one of them is called, such as "item"."""
+    """Some of the things that a result numbers, at least one. noun: what one of them is called, such as "item"."""
 
     noun: str
     numbers: Sequence[int]

@@ -4,9 +4,9 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_online import ItemState, State
 from app.inference.online.law import checked_items
-from app.inference.online.laws import annotator_aware_online as aware
 
 
 @dataclass

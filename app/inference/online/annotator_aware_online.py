@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.online import easl
 from app.inference.online.law import checked_scores
-from app.inference.online.laws import easl
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Beliefs
 from app.inference.ratings.annotator_evidence import EVIDENCE, OTHERS, Judged, evidence_of

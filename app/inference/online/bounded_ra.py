@@ -6,9 +6,9 @@ Alpha and beta never fall. The variance may rise all the same, although the pape
 import math
 from collections.abc import Sequence
 
+from app.inference.online import beta as beta_posterior
 from app.inference.online.beta import mode_and_variance
 from app.inference.online.law import Columns, Law, Parameters, checked_scores
-from app.inference.online.laws import beta as beta_posterior
 from app.inference.online.pairs import Posterior, update_by_pairs
 
 

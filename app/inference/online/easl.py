@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.online import beta as beta_posterior
 from app.inference.online.law import Columns, Law, Parameters, checked_scores
-from app.inference.online.laws import beta as beta_posterior
 
 
 def update(

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.online import annotator_aware_online, bounded_ra, easl, trueskill
 from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.law import Law, Parameters, checked_items
-from app.inference.online.laws import annotator_aware_online, bounded_ra, easl, trueskill
 
 __all__ = ["ONLINE", "Law", "Parameters", "Replay", "replay", "steps"]
 

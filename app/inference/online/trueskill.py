@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, checked_level
+from app.inference.online import truncated_normal
 from app.inference.online.law import Columns, Law, Parameters, checked_scores
-from app.inference.online.laws import truncated_normal
 from app.inference.online.pairs import Posterior, update_by_pairs
 
 DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
