@@ -21,10 +21,10 @@ from app.analysis.export import NAMES, export
 from app.analysis.findings import Options, ResultTable, Scores
 from app.analysis.fits import Fits
 from app.analysis.methods import SCORES, TABLES, ScoreMethod
-from app.database import bulk
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound
 from app.inference.online.laws import ONLINE
+from app.record import stream
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
@@ -166,11 +166,11 @@ async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_agai
     read = []
 
     async def counting(*arguments, **columns):
-        rows = await bulk.numbers(*arguments, **columns)
+        rows = await stream.judgments(*arguments, **columns)
         read.append(len(np.unique(rows["seq"])))
         return rows
 
-    monkeypatch.setattr(calibrated, "numbers", counting)
+    monkeypatch.setattr(calibrated, "judgments", counting)
     campaign, fits = await running(engine, judgments_per_item=20), Fits()
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
