@@ -9,7 +9,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
-from app.designs import slider
+from app.record.law import parameters_of
 from app.record.stream import judgments
 
 ROWS_AT_ONCE = 5_000
@@ -112,6 +112,6 @@ def assembled(
         prior_b=np.array([row.prior_b for row in items], float),
         a=np.array([row.a for row in items], float) if launched else None,
         b=np.array([row.b for row in items], float) if launched else None,
-        parameters=slider.parameters(campaign),
+        parameters=parameters_of(campaign),
         seed=campaign.seed,
     )

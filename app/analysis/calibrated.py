@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import rows_of
 from app.database.bulk import Numbers
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated

@@ -36,11 +36,11 @@ from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.database.tables import campaigns
-from app.designs import slider
+from app.designs.scale import ranks
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
-from app.inference.online.laws import ONLINE
+from app.record.law import law_of
 
 ROWS_AT_ONCE = 2_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
@@ -127,7 +127,7 @@ async def export(
 
 def has_beta(campaign: Row[Any]) -> bool:
     """Whether the posteriors are such as the released EASL program could read."""
-    return ONLINE[campaign.update_law].parameter_names == EASL_COLUMNS[:2]
+    return law_of(campaign).parameter_names == EASL_COLUMNS[:2]
 
 
 async def streamed(
@@ -152,7 +152,7 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
     the mean of the scores with its standard error and calibrated interval.
     """
-    law = ONLINE[campaign.update_law]
+    law = law_of(campaign)
     own = (
         "id",
         "shown",
@@ -259,7 +259,7 @@ def answered_items(row: Row[Any]) -> Iterable[Cells]:
     known, nothing = row.telemetry or {}, [None] * len(row.items)
     touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
     viewport = known.get("viewport")
-    told = {item: rest for item, *rest in zip(row.items, row.scores, slider.ranks(row.scores), *touches, strict=True)}
+    told = {item: rest for item, *rest in zip(row.items, row.scores, ranks(row.scores), *touches, strict=True)}
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
         leader = None if row.leader is None else number == row.leader
         score, rank, *touch = told.get(number, [None] * 5)

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.online.law import Parameters
 
@@ -22,7 +23,6 @@ Values = npt.NDArray[Any]
 Cell = str | int | float | None
 Kind = Literal["text", "sentence", "count", "number"]
 
-POINTS = 100.0
 """The scale of the slider; the estimators of `inference` take scores in [0, 1]."""
 
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.analysis.findings import POINTS, Answers, Column, Options, ResultTable, once, rows_of
+from app.analysis.findings import Answers, Column, Options, ResultTable, once, rows_of
 from app.analysis.scores import require_answers
+from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import named
 from app.inference.labels import dawid_skene

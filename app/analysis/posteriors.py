@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
 from app.database.tables import items, posteriors
-from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated
+from app.record.law import law_of
 
 Order = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
 
@@ -61,7 +61,7 @@ async def estimates(
         .order_by(column.desc() if order.startswith("-") else column, posteriors.c.number)
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
-    low, high = ONLINE[campaign.update_law].interval(
+    low, high = law_of(campaign).interval(
         np.array([row.a for row in rows], float), np.array([row.b for row in rows], float), level=level
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.analysis.findings import POINTS, Answers, Comparison, Figure, Mask, Scores, cell
+from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
+from app.designs.scale import POINTS
 from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS

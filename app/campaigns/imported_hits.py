@@ -20,12 +20,13 @@ from app.campaigns.upload import refuse
 from app.database import tables
 from app.database.bulk import copy, reserve
 from app.database.session import driver_of
-from app.designs import slider
+from app.designs.registry import design_of
 from app.errors import Conflict, shortened
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_learned import Learned
-from app.inference.online.laws import ONLINE, Replay
+from app.inference.online.laws import Replay
 from app.record import states
+from app.record.law import law_of, parameters_of
 from app.record.store import UPDATE_POSTERIORS
 
 PLATFORM = "mturk"
@@ -294,11 +295,12 @@ async def update_posteriors(
     """Replay the HITs on the posteriors, which are in number order; the judgments that the HITs' items have then."""
     numbers = [posterior.number for posterior in posteriors]
     place = {number: k for k, number in enumerate(numbers)}
-    judged = [([place[number] for number in one.hit.items], slider.shares(one.hit.scores)) for one in closed]
+    shares = design_of(campaign).shares
+    judged = [([place[number] for number in one.hit.items], shares(one.hit.scores)) for one in closed]
     who = [one.annotator for one in closed]
-    law = ONLINE[campaign.update_law]
+    law = law_of(campaign)
     a, b = np.array([posterior.a for posterior in posteriors]), np.array([posterior.b for posterior in posteriors])
-    replay = Replay(law, a, b, slider.parameters(campaign))
+    replay = Replay(law, a, b, parameters_of(campaign))
     changed: Sequence[int] = range(len(numbers))
     if replay.learned is None:
         await asyncio.to_thread(replay.take, judged, who)
@@ -324,7 +326,7 @@ async def update_posteriors(
 
 async def turned_to(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> set[int]:
     """Items that `easl-aware` may look at again with these HITs, and perhaps more."""
-    if ONLINE[campaign.update_law].update is not None:
+    if law_of(campaign).update is not None:
         return set()
     driver = await driver_of(connection)
     last, may = aware.turn(await states.of_campaign(driver, campaign.id))

@@ -21,6 +21,7 @@ from app.errors import Conflict, NotFound, shortened
 from app.inference.online.annotator_aware_online import BEGUN
 from app.inference.online.laws import ONLINE
 from app.record import states
+from app.record.law import law_of
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -229,7 +230,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
     for start in range(0, len(values["number"]), POSTERIORS_AT_ONCE):
         some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
         await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
-    if ONLINE[campaign.update_law].update is None:
+    if law_of(campaign).update is None:
         await states.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))

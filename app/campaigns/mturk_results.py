@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from app.campaigns.upload import Upload, UploadedRow, as_text, check_size, read, refuse
 from app.crowd.platforms import LONGEST_ID
-from app.designs import slider
+from app.designs.numbers import decimal
+from app.designs.scale import on_scale
 from app.errors import Invalid, listed, shortened, some_of
 
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
@@ -153,7 +154,7 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
 
 def score_of(line: int, place: int, cell: str) -> float:
     try:
-        score = slider.on_scale(slider.decimal(cell))
+        score = on_scale(decimal(cell))
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
     if score is None:

@@ -10,7 +10,7 @@ from app.dashboard.course import EARLY
 from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
 from app.dashboard.table import ItemsPage
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.web import plural
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide

@@ -20,9 +20,10 @@ from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
 from app.database.session import driver_of
-from app.designs import slider
-from app.inference.online.laws import ONLINE, Hit
+from app.designs.registry import design_of
+from app.inference.online.laws import Hit
 from app.record import states
+from app.record.law import law_of, parameters_of
 from app.record.stream import Response, responses
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
@@ -111,7 +112,8 @@ class Follower(ABC, Generic[P]):
 
     async def further(self, past: P, campaign: Row[Any], rows: Sequence[Response], answers: int) -> P:
         """After these responses too."""
-        hits, annotators = [row.hit for row in rows], [row.annotator for row in rows]
+        design = design_of(campaign)
+        hits, annotators = [row.hit(design) for row in rows], [row.annotator for row in rows]
         return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
 
     def kept(self, campaign_id: int) -> Settled[P] | None:
@@ -175,7 +177,7 @@ class Courses(Follower[Course]):
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
         priors = (await connection.execute(PRIORS, {"campaign": campaign.id})).one()
-        begun = course.begun(ONLINE[campaign.update_law], np.array(priors.a, float), np.array(priors.b, float))
+        begun = course.begun(law_of(campaign), np.array(priors.a, float), np.array(priors.b, float))
         if begun.learned is None:
             return begun
         totals = await states.of_campaign(await driver_of(connection), campaign.id)
@@ -189,8 +191,8 @@ class Courses(Follower[Course]):
         annotators: list[int],
         total: int,  # noqa: ARG002  (a course keeps nothing that depends on it)
     ) -> Course:
-        law = ONLINE[campaign.update_law]
-        return course.followed(past, law, hits, slider.parameters(campaign), annotators=annotators)
+        law = law_of(campaign)
+        return course.followed(past, law, hits, parameters_of(campaign), annotators=annotators)
 
     def unsettled(self, past: Course) -> int:
         """None under a law that learns about annotators, whose answers wait for each other."""

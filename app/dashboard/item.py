@@ -13,13 +13,14 @@ from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
 from app.database.tables import items, posteriors
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
 from app.inference.online import annotator_aware_online as aware
-from app.inference.online.laws import ONLINE, Law
+from app.inference.online.laws import Law
 from app.inference.ratings.moderated import Moderated
 from app.record import states
+from app.record.law import law_of
 
 STEPS = 200
 
@@ -97,7 +98,7 @@ async def item_of(
     if row is None:
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
-    law = ONLINE[campaign.update_law]
+    law = law_of(campaign)
     answers = await answers_to(connection, campaign.id, row.number, weighted=law.update is None)
     x = grid(law.support, row.score, row.variance)
     now = curve(law, row.judgments, row.a, row.b, x)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import Hit

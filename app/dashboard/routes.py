@@ -19,9 +19,9 @@ from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
 from app.database.bulk import snapshot
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.errors import Conflict
-from app.inference.online.laws import ONLINE
+from app.record.law import law_of
 from app.web import Database, Now, base_url, fetched, get_now, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -89,7 +89,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     link = links(base, campaign.link_key)["link"]
     context = {
         "campaign": campaign,
-        "law": ONLINE[campaign.update_law],
+        "law": law_of(campaign),
         "shown": shown,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
@@ -164,7 +164,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
 async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
     """The posterior of the view's item, now and before."""
     state = await live_of(request).state(campaign, now=now)
-    drawn = figures.density(await chosen(database, campaign, view, state), ONLINE[campaign.update_law].score_name)
+    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).score_name)
     return svg(campaign, "item", drawn)
 
 
@@ -176,7 +176,7 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
         shown = await table.page_of(connection, campaign, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
-    return svg(campaign, "scores", figures.forest(shown, domain, ONLINE[campaign.update_law].score_name))
+    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).score_name))
 
 
 @router.get("/figures/{name}.svg")
@@ -189,7 +189,7 @@ async def figure(
         return svg(campaign, name, figures.hits_per_hour(state.figures))
     if name == "uncertainty":
         return svg(campaign, name, figures.uncertainty(state.figures))
-    return svg(campaign, name, figures.distribution(state.figures, ONLINE[campaign.update_law].score_name))
+    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).score_name))
 
 
 def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:

@@ -21,10 +21,11 @@ from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
 from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
-from app.designs.slider import POINTS
+from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
-from app.inference.online.laws import ONLINE, Law
+from app.inference.online.laws import Law
 from app.inference.ratings.moderated import Moderated
+from app.record.law import law_of
 from app.selection.index import Counts
 from app.serving.posterior_cache import PosteriorCache
 from app.web import plural
@@ -233,7 +234,7 @@ def held(facts: Facts) -> tuple[float, float]:
     if facts.behind or facts.course.answers < facts.counts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
-    low, high = ONLINE[facts.campaign.update_law].interval(facts.course.a[some], facts.course.b[some])
+    low, high = law_of(facts.campaign).interval(facts.course.a[some], facts.course.b[some])
     return facts.precision.intervals.of(some).beside(low, high)
 
 
@@ -300,7 +301,7 @@ def pace_figures(facts: Facts) -> dict[str, Any]:
 
 
 def histogram_figures(facts: Facts) -> dict[str, Any]:
-    low, high = domain(ONLINE[facts.campaign.update_law], facts.score, facts.variance)
+    low, high = domain(law_of(facts.campaign), facts.score, facts.variance)
     counts, _ = np.histogram(np.clip(facts.score, low, high), bins=BINS, range=(low, high))
     return {"low": low * POINTS, "high": high * POINTS, "counts": counts.tolist()}
 

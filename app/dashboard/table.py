@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import items, posteriors
-from app.designs.slider import POINTS
-from app.inference.online.laws import ONLINE
+from app.designs.scale import POINTS
 from app.inference.ratings.moderated import Moderated
+from app.record.law import law_of
 
 ROWS = 20
 
@@ -100,7 +100,7 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: ItemsVi
         return await page_of(connection, campaign, replace(view, page=1), intervals)
     a, b, score = (np.array([getattr(row, name) for row in rows]) for name in ("a", "b", "score"))
     mine = intervals.of([row.number for row in rows])
-    values = score, *ONLINE[campaign.update_law].interval(a, b), mine.mean, *mine.interval()
+    values = score, *law_of(campaign).interval(a, b), mine.mean, *mine.interval()
     numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
     lines = [ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
     return ItemsPage(view, lines, rows[0].found if rows else 0)

@@ -133,6 +133,7 @@ campaigns = Table(
     Column("slug", Text, nullable=False, unique=True),  # for researchers: URLs of the dashboard, the API, the CLI
     Column("link_key", Text, nullable=False, unique=True),  # for annotators: cannot be guessed from the name
     Column("status", Text, nullable=False, server_default="draft"),
+    Column("design", Text, nullable=False, server_default="slider"),  # the way of asking
     # What annotators see
     Column("name", Text, nullable=False),
     Column("question", Text, nullable=False),

@@ -11,11 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
-from app.designs import slider
+from app.designs.registry import design_of
 from app.errors import Conflict
 from app.inference.online.annotator_aware_learned import Learned
-from app.inference.online.laws import ONLINE, Replay
+from app.inference.online.laws import Replay
 from app.record import states, stream
+from app.record.law import law_of, parameters_of
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
@@ -90,13 +91,13 @@ async def applied(
     connection: AsyncConnection, campaign: Row[Any], a: Numbers, b: Numbers
 ) -> tuple[Replay, Numbers, int]:
     """All responses applied to the priors, the judgments of each item, and how many responses these are."""
-    replay = Replay(ONLINE[campaign.update_law], a, b, slider.parameters(campaign))
+    replay = Replay(law_of(campaign), a, b, parameters_of(campaign))
     if replay.learned is not None:
         driver = await driver_of(connection)
         replay.learned = replay.learned.begun_like(await states.of_campaign(driver, campaign.id))
-    judgments, count = np.zeros(len(a), np.int32), 0
+    judgments, count, design = np.zeros(len(a), np.int32), 0, design_of(campaign)
     async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE):
-        hits = [response.hit for response in chunk]
+        hits = [response.hit(design) for response in chunk]
         try:
             await asyncio.to_thread(replay.take, hits, [response.annotator for response in chunk])
         except ValueError as problem:

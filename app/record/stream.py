@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, copying, numbers
-from app.designs import slider
+from app.designs.design import Design
 from app.inference.online.laws import Hit
 
 LAST = 2**63 - 1  # what a column holds
@@ -30,10 +30,9 @@ class Response(NamedTuple):
     items: list[int]
     values: list[float]
 
-    @property
-    def hit(self) -> Hit:
+    def hit(self, design: Design) -> Hit:
         """As an update law takes it."""
-        return self.items, slider.shares(self.values)
+        return self.items, design.shares(self.values)
 
 
 async def responses(

@@ -12,7 +12,9 @@ from app.auth.users import admit
 from app.crowd.annotators import AssignmentId
 from app.crowd.platforms import LONGEST_ID
 from app.database.session import Driver, Record
-from app.designs import slider
+from app.designs.answer import Answer, InputKind, Touch
+from app.designs.numbers import LARGEST_COUNT, whole_number
+from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
 from app.web import LARGEST_ID, Now, RowId, Turn, address_of, get_now, refusals
@@ -36,7 +38,7 @@ async def connection_of_program(request: Request, token: Token, connection: Turn
 
 async def hit_shown_to_program(request: Request, token: Token) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
-    hit_id = slider.whole_number(request.path_params["hit_id"], most=LARGEST_ID)
+    hit_id = whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
         return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
@@ -97,7 +99,7 @@ async def next_hit(
     return Work(hit=HitShown(id=work.hit.id, items=items, expires_at=work.hit.expires_at), reason=None)
 
 
-Count = Annotated[int, Field(ge=0, le=slider.LARGEST_COUNT)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 
 class TouchSent(BaseModel):
@@ -105,13 +107,13 @@ class TouchSent(BaseModel):
 
     first_touch_ms: Count | None = Field(default=None, description="After the HIT was shown.")
     changes: Count | None = None
-    input_kind: slider.InputKind | None = None
+    input_kind: InputKind | None = None
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
 ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
 # Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
-Score = Annotated[float, Field(ge=0, le=slider.POINTS, allow_inf_nan=False, strict=True)]
+Score = Annotated[float, Field(ge=0, le=POINTS, allow_inf_nan=False, strict=True)]
 
 
 class Response(BaseModel):
@@ -149,11 +151,10 @@ async def submit(
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
     outside.refuse_others(hit, hit_id, response.annotator)
     touches = {
-        number: slider.Touch(**touch.model_dump())
-        for number, touch in outside.by_number(hit, response.telemetry).items()
+        number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, response.telemetry).items()
     }
     scores = outside.scores_by_number(hit, response.scores)
-    answer = slider.Answer(scores, touches, response.viewport, source=outside.PLATFORM)
+    answer = Answer(scores, touches, response.viewport, source=outside.PLATFORM)
     receipt = await submission.submit(
         connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
     )

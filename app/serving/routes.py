@@ -19,7 +19,8 @@ from app.crowd.annotators import AssignmentId, WorkerTokens, arrive
 from app.crowd.doors import Doors, Visitor
 from app.crowd.platforms import PLATFORMS, Arrival
 from app.database.session import Driver
-from app.designs import slider
+from app.designs.answer import Form
+from app.designs.numbers import whole_number
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
@@ -66,7 +67,7 @@ class Draft(BaseModel):
 
 def whole_id(raw: str | None) -> int:
     """The HIT a form answers. Raises `Invalid` (`hit_missing`)."""
-    hit_id = slider.whole_number(raw, most=LARGEST_ID)
+    hit_id = whole_number(raw, most=LARGEST_ID)
     if hit_id is None:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
     return hit_id
@@ -139,8 +140,8 @@ async def answer(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
-    answered = slider.read_form(form, source="page" if fetched(request) else "form")
-    return await submission.submit(connection, assignment, whole_id(form.get("hit")), answered, now=now)
+    sent = Form(form, source="page" if fetched(request) else "form")
+    return await submission.submit(connection, assignment, whole_id(form.get("hit")), sent, now=now)
 
 
 @router.put(ADDRESS, status_code=204)

@@ -15,9 +15,10 @@ from sqlalchemy import text
 from app.crowd.annotators import AssignmentId
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.designs import slider
+from app.designs.answer import Answer, Form, telemetry
+from app.designs.registry import design_of
 from app.errors import Gone, NotFound
-from app.inference.online.laws import ONLINE
+from app.record.law import law_of, parameters_of
 from app.record.learning import learn
 from app.record.store import UPDATE
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
@@ -41,7 +42,7 @@ def closing(condition: str) -> str:
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     )
     SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,
-           c.id AS campaign_id, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
+           c.id AS campaign_id, c.design, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
     JOIN posteriors p ON p.campaign_id = :campaign AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
     ORDER BY p.number FOR NO KEY UPDATE OF p
@@ -70,7 +71,7 @@ STORE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:numbers AS int[]),
-               CAST(:scores AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
+               CAST(:values AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         RETURNING seq
     ), changed AS (
@@ -94,35 +95,35 @@ class LeaseEnded(Exception):
 
 
 async def submit(
-    connection: Driver, assignment: AssignmentId, hit_id: int, answer: slider.Answer, *, now: datetime
+    connection: Driver, assignment: AssignmentId, hit_id: int, sent: Answer | Form, *, now: datetime
 ) -> Receipt:
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
     (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator may answer no
-    more), `Invalid` (see `designs.slider`).
+    more), `Invalid` (what the design refuses).
     `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
     """
     key = {**assignment.parameters, "hit": hit_id, "now": now}
     try:
         async with connection.transaction():
-            return await submit_in_time(connection, key, answer)
+            return await submit_in_time(connection, key, sent)
     except LeaseEnded:
         async with connection.transaction():
-            return await submit_late(connection, key, answer)
+            return await submit_late(connection, key, sent)
 
 
-async def submit_in_time(connection: Driver, key: dict[str, Any], answer: slider.Answer) -> Receipt:
+async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
     rows = await fetch(connection, CLOSE, key)
     if not rows:
         raise LeaseEnded
     if any(row.judgments >= row.judgments_per_item for row in rows):
         raise overtaken()
-    return await store(connection, key, rows, answer, held_until=rows[0].expires_at)
+    return await store(connection, key, rows, sent, held_until=rows[0].expires_at)
 
 
-async def submit_late(connection: Driver, key: dict[str, Any], answer: slider.Answer) -> Receipt:
+async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
     """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
 
     The locks are those of a renewal, so that the two wait for each other.
@@ -140,7 +141,7 @@ async def submit_late(connection: Driver, key: dict[str, Any], answer: slider.An
         rows = await fetch(connection, CLOSE_LATE, parameters)
     if not rows:
         raise overtaken()
-    return await store(connection, key, rows, answer)
+    return await store(connection, key, rows, sent)
 
 
 def overtaken() -> Gone:
@@ -155,7 +156,7 @@ async def store(
     connection: Driver,
     key: Mapping[str, Any],
     rows: Sequence[Record],
-    answer: slider.Answer,
+    sent: Answer | Form,
     *,
     held_until: datetime | None = None,
 ) -> Receipt:
@@ -164,7 +165,9 @@ async def store(
     Raises `LeaseEnded` when it is after `held_until`.
     """
     hit = rows[0]
-    scores = slider.ordered_scores(answer, hit.hit_items)
+    design = design_of(hit)
+    answer = design.read(sent)
+    values = design.values(answer, hit.hit_items)
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -172,12 +175,12 @@ async def store(
         "source": answer.source,
         "numbers": hit.hit_items,
         "more": [1] * len(hit.hit_items),
-        "scores": scores,
-        "telemetry": slider.telemetry(answer, hit.hit_items),
+        "values": values,
+        "telemetry": telemetry(answer, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, rows, scores)
+    } | await posteriors_after(connection, rows, design.shares(values))
     ((seq, all_reached),) = await fetch(connection, STORE, parameters)
     if seq is None:
         raise LeaseEnded
@@ -187,12 +190,11 @@ async def store(
 
 
 async def posteriors_after(
-    connection: Driver, rows: Sequence[Record], scores: Sequence[float]
+    connection: Driver, rows: Sequence[Record], shares: Sequence[float]
 ) -> dict[str, list[float]]:
-    """What one answer makes of its items' posteriors, column by column in the order of the HIT; scores 0 to 100."""
+    """What one answer makes of its items' posteriors, column by column in the order of the HIT; shares: in [0, 1]."""
     hit = rows[0]
-    law = ONLINE[hit.update_law]
-    shares = slider.shares(scores)
+    law = law_of(hit)
     if law.update is None:
         a, b = await learn(connection, hit, shares)
     else:
@@ -201,7 +203,7 @@ async def posteriors_after(
             [before[item][0] for item in hit.hit_items],
             [before[item][1] for item in hit.hit_items],
             shares,
-            slider.parameters(hit),
+            parameters_of(hit),
         )
     score, variance = law.estimates(a, b)
     return {"a": a, "b": b, "score": score, "variance": variance}

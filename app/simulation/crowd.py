@@ -17,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platforms import Arrival
 from app.database.session import driver_of, statements
-from app.designs.slider import POINTS, Answer, Touch
+from app.designs.answer import Answer, Touch
+from app.designs.scale import POINTS
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
 from app.serving.posterior_cache import PosteriorCache

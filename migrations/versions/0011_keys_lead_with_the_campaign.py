@@ -28,6 +28,7 @@ def upgrade() -> None:
     op.execute("ALTER TABLE hits DROP CONSTRAINT hits_campaign_id_fkey")
     op.execute("ALTER TABLE responses DROP CONSTRAINT responses_campaign_id_fkey")
 
+    op.execute("ALTER TABLE campaigns ADD design text DEFAULT 'slider' NOT NULL")
     op.execute("ALTER TABLE assignments ADD campaign_id bigint")
     op.execute("UPDATE assignments s SET campaign_id = a.campaign_id FROM annotators a WHERE a.id = s.annotator_id")
     op.execute("ALTER TABLE assignments ALTER campaign_id SET NOT NULL")
@@ -81,6 +82,7 @@ def downgrade() -> None:
     op.execute("UPDATE hits SET leader = -1 WHERE leader IS NULL")
     op.execute("ALTER TABLE hits ALTER leader SET NOT NULL")
     op.execute("ALTER TABLE assignments DROP campaign_id")
+    op.execute("ALTER TABLE campaigns DROP design")
 
     for table, parents in PARENTS.items():
         for parent, column in parents.items():

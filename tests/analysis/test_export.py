@@ -15,7 +15,7 @@ from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
-from app.designs.slider import Answer, Touch
+from app.designs.answer import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import moderated

@@ -14,7 +14,7 @@ from app.dashboard.follow import Courses, Precisions
 from app.dashboard.live import Live
 from app.dashboard.precision import begun, followed
 from app.database.session import transaction
-from app.designs.slider import Answer
+from app.designs.answer import Answer
 from app.inference.online.laws import ONLINE
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache

@@ -1,6 +1,8 @@
 import pytest
 
-from app.designs.slider import Answer, Touch, ordered_scores, ranks, read_form
+from app.designs.answer import Answer, Touch
+from app.designs.scale import ranks
+from app.designs.slider import ordered_scores, read_form
 from app.errors import Invalid
 
 
@@ -10,18 +12,18 @@ def test_a_form_reads_as_scores_and_touches():
         "score-2": " 0 ", "viewport": "390x844", "token": "t", "hit": "1",
     }  # fmt: skip
     answer = read_form(form, source="page")
-    assert answer.scores == {7: 71.0, 2: 0.0}
+    assert answer.values == {7: 71.0, 2: 0.0}
     assert answer.touches == {7: Touch(1250, 3, "touch"), 2: Touch()}
     assert (answer.viewport, answer.source) == ("390x844", "page")
 
 
 def test_an_empty_score_counts_as_not_given():
-    assert read_form({"score-1": "", "score-2": "5"}, source="form").scores == {2: 5.0}
+    assert read_form({"score-1": "", "score-2": "5"}, source="form").values == {2: 5.0}
 
 
 @pytest.mark.parametrize(("text", "value"), [("5", 5.0), ("05.50", 5.5), ("+.5", 0.5), ("5.", 5.0), ("1e1", 10.0)])
 def test_a_score_may_be_written_as_any_decimal(text, value):
-    assert read_form({"score-1": text}, source="form").scores == {1: value}
+    assert read_form({"score-1": text}, source="form").values == {1: value}
 
 
 def test_minus_zero_is_zero():

@@ -13,7 +13,7 @@ from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platforms import Arrival
 from app.database import tables
 from app.database.session import statements
-from app.designs.slider import Answer
+from app.designs.answer import Answer
 from app.serving import leases, standing, submission
 from app.serving.posterior_cache import PosteriorCache
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
-from app.designs.slider import Answer
+from app.designs.answer import Answer
 from app.record import news
 from app.selection.index import SelectionIndex
 from app.serving import posterior_cache, submission

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app.campaigns.lifecycle import transition
 from app.database.session import transaction
-from app.designs.slider import Answer, Touch
+from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from app.inference.online.laws import ONLINE
 from app.serving import submission

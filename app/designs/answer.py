@@ -1,0 +1,49 @@
+"""What an annotator sends for one HIT, whatever the way of asking."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
+INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """How one value came about: first touch after the HIT was shown, number of changes, last kind of input."""
+
+    first_touch_ms: int | None = None
+    changes: int | None = None
+    input_kind: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A value and a touch for each item number, as they were sent: the design says whether they will do."""
+
+    values: Mapping[int, float]
+    touches: Mapping[int, Touch] = field(default_factory=dict)
+    viewport: str | None = None
+    source: str = "api"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of a page's form, which the design reads. source: what kind of page it was."""
+
+    fields: Mapping[str, str]
+    source: str
+
+
+def telemetry(answer: Answer, items: Sequence[int]) -> str | None:
+    """How the answer came about, as JSON: lists in the order of `items`, and the viewport; None if nothing is known."""
+    touches = [answer.touches.get(item, Touch()) for item in items]
+    known: dict[str, Any] = {
+        "first_touch_ms": [touch.first_touch_ms for touch in touches],
+        "changes": [touch.changes for touch in touches],
+        "input_kinds": [touch.input_kind for touch in touches],
+    }
+    known = {name: told for name, told in known.items() if any(value is not None for value in told)}
+    known |= {"viewport": answer.viewport} if answer.viewport else {}
+    return json.dumps(known) if known else None
