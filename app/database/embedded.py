@@ -65,7 +65,7 @@ def start(
     with _only_owner(data_dir):
         _require_free_disk(data_dir)
         binaries = _binaries_for(cluster)
-        identity = _identity(cluster)
+        identity = identity_of(cluster)
         end_orphan(cluster)
         if not cluster.exists():
             _create(cluster, binaries, identity)
@@ -147,7 +147,7 @@ def _binaries_for(cluster: Path) -> Path:
 # Whom to run as
 
 
-def _identity(cluster: Path) -> Identity:
+def identity_of(cluster: Path) -> Identity:
     """Ourselves, unless we are root: then root renamed in a user namespace, else nobody.
 
     Containers often forbid user namespaces. There nobody gets the one capability that lets it reach data and
@@ -158,7 +158,7 @@ def _identity(cluster: Path) -> Identity:
     if cluster.exists() and cluster.stat().st_uid not in (RENAMED.uid, NOBODY.uid):
         raise StartupProblem(f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR.")
     for identity in (RENAMED, NOBODY):
-        if _works(identity.prefix):
+        if works(identity.prefix):
             return identity
     raise StartupProblem(
         "PostgreSQL refuses to run as root, and this machine lets Easel neither use a user namespace "
@@ -166,7 +166,7 @@ def _identity(cluster: Path) -> Identity:
     )
 
 
-def _works(prefix: tuple[str, ...]) -> bool:
+def works(prefix: tuple[str, ...]) -> bool:
     return (
         shutil.which(prefix[0]) is not None
         and not subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode
@@ -226,7 +226,7 @@ def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
     aside.mkdir(mode=0o700)
     _hand_over(aside, identity)
     # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
-    flags = (f"--pgdata={aside}", "--username=app", "--auth=trust", "--encoding=UTF8", *_locale(binaries))
+    flags = (f"--pgdata={aside}", "--username=app", "--auth=trust", "--encoding=UTF8", *locale(binaries))
     command = [*_dying_with_us(identity), str(binaries / "initdb"), *flags]
     made = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if made.returncode:
@@ -235,7 +235,7 @@ def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
     aside.rename(cluster)
 
 
-def _locale(binaries: Path) -> tuple[str, ...]:
+def locale(binaries: Path) -> tuple[str, ...]:
     if _major(binaries) < BUILTIN_LOCALE_SINCE:
         return ("--locale=C.UTF-8",)
     return ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")

@@ -103,6 +103,31 @@ class Companions:
             drawn += self._by_pass(leader, wanted - len(drawn), barred.union(drawn), rng)
         return drawn
 
+    def check(self, items: npt.NDArray[np.intp]) -> None:
+        """Raises ValueError unless just these items may be drawn, each from one cell, and none above its cell's bound.
+
+        O(items x cells), for tests.
+        """
+        held = np.array(sorted(chain.from_iterable(self._cells)), np.intp)
+        counts = [len(bag) for bag in self._cells]
+        if not np.array_equal(held, items) or self._size != len(items):
+            raise ValueError(f"{held.tolist()} lie in cells, not {items.tolist()}")
+        if self._count.tolist() != counts or len(self._number) != np.count_nonzero(counts):
+            raise ValueError("the cells are not what is known of them")
+        for leader in range(len(self._score)):
+            bound = self._log_bound(leader)[self._cell_of[held]]
+            if np.any(self._log_quality(leader, held.tolist()) > bound + 1e-9 * (1 + np.abs(bound))):
+                raise ValueError(f"beside {leader}, an item lies above the bound of its cell")
+
+    def quality(self, leader: int, items: list[int]) -> Array:
+        """The match quality of items with a leader, (n,), as a draw computes it."""
+        return np.exp(self._log_quality(leader, items))
+
+    @property
+    def cells(self) -> int:
+        """How many cells there is room for."""
+        return len(self._cells)
+
     def _by_rejection(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
         log_bound = self._log_bound(leader)
         reach = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))

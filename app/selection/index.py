@@ -51,8 +51,8 @@ class SelectionIndex:
         self.judgments: Counts = np.array(judgments, dtype=np.int64)
         self._wanted = wanted
         open_items = np.flatnonzero(self.judgments < wanted)
-        self._leaders = Leaders(open_items, self.variance)
-        self._companions = Companions(open_items, self.score, self.variance, gamma)
+        self.leaders = Leaders(open_items, self.variance)
+        self.companions = Companions(open_items, self.score, self.variance, gamma)
 
     def update(
         self,
@@ -88,7 +88,7 @@ class SelectionIndex:
             if not chosen:
                 chosen = self._leader(barred, leading, rng)
             if 0 < len(chosen) < n:
-                chosen += self._companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
+                chosen += self.companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
         return _in_random_order(chosen, rng) if chosen else None
 
     def full(self, held: Mapping[int, int]) -> set[int]:
@@ -101,23 +101,29 @@ class SelectionIndex:
             over = [item for item in items if self.judgments.item(item) == self._wanted - 1]
         else:
             over = [item for item in {*items, *seen} if self.judgments.item(item) < self._wanted]
-        return len(self._leaders) > len(over)
+        return len(self.leaders) > len(over)
+
+    def check(self) -> None:
+        """Raises ValueError unless the arrangement is that of the arrays. For tests."""
+        wanted = np.flatnonzero(self.judgments < self._wanted)
+        self.leaders.check(wanted, self.variance)
+        self.companions.check(wanted)
 
     def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
         """The leader alone, or nobody."""
-        leader = self._leaders.draw(barred | leading, rng)
+        leader = self.leaders.draw(barred | leading, rng)
         if leader is None and leading:
-            leader = self._leaders.draw(barred, rng)
+            leader = self.leaders.draw(barred, rng)
         return [] if leader is None else [leader]
 
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
         if self.judgments.item(item) < self._wanted:
-            self._leaders.remove(item, self.variance.item(item))
-            self._companions.remove(item)
+            self.leaders.remove(item, self.variance.item(item))
+            self.companions.remove(item)
         self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
         if judgments < self._wanted:
-            self._leaders.add(item, self.variance.item(item))
-            self._companions.add(item)
+            self.leaders.add(item, self.variance.item(item))
+            self.companions.add(item)
 
 
 def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:

@@ -58,6 +58,25 @@ class Leaders:
         candidates = (_pick(self._tied[value], barred, rng) for value in self._descending())
         return next((item for item in candidates if item is not None), None)
 
+    def check(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
+        """Raises ValueError unless just these items may lead, found by their variance from the highest down.
+
+        For tests.
+        """
+        walked = [(value, sorted(self._tied[value])) for value in self._descending()]
+        expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
+        if [pair for pair in walked if pair[1]] != expected or self._size != len(items):
+            raise ValueError(f"found were {walked}, not {expected}")
+        if not len(walked) == len(dict(walked)) == len(self._heap) == len(self._tied):
+            raise ValueError("a variance is there twice, or in one place only")
+        if walked and not walked[0][1]:
+            raise ValueError("nobody leads although somebody may")
+
+    @property
+    def variances(self) -> int:
+        """How many different variances are kept, those that nobody has any more among them."""
+        return len(self._heap)
+
     def _descending(self) -> Iterator[float]:
         """The values from the highest down. Children in a heap come after their parent, so it need not be
         changed.

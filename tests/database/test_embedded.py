@@ -242,7 +242,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
 def test_a_server_left_over_by_a_killed_owner_is_ended_first(data, only_tools):
     """Where the kernel cannot tie the server to its owner."""
     only_tools(*(["unshare"] if ROOT else []))
-    if ROOT and not embedded._works(embedded.RENAMED.prefix):
+    if ROOT and not embedded.works(embedded.RENAMED.prefix):
         pytest.skip("needs user namespaces to run without setpriv")
     with owner(data) as (process, url):
         query(url, "INSERT INTO kept VALUES ('another')")
@@ -419,7 +419,7 @@ def test_root_can_start_it_with_either_tool_alone(data, only_tools, tool):
 def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
     nobody, renamed = embedded.NOBODY, embedded.RENAMED
     for identity in (nobody, renamed):
-        monkeypatch.setattr(embedded, "_identity", lambda _, it=identity: it)
+        monkeypatch.setattr(embedded, "identity_of", lambda _, it=identity: it)
         with start(data, FAST) as url:
             assert kept(url) == "a row"
             assert (data / "postgresql/base").stat().st_uid == identity.uid
@@ -442,7 +442,7 @@ def test_root_leaves_the_data_of_another_user_alone(data):
 
 def test_who_is_not_root_runs_it_as_themselves(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert embedded._identity(tmp_path) == embedded.Identity((), 1000)
+    assert embedded.identity_of(tmp_path) == embedded.Identity((), 1000)
 
 
 @as_root
@@ -533,4 +533,4 @@ def test_a_program_that_says_nothing_still_gives_a_line():
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):
     monkeypatch.setattr(embedded, "_major", lambda _: 15)
-    assert embedded._locale(Path("bin")) == ("--locale=C.UTF-8",)
+    assert embedded.locale(Path("bin")) == ("--locale=C.UTF-8",)

@@ -136,7 +136,7 @@ def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integra
     y, m, v = rng.random(n), rng.normal(size=n), rng.uniform(0.2, 1)
     evidence = np.zeros((1, EVIDENCE))
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
-    found, bias, _ = learning._likelihood(evidence, COMMON)
+    found, bias, _ = learning.likelihood(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
         r, scale = learning.RELIABILITY[k], np.exp(learning.LOG_SCALE[k, s])
         bias_sd = 0.3 / 0.25 if k == 0 else 0.2

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import Comparisons
 from app.inference.preferences import hopkins_may, thurstone
-from app.inference.preferences.hopkins_may import _judged
+from app.inference.preferences.hopkins_may import likelihood
 
 SPREAD = np.sqrt(2 * (0.5**2 + 1.0**2))
 
@@ -73,7 +73,7 @@ def test_slopes_are_those_of_the_value_however_far_out(difference, radius, wins,
     comparisons = Comparisons(np.array([0]), np.array([1]), won, lost, tied, n_items=2)
 
     def at(d):
-        return _judged(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
+        return likelihood(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
 
     here, step = at(difference), 1e-4
     ahead, behind = at(difference + step), at(difference - step)

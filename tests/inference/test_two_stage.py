@@ -54,11 +54,11 @@ def test_fit_is_the_maximum_of_the_posterior_as_defined():
 
 def test_gradient_agrees_with_finite_differences():
     columns, *_ = drawn(80, 3, 3, 4, seed=2)
-    review = two_stage._review(checked(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior())
+    review = two_stage.review_of(checked(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior())
     point = np.append(np.random.default_rng(3).normal(0, 0.5, sum(review.sizes)), [-0.4, 0.9])
     steps = 1e-5 * np.eye(len(point))
-    slope = [(two_stage._loss(point + s, review)[0] - two_stage._loss(point - s, review)[0]) / 2e-5 for s in steps]
-    np.testing.assert_allclose(two_stage._loss(point, review)[1], slope, atol=1e-6)
+    slope = [(two_stage.loss_of(point + s, review)[0] - two_stage.loss_of(point - s, review)[0]) / 2e-5 for s in steps]
+    np.testing.assert_allclose(two_stage.loss_of(point, review)[1], slope, atol=1e-6)
 
 
 def test_error_is_that_of_the_information_with_the_qualities_uncertain():

@@ -177,10 +177,10 @@ def test_cells_and_formula_agree_on_ten_thousand_items():
 
 
 def test_match_quality_is_that_of_the_formula_to_the_last_digits():
-    inside, items = index_of()._companions, list(range(8))
+    inside, items = index_of().companions, list(range(8))
     for leader in items:
         expected = match_quality(SCORE[leader], VARIANCE[leader], SCORE, VARIANCE, GAMMA)
-        assert np.exp(inside._log_quality(leader, items)) == pytest.approx(expected, rel=1e-12)
+        assert inside.quality(leader, items) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_large_share_of_seen_items_does_not_bend_the_distribution(monkeypatch):
@@ -342,31 +342,22 @@ CHANGED = st.builds(changed_index, CAMPAIGNS, CHANGES)
 
 @settings(max_examples=100, deadline=None)
 @given(CHANGED)
-def test_after_any_updates_all_open_items_lie_in_one_cell_each_below_its_bound(campaign):
+def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_each_below_its_bound(campaign):
     index, rows = campaign
-    inside = index._companions
-    items = [item for bag in inside._cells for item in bag]
-    assert sorted(items) == [item for item, row in enumerate(rows) if row[2] < 3]
-    assert inside._size == len(items)
-    assert inside._count.tolist() == [len(bag) for bag in inside._cells]
-    assert len(inside._number) == sum(map(bool, inside._cells))
-    for leader in range(len(rows)):
-        bound, quality = inside._log_bound(leader)[inside._cell_of[items]], inside._log_quality(leader, items)
-        assert (quality <= bound + 1e-9 * (1 + abs(bound))).all()
+    assert index.judgments.tolist() == [row[2] for row in rows]
+    index.check()
 
 
-@settings(max_examples=100, deadline=None)
-@given(CHANGED)
-def test_after_any_updates_open_items_are_found_by_variance_from_the_highest_down(campaign):
-    index, rows = campaign
-    expected: dict[float, set[int]] = {}
-    for item, (_, variance, judgments) in enumerate(rows):
-        if judgments < 3:
-            expected.setdefault(variance, set()).add(item)
-    walked = [(value, set(index._leaders._tied[value])) for value in index._leaders._descending()]
-    assert [pair for pair in walked if pair[1]] == sorted(expected.items(), reverse=True)
-    assert len(walked) == len(dict(walked)) == len(index._leaders._heap)
-    assert not walked or walked[0][1]
+@pytest.mark.parametrize(
+    ("array", "value", "said"),
+    [("score", 0.9, "above the bound"), ("variance", 0.3, "found were"), ("judgments", 99, "found were")],
+)
+def test_an_arrangement_that_is_not_that_of_the_arrays_is_noticed(array, value, said):
+    index = index_of()
+    index.check()
+    getattr(index, array)[0] = value
+    with pytest.raises(ValueError, match=said):
+        index.check()
 
 
 PLACES = st.sets(st.integers(0, 29), max_size=30)
@@ -406,8 +397,9 @@ def test_many_updates_do_not_make_the_index_grow():
     index = index_of(rng.random(50), rng.random(50))
     for _ in range(3000):
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
-    assert len(index._leaders._heap) == len(index._leaders._tied) <= 2 * 50 + 65
-    assert len(index._companions._cells) <= 50 + 16 + 50 // 4 + 16
+    index.check()
+    assert index.leaders.variances <= 2 * 50 + 65
+    assert index.companions.cells <= 50 + 16 + 50 // 4 + 16
 
 
 # Iterations

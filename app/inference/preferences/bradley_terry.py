@@ -57,7 +57,7 @@ def rao_kupper(
     share = ties / (all_judged + 1.0)
     # Where all scores are equal, P(tie) = (theta - 1) / (theta + 1).
     start = float(np.log1p(share) - np.log1p(-share))
-    return most_likely(comparisons, _rao_kupper, prior=prior, tolerance=tolerance, threshold=start)
+    return most_likely(comparisons, ties_and_wins, prior=prior, tolerance=tolerance, threshold=start)
 
 
 def tie_note(comparisons: Comparisons) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _half_wins(comparisons: Comparisons, difference: Array, _threshold: float, /
     return Slopes(value, slope=wins - judged * chance, bend=judged * odds / (1.0 + odds) ** 2)
 
 
-def _rao_kupper(comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
+def ties_and_wins(comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
     """P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h = epsilon."""
     up, down = difference - threshold, -difference - threshold
     wins, losses = comparisons.low_won + comparisons.tied, comparisons.high_won + comparisons.tied

@@ -45,13 +45,14 @@ def fit(
     if decision_radius == 0.0 and comparisons.tied.any():
         raise ValueError("there are ties, and with a decision_radius of 0 there can be none")
     spread = float(np.sqrt(2.0 * (ability_sd**2 + observation_sd**2)))
-    link = partial(_judged, radius=decision_radius / spread, spread=spread)
+    link = partial(likelihood, radius=decision_radius / spread, spread=spread)
     return most_likely(comparisons, link, prior=prior, tolerance=tolerance)
 
 
-def _judged(
+def likelihood(
     comparisons: Comparisons, difference: Array, _threshold: float, /, *, radius: float, spread: float
 ) -> Slopes:
+    """The log-likelihood of the comparisons, and its slope and bend in each difference, (P,); radius: in spreads."""
     d = difference / spread
     win, win_slope, win_bend = _win(d - radius)
     loss, loss_slope, loss_bend = _win(-d - radius)

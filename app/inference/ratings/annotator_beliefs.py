@@ -221,7 +221,7 @@ def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
     """Log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias, which
     is integrated out exactly; each (A, CLASSES, S).
     """
-    log_likelihood, bias, bias_variance = _likelihood(evidence, common)
+    log_likelihood, bias, bias_variance = likelihood(evidence, common)
     return log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
 
 
@@ -245,7 +245,7 @@ def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Ar
     )
 
 
-def _likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+def likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
     """The log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES, S).
 
     Given the others, y has mean bias + scale r m and variance scale^2 (1 - r^2 (1 - v)), v taken at its mean.

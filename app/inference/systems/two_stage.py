@@ -78,7 +78,7 @@ def fit(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_what_tells_nothing(columns.outcomes)
-    review = _review(columns, sensitivity, quality_sd, prior or Prior())
+    review = review_of(columns, sensitivity, quality_sd, prior or Prior())
     found = _split(_maximise(review, most_iterations), review)
     return TwoStage(
         score=columns.items.spread(found.ability),
@@ -122,7 +122,8 @@ class _Point:
     thresholds: Array
 
 
-def _review(columns: AgainstBaseline, sensitivity: float, quality_sd: float, prior: Prior) -> _Review:
+def review_of(columns: AgainstBaseline, sensitivity: float, quality_sd: float, prior: Prior) -> _Review:
+    """The comparisons, arranged for `loss_of`."""
     tasks = len(columns.segments.used)
     key, artifact = np.unique(columns.items.index * tasks + columns.segments.index, return_inverse=True)
     terms = terms_of(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
@@ -143,7 +144,7 @@ def _maximise(review: _Review, most_iterations: int) -> Array:
     scale = _scale(review)
 
     def loss(scaled: Array) -> tuple[float, Array]:
-        value, gradient = _loss(scaled * scale, review)
+        value, gradient = loss_of(scaled * scale, review)
         return value, gradient * scale
 
     result = minimize(
@@ -176,7 +177,7 @@ def _scale(review: _Review) -> Array:
     return np.asarray(np.concatenate(precision) ** -0.5)
 
 
-def _loss(point: Array, review: _Review) -> tuple[float, Array]:
+def loss_of(point: Array, review: _Review) -> tuple[float, Array]:
     """Minus the log posterior density up to a constant, and its gradient."""
     at, terms, a = _split(point, review), review.terms, review.sensitivity
     z, rest = _terms(at, review)
