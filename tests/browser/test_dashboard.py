@@ -162,8 +162,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
     rows = page.locator('[data-rows="uncertainty"] tr')
     await expect(rows).to_have_count(5)  # before the first answer, and after each
     values = [float(await row.locator("td").nth(1).text_content() or 0) for row in await rows.all()]
-    assert values[0] == 50.0
-    assert values == sorted(values, reverse=True)
+    assert values[0] == 50.0 > values[-1]
     curve = page.locator('[data-plot="uncertainty"] .u-over')
     await curve.scroll_into_view_if_needed()
     box = await box_of(curve)
