@@ -213,7 +213,7 @@ async def prepare(
         if way == "page":
             driver = await driver_of(connection)
             visits = [await arrive(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
-            names = [worker_tokens.issue("link", campaign.link_key, campaign.id, visit) for visit in visits]
+            names = [worker_tokens.issue("link", campaign.link_key, visit) for visit in visits]
         bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names)
 
