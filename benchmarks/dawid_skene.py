@@ -33,7 +33,7 @@ Integers = npt.NDArray[np.int64]
 EASEL = """
 import json, resource, sys, time
 import numpy as np
-from app.inference.dawid_skene import consensus, fit
+from app.inference.labels.dawid_skene import consensus, fit
 given = np.load(sys.argv[1])
 start = time.perf_counter()
 result = fit(given["items"], given["annotators"], given["labels"])
