@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from app.database.migrate import configuration, upgrade
 from app.database.session import statements
 from app.database.tables import metadata
+from app.designs.answer import Answer, Touch
+from app.serving.submission import submit
 from tests.campaigns.drafts import import_results, is_clean, launched
-from tests.serving.campaigns import values
+from tests.serving.campaigns import NOW, annotator, hit_of, running, values
 
 
 def tables(url: str) -> set[str]:
@@ -59,6 +62,35 @@ async def test_what_easl_aware_had_learned_is_carried_over(engine, database_url)
     await asyncio.to_thread(upgrade, database_url)
     assert await values(engine, learned) == before
     assert await is_clean(engine, campaign.slug)
+
+
+@pytest.mark.own_database
+async def test_how_an_answer_came_about_is_carried_over(engine, database_url):
+    campaign = await running(engine, items_per_hit=2)
+    touched = Answer({}, {}, "390x844", "page")
+    for k, touches in enumerate(({}, {0: Touch(1200, 3, "touch")}, {0: Touch(input_kind="keyboard"), 1: Touch(7)})):
+        me = await annotator(engine, campaign, f"ann {k}")
+        hit = await hit_of(engine, me)
+        answer = replace(
+            touched if k else Answer({}),
+            values=dict.fromkeys(hit.items, 50.0),
+            touches={hit.items[place]: touch for place, touch in touches.items()},
+        )
+        async with statements(engine) as connection:
+            await submit(connection, me, hit.id, answer, now=NOW)
+    told = "SELECT seq, telemetry::text FROM responses ORDER BY seq"
+    before = await values(engine, told)
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0010")
+    columns = "SELECT first_touch_ms, changes, input_kinds, viewport FROM responses ORDER BY seq"
+    assert await values(engine, columns) == [
+        (None, None, None, None),
+        ([1200, None], [3, None], ["touch", None], "390x844"),
+        ([None, 7], None, ["keyboard", None], "390x844"),
+    ]
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    assert await values(engine, told) == before
 
 
 def test_a_second_upgrade_changes_nothing(database_url):
