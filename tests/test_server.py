@@ -186,14 +186,18 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         assert {get(f"http://127.0.0.1:{port}").text for _ in range(32)} == {"hello"}
 
 
-@with_workers(["1", "2"])
-def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(served):
-    victim = postmaster_pid(served.data)
-    os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: answers(served) and not runs(victim), PATIENT)
-    assert easel(served.data, "verify", "lexical-frequency").returncode == 0
-    wait_until(lambda: "It runs again" in served.rest())
-    assert served.rest().count("PostgreSQL ended (SIGKILL). It runs again") == 1
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers):
+    with easel_serving(data, "--workers", workers) as server:
+        assert answers(server)
+        victim = postmaster_pid(data)
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: answers(server) and not runs(victim), PATIENT)
+        assert easel(data, "verify", "lexical-frequency").returncode == 0
+        assert server.end(signal.SIGTERM) == 0
+        said = server.rest()
+    assert said.count("PostgreSQL ended (SIGKILL). It runs again") == 1
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,6 +1,7 @@
 """A campaign's responses, in the order in which they count: the one statement that reads them."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -60,5 +61,9 @@ async def judgments(
     rows = await numbers(
         connection, JUDGMENTS, (campaign_id, after, until, limit), seq="i8", annotator="i8", item="i4", score="f8"
     )
+    return await asyncio.to_thread(in_order, rows)
+
+
+def in_order(rows: Mapping[str, Numbers]) -> dict[str, Numbers]:
     order = rows["seq"].argsort(kind="stable")
     return {name: column[order] for name, column in rows.items()}

@@ -94,12 +94,6 @@ function escape(hit, event) {
 function toggleKeys(hit) {
   const keys = hit.fieldset.querySelector(".keys");
   keys.open = !keys.open;
-  if (keys.open) makeRoom(hit);
+  keys.scrollIntoView({ block: "nearest" });
   announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
-}
-
-// The list sticks to the lower edge. It covers less the further down the page is, but the row in hand stays in sight.
-function makeRoom(hit) {
-  scrollTo(0, document.documentElement.scrollHeight);
-  rowInHand(hit)?.element.scrollIntoView({ block: "nearest" });
 }
