@@ -18,7 +18,7 @@ HITS_AT_ONCE = 50_000  # about 10 MB of numbers
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
            priors.a AS prior_a, priors.b AS prior_b, p.a, p.b
-    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN posteriors p USING (campaign_id, number)
+    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN current_posteriors p USING (campaign_id, number)
     WHERE campaign_id = :campaign ORDER BY number
 """)
 

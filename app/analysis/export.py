@@ -328,7 +328,7 @@ TEXTS = """
 """
 NUMBERS = {"number": "i4", "a": "f8", "b": "f8", "score": "f8", "variance": "f8", "judgments": "i4"}
 POSTERIORS = """
-    SELECT number, a, b, score, variance, judgments FROM posteriors
+    SELECT number, a, b, score, variance, judgments FROM current_posteriors
     WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 ORDER BY number
 """
 

@@ -8,7 +8,8 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
-from app.database.tables import items, posteriors
+from app.database.tables import current_posteriors as posteriors
+from app.database.tables import items
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 

@@ -3,31 +3,22 @@
 import asyncio
 import json
 import secrets
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Any, TypeVar
 
-import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.mturk_results import ResultRow
 from app.campaigns.upload import refuse
 from app.database import tables
-from app.database.bulk import copy, reserve
-from app.database.session import driver_of
-from app.designs.registry import design_of
+from app.database.bulk import copy, reserve, reserve_seqs
 from app.errors import Conflict, shortened
-from app.inference.online import annotator_aware_online as aware
-from app.inference.online.annotator_aware_learned import Learned
-from app.inference.online.laws import Replay
-from app.record import states
-from app.record.law import law_of, parameters_of
-from app.record.store import UPDATE_POSTERIORS
+from app.record import stream
+from app.record.folding import fold
+from app.record.stream import Response
 
 PLATFORM = "mturk"
 LOOKED_UP = 5_000  # rows at once
@@ -39,8 +30,6 @@ HIT_COLUMNS = (
 RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "received_at")
 
 T = TypeVar("T")
-Judgments = tuple[Sequence[int], Sequence[float]]
-"""Of a HIT: its items, by their places among others, and their scores in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +97,6 @@ MAKE_ANNOTATORS = text("""
 ANNOTATORS = text("""
     SELECT worker_id, id FROM annotators
     WHERE campaign_id = :campaign AND platform = :platform AND worker_id = ANY(CAST(:workers AS text[]))
-""")
-
-LOCK_POSTERIORS = text("""
-    SELECT number, a, b FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
-    ORDER BY number FOR NO KEY UPDATE
 """)
 
 
@@ -252,17 +236,6 @@ async def store_closed(
     return closed
 
 
-async def lock_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]
-) -> Sequence[Row[Any]]:
-    """Take the locks that annotators wait for: the state that a law learns, then the posteriors in number order, those
-    of the HITs' items and perhaps others.
-    """
-    await connection.execute(states.LOCK, {"campaign": campaign.id})
-    touched = {number for one in closed for number in one.hit.items} | await turned_to(connection, campaign, closed)
-    return (await connection.execute(LOCK_POSTERIORS, {"campaign": campaign.id, "numbers": sorted(touched)})).all()
-
-
 async def store_responses(
     connection: AsyncConnection,
     campaign: Row[Any],
@@ -276,8 +249,8 @@ async def store_responses(
 
     Responses are numbered under the locks, so `seq` is the order of the updates.
     """
-    judgments = await update_posteriors(connection, campaign, closed, posteriors)
-    seqs = await reserve(connection, tables.responses.c.seq, len(closed))
+    judgments = await fold(connection, campaign, await counting(connection, campaign, closed), posteriors)
+    seqs = await reserve_seqs(connection, len(closed))
     rows = [
         (
             *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
@@ -289,101 +262,12 @@ async def store_responses(
     return judgments
 
 
-async def update_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed], posteriors: Sequence[Row[Any]]
-) -> dict[int, int]:
-    """Replay the HITs on the posteriors, which are in number order; the judgments that the HITs' items have then."""
-    numbers = [posterior.number for posterior in posteriors]
-    place = {number: k for k, number in enumerate(numbers)}
-    shares = design_of(campaign).shares
-    judged = [([place[number] for number in one.hit.items], shares(one.hit.scores)) for one in closed]
-    who = [one.annotator for one in closed]
-    law = law_of(campaign)
-    a, b = np.array([posterior.a for posterior in posteriors]), np.array([posterior.b for posterior in posteriors])
-    replay = Replay(law, a, b, parameters_of(campaign))
-    changed: Sequence[int] = range(len(numbers))
-    if replay.learned is None:
-        await asyncio.to_thread(replay.take, judged, who)
-    else:
-        replay.learned = before = await learned_before(connection, campaign.id, numbers, judged, who)
-        before = before.copy()
-        await asyncio.to_thread(replay.take, judged, who)
-        changed = await keep_learned(connection, campaign.id, numbers, before, replay.learned)
-    counts = Counter(chain.from_iterable(places for places, _ in judged))
-    a, b = replay.a[changed], replay.b[changed]
-    values = {
-        "campaign": campaign.id,
-        "numbers": [numbers[k] for k in changed],
-        "a": a.tolist(),
-        "b": b.tolist(),
-        "score": law.score(a, b).tolist(),
-        "variance": law.variance(a, b).tolist(),
-        "more": [counts[k] for k in changed],
-    }
-    after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, values)}
-    return {numbers[place]: after[numbers[place]] for place in counts}
+async def counting(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> list[Response]:
+    """Their answers, without those of annotators who are left out."""
+    left_out = await stream.exclusions(connection, campaign.id)
+    return [answer for answer in unnumbered(closed) if answer.annotator not in left_out.annotators]
 
 
-async def turned_to(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> set[int]:
-    """Items that `easl-aware` may look at again with these HITs, and perhaps more."""
-    if law_of(campaign).update is not None:
-        return set()
-    driver = await driver_of(connection)
-    last, may = aware.turn(await states.of_campaign(driver, campaign.id))
-    limit = sum(aware.AGAIN + len(one.hit.items) + 1 for one in closed) if may else 0
-    return {number for number, *_ in await states.following(driver, campaign.id, last, limit)}
-
-
-async def learned_before(
-    connection: AsyncConnection, campaign_id: int, items: Sequence[int], hits: Sequence[Judgments], who: Sequence[int]
-) -> Learned:
-    """What `easl-aware` knows of these items, in this order, and of everybody whom these HITs of theirs concern."""
-    driver = await driver_of(connection)
-    known = await states.items(driver, campaign_id, items)
-    totals = await states.of_campaign(driver, campaign_id)
-    before = Learned(
-        priors=await states.priors(driver, campaign_id, items),
-        items=[aware.ItemState(*known.get(number, ())) for number in items],
-        annotators={},
-        totals=aware.in_terms_of(totals, lambda last: last_place(items, last)),
-    )
-    places = await asyncio.to_thread(before.will_look_at, [shown for shown, _ in hits])
-    long = await states.looked(driver, campaign_id, [items[place] for place in places])
-    for place in places:
-        before.items[place] = before.items[place]._replace(looked=long.get(items[place]))
-    looked = [before.items[place] for place in places]
-    around = {*who, *aware.concerned(who[0], looked, totals, again=len(looked))}
-    before.annotators = await states.states(driver, campaign_id, "annotator", around)
-    return before
-
-
-def last_place(items: Sequence[int], last: int) -> int:
-    """Where the item that had its turn last stands among these, which are in order; it need not be one of them, and
-    then it is the place before it, -1 if that is before all.
-    """
-    return bisect_right(items, last) - 1
-
-
-async def keep_learned(
-    connection: AsyncConnection, campaign_id: int, items: Sequence[int], before: Learned, after: Learned
-) -> list[int]:
-    """Store what has changed; the places of the items that have."""
-    driver = await driver_of(connection)
-    last, _ = aware.turn(await states.of_campaign(driver, campaign_id))
-    unmoved = last_place(items, last)
-    pairs = list(zip(before.items, after.items, strict=True))
-    changed = [place for place, (then, now) in enumerate(pairs) if now is not then]
-    await states.keep(
-        driver,
-        campaign_id,
-        campaign=aware.in_terms_of(after.totals, lambda place: last if place == unmoved else items[place]),
-        annotators={
-            number: state for number, state in after.annotators.items() if state is not before.annotators.get(number)
-        },
-        items={
-            items[place]: (now.since, None if now.looked is then.looked else now.looked)
-            for place in changed
-            for then, now in pairs[place : place + 1]
-        },
-    )
-    return changed
+def unnumbered(closed: Sequence[Closed]) -> list[Response]:
+    """Their answers; numbers are given later."""
+    return [Response(0, one.annotator, one.hit.items, one.hit.scores) for one in closed]

@@ -16,7 +16,7 @@ from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers, copy_numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
-from app.database.tables import campaigns, items, posteriors
+from app.database.tables import campaigns, current_posteriors, items, posteriors
 from app.errors import Conflict, NotFound, shortened
 from app.inference.online.annotator_aware_online import BEGUN
 from app.inference.online.laws import ONLINE
@@ -93,8 +93,8 @@ def counted() -> Select[Any]:
     """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`."""
     count = item_count(campaigns.c.id)
     taken = (
-        select(func.coalesce(func.sum(posteriors.c.judgments), 0))
-        .where(posteriors.c.campaign_id == campaigns.c.id)
+        select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
+        .where(current_posteriors.c.campaign_id == campaigns.c.id)
         .scalar_subquery()
     )
     wanted = cast(count, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
@@ -227,9 +227,9 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
     priors = await numbers(connection, PRIORS, (campaign.id,), number="i4", a="f8", b="f8")
     # A thread, because a million items take a while and answers to other campaigns keep coming in.
     values = await asyncio.to_thread(start_values, priors, campaign.update_law)
-    for start in range(0, len(values["number"]), POSTERIORS_AT_ONCE):
+    for start in range(0, len(values["subject"]), POSTERIORS_AT_ONCE):
         some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
-        await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["a"]), campaign.id)} | some)
+        await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["subject"]), campaign.id)} | some)
     if law_of(campaign).update is None:
         await states.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
@@ -237,7 +237,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
 
 
 def start_values(priors: Mapping[str, Numbers], update_law: str) -> dict[str, Numbers]:
-    """The columns of `posteriors` from number, a and b of each item. Raises `Conflict` (`impossible_prior`)."""
+    """The columns of `posteriors` from the number, a and b of each item. Raises `Conflict` (`impossible_prior`)."""
     law = ONLINE[update_law]
     number, a, b = priors["number"], priors["a"], priors["b"]
     pairs, first, which = np.unique(a + 1j * b, return_index=True, return_inverse=True)
@@ -250,4 +250,4 @@ def start_values(priors: Mapping[str, Numbers], update_law: str) -> dict[str, Nu
             items=impossible[:20],
         )
     score, variance = (of(a[first], b[first])[which] for of in (law.score, law.variance))
-    return {"number": number, "a": a, "b": b, "score": score, "variance": variance}
+    return {"subject": number, "state": np.column_stack([a, b]), "score": score, "variance": variance}

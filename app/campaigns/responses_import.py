@@ -19,16 +19,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.campaigns import lifecycle
 from app.campaigns.imported_hits import (
     ImportedHit,
-    lock_posteriors,
     numbered,
     store_closed,
     store_responses,
+    unnumbered,
     without_stored,
 )
 from app.campaigns.items import Progress
 from app.campaigns.mturk_results import NOBODY, read_results
 from app.database.campaign import finish_if_complete
 from app.errors import Conflict
+from app.record.folding import lock_posteriors
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
@@ -145,7 +146,7 @@ async def stored_in_turn(
         async with engine.begin() as connection:
             closed = await store_closed(connection, campaign, some, now=now)
             scored = [one for one in closed if one.hit.items]
-            posteriors = await lock_posteriors(connection, campaign, scored)
+            posteriors = await lock_posteriors(connection, campaign, unnumbered(scored))
             began = time.monotonic()  # what it waited for others is no reason to store fewer
             counts = await store_responses(connection, campaign, scored, posteriors, now=now) if scored else {}
         held = time.monotonic() - began

@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
-from app.database.tables import items, posteriors
+from app.database.tables import current_posteriors as posteriors
+from app.database.tables import items
 from app.designs.scale import POINTS
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array

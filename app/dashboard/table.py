@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.tables import items, posteriors
+from app.database.tables import current_posteriors as posteriors
+from app.database.tables import items
 from app.designs.scale import POINTS
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of

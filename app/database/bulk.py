@@ -18,6 +18,7 @@ Numbers = npt.NDArray[Any]
 
 # PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
 # in bytes, and an end; everything big-endian.
+FLOAT8 = 701  # what PostgreSQL calls the type
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
@@ -49,13 +50,19 @@ def cell_text(cell: str | float) -> str:
 
 
 async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mapping[str, Numbers]) -> None:
-    """As `copy`, from arrays of one length, int32 or float64 as PostgreSQL has them."""
+    """As `copy`, from arrays of one length, int32 or float64 as PostgreSQL has them; float64 (n, k) becomes arrays."""
     driver = await copying(connection)
-    layout = row_layout({name: values.dtype for name, values in columns.items()})
+    layout = np.dtype(
+        [("values", ">i2")]
+        + [part for name, values in columns.items() for part in column_layout(name, values.dtype, *values.shape[1:])]
+    )
     rows = np.zeros(len(next(iter(columns.values()))), layout)
     rows["values"] = len(columns)
     for name, values in columns.items():
-        rows[f"{name} bytes"], rows[name] = values.itemsize, values
+        if values.ndim == 1:
+            rows[f"{name} bytes"], rows[name] = values.itemsize, values
+        else:
+            rows[name] = in_array(values)
     source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
     await driver.copy_to_table(table.name, source=source, columns=list(columns), format="binary")
 
@@ -86,10 +93,25 @@ async def numbers_of(driver: Driver, query: str, arguments: Sequence[Any], **col
 
 def row_layout(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
     """A row of numbers in binary COPY."""
-    fields: list[tuple[str, Any]] = [("values", ">i2")]
-    for name, kind in columns.items():
-        fields += [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
-    return np.dtype(fields)
+    parts = [part for name, kind in columns.items() for part in column_layout(name, kind)]
+    return np.dtype([("values", ">i2"), *parts])
+
+
+def column_layout(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
+    """A number after its length in bytes, or an array of so many float64 as `in_array` has it."""
+    if length is None:
+        return [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
+    return [(name, [("head", ">i4", 6), ("elements", [("bytes", ">i4"), ("value", ">f8")], length)])]
+
+
+def in_array(values: Numbers) -> Numbers:
+    """(n, k) as n values of the type float8[]: bytes, dimensions, whether it has NULLs, type, length, first index."""
+    length = values.shape[1]
+    ((_, kind),) = column_layout("", values.dtype, length)
+    arrays = np.zeros(len(values), kind)
+    arrays["head"] = 20 + 12 * length, 1, 0, FLOAT8, length, 1
+    arrays["elements"]["bytes"], arrays["elements"]["value"] = 8, values
+    return arrays
 
 
 async def copying(connection: AsyncConnection) -> Driver:
@@ -121,6 +143,12 @@ async def reserve(connection: AsyncConnection, column: Column[int], count: int) 
         {"table": column.table.name, "column": column.name, "count": count},
     )
     return sorted(numbers.scalars())
+
+
+async def reserve_seqs(connection: AsyncConnection, count: int) -> list[int]:
+    """The next `count` numbers of the record, ascending. Others may take numbers in between."""
+    statement = text("SELECT nextval('record_seq') FROM generate_series(1, CAST(:count AS int))")
+    return sorted((await connection.execute(statement, {"count": count})).scalars())
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from app.errors import NotFound, shortened
 FINISH = text("""
     UPDATE campaigns SET status = 'finished', finished_at = :now
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
-        SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND judgments < judgments_per_item)
+        SELECT 1 FROM current_posteriors p WHERE p.campaign_id = :campaign AND p.judgments < judgments_per_item)
 """)
 
 

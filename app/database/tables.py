@@ -25,6 +25,8 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
+    Sequence,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -163,6 +165,9 @@ campaigns = Table(
     Column("repeat_items", Boolean, nullable=False),
     Column("lease_minutes", Integer, nullable=False),
     Column("prolific_completion_code", Text),
+    # Its record: the posteriors of this revision count, which know the decisions up to this number
+    Column("revision", Integer, nullable=False, server_default="0"),
+    Column("decided", BigInteger, nullable=False, server_default="0"),
     # Its life
     Column("iteration", Integer, nullable=False, server_default="-1"),  # the newest planned one; selection 'iterations'
     Column("created_at", Time, nullable=False),
@@ -193,29 +198,45 @@ posteriors = Table(
     "posteriors",
     metadata,
     Column("campaign_id", BigInteger, nullable=False),
-    Column("number", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, server_default="0"),
+    Column("criterion", SmallInteger, nullable=False, server_default="0"),
+    Column("subject", Integer, nullable=False),  # what is scored: an item, by its number
     # (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, as the update law says
-    Column("a", Double, nullable=False),
-    Column("b", Double, nullable=False),
-    Column("score", Double, nullable=False),  # mode or mean: follows from a and b; stored so that SQL can sort
+    Column("state", ARRAY(Double), nullable=False),
+    Column("score", Double, nullable=False),  # mode or mean: follows from the state; stored so that SQL can sort
     Column("variance", Double, nullable=False),
     Column("judgments", Integer, nullable=False, server_default="0"),
     # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
     # neither items nor campaigns are deleted once there are posteriors.
-    PrimaryKeyConstraint("campaign_id", "number"),
+    PrimaryKeyConstraint("campaign_id", "revision", "criterion", "subject"),
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
-# What the law `easl-aware` knows besides the posteriors; it follows from the responses as they do.
-learned = Table(
-    "learned",
+# A view: the posteriors of each campaign's present revision, by what pages and exports call their columns.
+current_posteriors = Table(
+    "current_posteriors",
+    MetaData(),
+    Column("campaign_id", BigInteger),
+    Column("number", Integer),
+    Column("a", Double),
+    Column("b", Double),
+    Column("score", Double),
+    Column("variance", Double),
+    Column("judgments", Integer),
+)
+
+# What a law knows besides the posteriors; it follows from the responses as they do.
+states = Table(
+    "states",
     metadata,
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("revision", Integer, nullable=False, server_default="0"),
     Column("kind", Text, nullable=False),  # campaign, item, annotator
     Column("number", BigInteger, nullable=False),  # 0, the item's number, the annotator's id
+    Column("layout", SmallInteger, nullable=False),  # the version of what its floats mean
     Column("state", LargeBinary, nullable=False),  # float64, little-endian: see `annotator_aware_online`
     Column("since", LargeBinary, nullable=False, server_default=""),  # of an item, likewise
-    PrimaryKeyConstraint("campaign_id", "kind", "number"),
+    PrimaryKeyConstraint("campaign_id", "revision", "kind", "number"),
 )
 
 # The view `named_annotators` adds to these rows what pages call them: A1, A2, ... in the order of their first arrival.
@@ -320,12 +341,15 @@ hits = Table(
     ),
 )
 
+# Responses and decisions are numbered together, as they came to count.
+record_seq = Sequence("record_seq", metadata=metadata)
+
 responses = Table(
     "responses",
     metadata,
     Column("campaign_id", BigInteger, nullable=False),
     # Taken after the posterior rows are locked: of two responses that share an item, the lower was applied first.
-    Column("seq", BigInteger, Identity(always=True), nullable=False),
+    Column("seq", BigInteger, nullable=False, server_default=record_seq.next_value()),
     Column("hit_id", BigInteger, nullable=False),
     Column("annotator_id", BigInteger, nullable=False),
     Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import, simulation
@@ -341,4 +365,29 @@ responses = Table(
     goes_with("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
+)
+
+# What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in
+# again. Append-only, like the responses. The view `exclusions` says which of them hold in the present revision.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False, server_default=record_seq.next_value()),
+    Column("kind", Text, nullable=False),
+    Column("annotator_id", BigInteger),
+    Column("response_seq", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("decided_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "seq"),
+    goes_with("annotators", "annotator_id", in_table="decisions"),
+    ForeignKeyConstraint(
+        ["campaign_id", "response_seq"],
+        ["responses.campaign_id", "responses.seq"],
+        ondelete="CASCADE",
+        name="decisions_response_seq_fkey",
+    ),
+    CheckConstraint("kind IN ('exclude', 'include', 'withdraw')", name="kind"),
+    CheckConstraint("(annotator_id IS NULL) <> (response_seq IS NULL)", name="about_one"),
 )

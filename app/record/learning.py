@@ -39,7 +39,7 @@ async def learn(connection: Driver, hit: Record, scores: Sequence[float]) -> Col
     await states.keep(connection, campaign, campaign=change.totals, annotators=change.annotators, items=changed)
     n = len(shown)
     if again:
-        await revise(connection, campaign, again, (change.a[n:], change.b[n:]))
+        await revise(connection, campaign, hit.revision, again, (change.a[n:], change.b[n:]))
     return change.a[:n], change.b[:n]
 
 
@@ -69,9 +69,10 @@ async def states_of(
     return [item._replace(looked=long.get(number)) for number, item in zip(numbers, items, strict=True)]
 
 
-async def revise(connection: Driver, campaign: int, items: Sequence[int], posteriors: Columns) -> None:
+async def revise(connection: Driver, campaign: int, revision: int, items: Sequence[int], posteriors: Columns) -> None:
     """Whoever locks posteriors holds the campaign's row of `learned`, so the order of these does not matter."""
     a, b = posteriors
     score, variance = aware.LAW.estimates(a, b)
-    parameters = {"campaign": campaign, "numbers": items, "a": a, "b": b, "score": score, "variance": variance}
-    await fetch(connection, UPDATE_POSTERIORS, parameters | {"more": [0] * len(items)})
+    parameters = {"campaign": campaign, "revision": revision, "numbers": items, "more": [0] * len(items)}
+    columns = {"a": a, "b": b, "score": score, "variance": variance}
+    await fetch(connection, UPDATE_POSTERIORS, parameters | columns)

@@ -33,7 +33,7 @@ def changes(*, campaign: str, since: str) -> str:
     )
     SELECT {WATERMARK}, array_agg(number) AS new_numbers,
            array_agg(score) AS new_scores, array_agg(variance) AS new_variances, array_agg(judgments) AS new_judgments
-    FROM posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
+    FROM current_posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
 
 
 CHANGES = text(changes(campaign=":campaign", since="CAST(:since AS text)"))

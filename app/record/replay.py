@@ -24,7 +24,7 @@ MISMATCHES_SHOWN = 20
 POSTERIORS = """
     SELECT priors.a, priors.b, coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
            coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
-    FROM priors LEFT JOIN posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
+    FROM priors LEFT JOIN current_posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
 """
 
 IDS = text("""

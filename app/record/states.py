@@ -19,35 +19,38 @@ Kind = Literal["campaign", "item", "annotator"]
 State = list[float]
 Floats = npt.NDArray[np.float64]
 FLOAT = np.dtype("<f8")
+LAYOUT = 1  # of the floats; another number says that they mean something else
 
-LOCK = text("SELECT 1 FROM learned WHERE campaign_id = :campaign AND kind = 'campaign' FOR NO KEY UPDATE")
+PRESENT = "campaign_id = :campaign AND revision = (SELECT revision FROM campaigns WHERE id = :campaign)"
 
-STATES = text("""
-    SELECT number, state FROM learned
-    WHERE campaign_id = :campaign AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
-""")
+LOCK = text(f"SELECT 1 FROM states WHERE {PRESENT} AND kind = 'campaign' FOR NO KEY UPDATE")  # noqa: S608  (constants)
+
+STATES = text(f"""
+    SELECT number, state FROM states
+    WHERE {PRESENT} AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
+""")  # noqa: S608  (constants)
 
 # Of items: `state` is what was looked at, perhaps long, so only its length is told; `since` is short.
-ITEMS = text("""
-    SELECT number, since, octet_length(state) AS bytes FROM learned
-    WHERE campaign_id = :campaign AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
-""")
+ITEMS = text(f"""
+    SELECT number, since, octet_length(state) AS bytes FROM states
+    WHERE {PRESENT} AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
+""")  # noqa: S608  (constants)
 
-ALL_ITEMS = text("SELECT number, since, state FROM learned WHERE campaign_id = :campaign AND kind = 'item'")
+ALL_ITEMS = text(f"SELECT number, since, state FROM states WHERE {PRESENT} AND kind = 'item'")  # noqa: S608  (constants)
 
 # The items of which something has been learned, from the one after :last on and around to it.
-FOLLOWING = text("""
+FOLLOWING = text(f"""
     SELECT number, since, bytes FROM (
-        (SELECT number, since, octet_length(state) AS bytes, 1 AS part FROM learned
-         WHERE campaign_id = :campaign AND kind = 'item' AND number > :last ORDER BY number LIMIT :limit)
+        (SELECT number, since, octet_length(state) AS bytes, 1 AS part FROM states
+         WHERE {PRESENT} AND kind = 'item' AND number > :last ORDER BY number LIMIT :limit)
         UNION ALL
-        (SELECT number, since, octet_length(state) AS bytes, 2 AS part FROM learned
-         WHERE campaign_id = :campaign AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
+        (SELECT number, since, octet_length(state) AS bytes, 2 AS part FROM states
+         WHERE {PRESENT} AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
     ) AS following
     ORDER BY part, number LIMIT :limit
-""")
+""")  # noqa: S608  (constants)
 
-ALL_STATES = text("SELECT number, state FROM learned WHERE campaign_id = :campaign AND kind = :kind")
+ALL_STATES = text(f"SELECT number, state FROM states WHERE {PRESENT} AND kind = :kind")  # noqa: S608  (constants)
 
 # What :items of :campaign began with, in that order.
 PRIORS = text("""
@@ -56,17 +59,18 @@ PRIORS = text("""
     ORDER BY place
 """)
 
-KEEP = text("""
+KEEP = text(f"""
     WITH longer AS (
-        UPDATE learned l SET since = new.since
+        UPDATE states l SET since = new.since
         FROM unnest(CAST(:longer AS bigint[]), CAST(:longer_since AS bytea[])) AS new (number, since)
-        WHERE l.campaign_id = :campaign AND l.kind = 'item' AND l.number = new.number
+        WHERE {PRESENT} AND l.kind = 'item' AND l.number = new.number
     )
-    INSERT INTO learned (campaign_id, kind, number, state, since)
-    SELECT :campaign, * FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]),
+    INSERT INTO states (campaign_id, revision, layout, kind, number, state, since)
+    SELECT :campaign, (SELECT revision FROM campaigns WHERE id = :campaign), {LAYOUT}, *
+    FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]),
                                     CAST(:since AS bytea[]))
-    ON CONFLICT (campaign_id, kind, number) DO UPDATE SET state = excluded.state, since = excluded.since
-""")
+    ON CONFLICT (campaign_id, revision, kind, number) DO UPDATE SET state = excluded.state, since = excluded.since
+""")  # noqa: S608  (constants)
 
 
 async def states(

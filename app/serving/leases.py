@@ -62,7 +62,7 @@ class Work:
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
 OVERTAKEN = """
-    EXISTS (SELECT 1 FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
+    EXISTS (SELECT 1 FROM current_posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
             AND judgments >= :wanted)"""
 
 HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")  # noqa: S608  (made of constants)
@@ -90,7 +90,7 @@ COMPLETE = text("""
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-WANTED = text("SELECT number FROM posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
+WANTED = text("SELECT number FROM current_posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
 
 ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1

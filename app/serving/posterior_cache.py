@@ -27,7 +27,7 @@ LAST = text(f"""
     SELECT {WATERMARK}, coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0)
 """)  # noqa: S608  (made of constants)
 
-POSTERIORS = "SELECT score, variance, judgments FROM posteriors WHERE campaign_id = $1 ORDER BY number"
+POSTERIORS = "SELECT score, variance, judgments FROM current_posteriors WHERE campaign_id = $1 ORDER BY number"
 
 
 @dataclass

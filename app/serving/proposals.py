@@ -36,13 +36,13 @@ class Proposal:
 FREE_PLACE = text(f"""
     SELECT p.ordinal, p.leader,
            ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
-                 JOIN posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
+                 JOIN current_posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
                  WHERE q.judgments < :wanted ORDER BY place) AS place_items
     FROM planned_hits p
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
         AND {TAKEN})
-    AND EXISTS (SELECT 1 FROM posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
+    AND EXISTS (SELECT 1 FROM current_posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
                 AND q.judgments < :wanted)
     ORDER BY p.leader = ANY(CAST(:leases_pending AS int[])), p.items && CAST(:seen AS int[]),
              p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1

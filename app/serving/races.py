@@ -36,8 +36,9 @@ SHOWN = """
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
 LOCK = """
-    SELECT number FROM posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
-    ORDER BY number FOR NO KEY UPDATE"""
+    SELECT p.subject FROM campaigns c
+    JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.subject = ANY(CAST(:items AS int[]))
+    WHERE c.id = :campaign ORDER BY p.criterion, p.subject FOR NO KEY UPDATE OF p"""
 
 LOCK_POSTERIORS = text(LOCK)
 
@@ -53,7 +54,7 @@ STILL_WANTED = f"""
             WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:items AS int[]) AND h.id <> :hit
             GROUP BY item
         )
-        SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.number
+        SELECT 1 FROM current_posteriors p LEFT JOIN held ON held.item = p.number
         WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
         AND p.judgments + coalesce(held.leases, 0) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)

@@ -25,7 +25,8 @@ from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_po
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
 LOCK_LEARNED = """
-    SELECT 1 FROM learned WHERE campaign_id = :campaign AND kind = 'campaign' FOR NO KEY UPDATE
+    SELECT 1 FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
+    AND revision = (SELECT revision FROM campaigns WHERE id = :campaign) FOR NO KEY UPDATE
 """
 
 
@@ -41,11 +42,15 @@ def closing(condition: str) -> str:
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     )
-    SELECT p.number, p.a, p.b, p.judgments, closed.items AS hit_items, closed.annotator_id, closed.expires_at,
-           c.id AS campaign_id, c.design, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item
+    SELECT p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.judgments, closed.items AS hit_items,
+           closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
+           c.epsilon, c.tie_margin_points, c.judgments_per_item,
+           EXISTS (SELECT 1 FROM exclusions x WHERE x.campaign_id = :campaign AND x.annotator_id = closed.annotator_id)
+           AS left_out
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    JOIN posteriors p ON p.campaign_id = :campaign AND p.number = ANY(CAST((SELECT items FROM closed) AS int[]))
-    ORDER BY p.number FOR NO KEY UPDATE OF p
+    JOIN posteriors p ON p.campaign_id = :campaign AND p.revision = c.revision AND p.criterion = 0
+                     AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
+    ORDER BY p.subject FOR NO KEY UPDATE OF p FOR KEY SHARE OF c
     """  # noqa: S608  (made of constants)
 
 
@@ -70,7 +75,7 @@ ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit
 STORE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
-        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:numbers AS int[]),
+        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
                CAST(:values AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         RETURNING seq
@@ -170,11 +175,11 @@ async def store(
     values = design.values(answer, hit.hit_items)
     parameters = {
         "campaign": hit.campaign_id,
+        "revision": hit.revision,
         "hit": key["hit"],
         "annotator": hit.annotator_id,
         "source": answer.source,
-        "numbers": hit.hit_items,
-        "more": [1] * len(hit.hit_items),
+        "items": hit.hit_items,
         "values": values,
         "telemetry": telemetry(answer, hit.hit_items),
         "now": key["now"],
@@ -191,9 +196,14 @@ async def store(
 
 async def posteriors_after(
     connection: Driver, rows: Sequence[Record], shares: Sequence[float]
-) -> dict[str, list[float]]:
-    """What one answer makes of its items' posteriors, column by column in the order of the HIT; shares: in [0, 1]."""
+) -> dict[str, Sequence[float]]:
+    """What one answer makes of its items' posteriors, column by column in the order of the HIT; shares: in [0, 1].
+
+    The answers of annotators who are left out change nothing.
+    """
     hit = rows[0]
+    if hit.left_out:
+        return {"numbers": [], "more": [], "a": [], "b": [], "score": [], "variance": []}
     law = law_of(hit)
     if law.update is None:
         a, b = await learn(connection, hit, shares)
@@ -206,4 +216,5 @@ async def posteriors_after(
             parameters_of(hit),
         )
     score, variance = law.estimates(a, b)
-    return {"a": a, "b": b, "score": score, "variance": variance}
+    posteriors = {"a": a, "b": b, "score": score, "variance": variance}
+    return {"numbers": hit.hit_items, "more": [1] * len(hit.hit_items), **posteriors}

@@ -1,0 +1,99 @@
+"""Decisions about the record; posteriors by revision, criterion and subject; states with a version of their layout."""
+
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+CURRENT_POSTERIORS = """
+    CREATE VIEW current_posteriors AS
+    SELECT p.campaign_id, p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.score, p.variance, p.judgments
+    FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
+"""
+
+# Of all decisions about the same annotator or response, the last one that the present revision knows.
+EXCLUSIONS = """
+    CREATE VIEW exclusions AS
+    SELECT campaign_id, annotator_id, response_seq FROM (
+        SELECT DISTINCT ON (d.campaign_id, d.annotator_id, d.response_seq)
+               d.campaign_id, d.annotator_id, d.response_seq, d.kind
+        FROM campaigns c JOIN decisions d ON d.campaign_id = c.id AND d.seq <= c.decided
+        ORDER BY d.campaign_id, d.annotator_id, d.response_seq, d.seq DESC
+    ) AS latest WHERE kind <> 'include'
+"""
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE campaigns ADD revision int DEFAULT 0 NOT NULL, ADD decided bigint DEFAULT 0 NOT NULL")
+
+    op.execute("ALTER TABLE posteriors ADD revision int DEFAULT 0 NOT NULL, ADD criterion smallint DEFAULT 0 NOT NULL")
+    op.execute("ALTER TABLE posteriors RENAME number TO subject")
+    op.execute("ALTER TABLE posteriors ADD state float8[]")
+    op.execute("UPDATE posteriors SET state = ARRAY[a, b]")
+    op.execute("ALTER TABLE posteriors ALTER state SET NOT NULL, DROP a, DROP b, DROP CONSTRAINT posteriors_pkey")
+    op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, revision, criterion, subject)")
+    op.execute(CURRENT_POSTERIORS)
+
+    op.execute("ALTER TABLE learned RENAME TO states")
+    op.execute("ALTER TABLE states RENAME CONSTRAINT learned_campaign_id_fkey TO states_campaign_id_fkey")
+    op.execute("ALTER TABLE states ADD revision int DEFAULT 0 NOT NULL, ADD layout smallint")
+    op.execute("UPDATE states SET layout = 1")
+    op.execute("ALTER TABLE states ALTER layout SET NOT NULL, DROP CONSTRAINT learned_pkey")
+    op.execute("ALTER TABLE states ADD PRIMARY KEY (campaign_id, revision, kind, number)")
+
+    op.execute("CREATE SEQUENCE record_seq")
+    op.execute("SELECT setval('record_seq', (SELECT max(seq) FROM responses)) WHERE EXISTS (SELECT FROM responses)")
+    op.execute("ALTER TABLE responses ALTER seq DROP IDENTITY")
+    op.execute("ALTER TABLE responses ALTER seq SET DEFAULT nextval('record_seq')")
+    op.execute("""
+        CREATE TABLE decisions (
+            campaign_id bigint NOT NULL,
+            seq bigint DEFAULT nextval('record_seq') NOT NULL,
+            kind text NOT NULL,
+            annotator_id bigint,
+            response_seq bigint,
+            reason text NOT NULL,
+            decided_by text NOT NULL,
+            decided_at timestamptz NOT NULL,
+            PRIMARY KEY (campaign_id, seq),
+            CONSTRAINT decisions_annotator_id_fkey FOREIGN KEY (campaign_id, annotator_id)
+                REFERENCES annotators (campaign_id, id) ON DELETE CASCADE,
+            CONSTRAINT decisions_response_seq_fkey FOREIGN KEY (campaign_id, response_seq)
+                REFERENCES responses (campaign_id, seq) ON DELETE CASCADE,
+            CONSTRAINT decisions_kind_check CHECK (kind IN ('exclude', 'include', 'withdraw')),
+            CONSTRAINT decisions_about_one_check CHECK ((annotator_id IS NULL) <> (response_seq IS NULL))
+        )
+    """)
+    op.execute(EXCLUSIONS)
+
+
+def downgrade() -> None:
+    """Of the posteriors, those of the present revisions stay; decisions are forgotten."""
+    op.execute("DROP VIEW exclusions, current_posteriors")
+    op.execute("DROP TABLE decisions")
+    op.execute("ALTER TABLE responses ALTER seq DROP DEFAULT")
+    op.execute("ALTER TABLE responses ALTER seq ADD GENERATED ALWAYS AS IDENTITY")
+    op.execute("""
+        SELECT setval(pg_get_serial_sequence('responses', 'seq'), (SELECT max(seq) FROM responses))
+        WHERE EXISTS (SELECT FROM responses)
+    """)
+    op.execute("DROP SEQUENCE record_seq")
+    for table in ("states", "posteriors"):
+        op.execute(f"""
+            DELETE FROM {table} t USING campaigns c WHERE c.id = t.campaign_id AND c.revision <> t.revision
+        """)  # noqa: S608  (made of constants)
+
+    op.execute("ALTER TABLE states DROP CONSTRAINT states_pkey, DROP revision, DROP layout")
+    op.execute("ALTER TABLE states RENAME CONSTRAINT states_campaign_id_fkey TO learned_campaign_id_fkey")
+    op.execute("ALTER TABLE states RENAME TO learned")
+    op.execute("ALTER TABLE learned ADD PRIMARY KEY (campaign_id, kind, number)")
+
+    op.execute("ALTER TABLE posteriors ADD a float8, ADD b float8")
+    op.execute("UPDATE posteriors SET a = state[1], b = state[2]")
+    op.execute("ALTER TABLE posteriors ALTER a SET NOT NULL, ALTER b SET NOT NULL, DROP CONSTRAINT posteriors_pkey")
+    op.execute("ALTER TABLE posteriors DROP state, DROP revision, DROP criterion")
+    op.execute("ALTER TABLE posteriors RENAME subject TO number")
+    op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, number)")
+    op.execute("ALTER TABLE campaigns DROP revision, DROP decided")
