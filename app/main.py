@@ -1,5 +1,7 @@
 """The application: database, routers, error pages, static files; nothing else."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -26,10 +28,13 @@ from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
+from app.record.revisions import revise_all
 from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
+
+log = logging.getLogger(__name__)
 
 API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
@@ -69,12 +74,23 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
+    revising = asyncio.create_task(revised(state.database))
     with state.live.ended_by_signals():
         yield
+    revising.cancel()
+    await asyncio.gather(revising, return_exceptions=True)
     await state.live.stop()
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
         await database.dispose()
+
+
+async def revised(database: AsyncEngine) -> None:
+    """Decisions that a server before this one did not come to act on are acted on beside everything else."""
+    try:
+        await revise_all(database, now=await web.get_now())
+    except Exception:
+        log.exception("posteriors do not follow all decisions yet; the next start tries again")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -53,8 +53,9 @@ NOW = datetime.now(UTC)
 PGBENCH = """
 \\set item random(0, :items - 5)
 BEGIN;
-SELECT number FROM posteriors WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4
-    ORDER BY number FOR NO KEY UPDATE;
+SELECT subject FROM posteriors
+    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4
+    ORDER BY subject FOR NO KEY UPDATE;
 INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at, closed_at)
     VALUES (:campaign, :annotator, :assignment, :item, ARRAY[:item, :item+1, :item+2, :item+3, :item+4],
             now(), now(), now())
@@ -62,13 +63,14 @@ INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issue
 COMMIT;
 BEGIN;
 UPDATE hits SET closed_at = now() WHERE campaign_id = :campaign AND id = :id;
-SELECT a, b FROM posteriors WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4
-    ORDER BY number FOR NO KEY UPDATE;
+SELECT state FROM posteriors
+    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4
+    ORDER BY subject FOR NO KEY UPDATE;
 INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, received_at)
     VALUES (:campaign, :id, :annotator, 'bench', ARRAY[:item, :item+1, :item+2, :item+3, :item+4],
             ARRAY[1, 2, 3, 4, 5], now());
-UPDATE posteriors SET a = a + 0.5, judgments = judgments + 1
-    WHERE campaign_id = :campaign AND number BETWEEN :item AND :item + 4;
+UPDATE posteriors SET state[1] = state[1] + 0.5, judgments = judgments + 1
+    WHERE campaign_id = :campaign AND revision = 0 AND criterion = 0 AND subject BETWEEN :item AND :item + 4;
 COMMIT;
 """
 

@@ -229,7 +229,7 @@ def test_login_prints_a_link_that_works_once(easel, database_url):
 
 def test_verify_names_what_differs_and_fails(easel, running, files, database_url):
     easel("campaign", "import-responses", running, files / "results.csv")
-    query(database_url, "UPDATE posteriors SET a = 1.75 WHERE number = 0")
+    query(database_url, "UPDATE posteriors SET state[1] = 1.75 WHERE subject = 0")
     result = easel("verify", running)
     assert result.exit_code == 1
     assert result.stdout == "item v0: a is 1.75, replayed 1.7\n"

@@ -22,7 +22,7 @@ PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything",
 
 async def lock_two(engine, first, second, both_have_one):
     async with engine.begin() as connection:
-        lock = text("SELECT 1 FROM posteriors WHERE number = :number FOR NO KEY UPDATE")
+        lock = text("SELECT 1 FROM posteriors WHERE subject = :number FOR NO KEY UPDATE")
         await connection.execute(lock, {"number": first})
         await both_have_one.wait()
         await connection.execute(lock, {"number": second})

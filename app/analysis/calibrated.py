@@ -15,7 +15,7 @@ from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated
-from app.record.stream import judgments
+from app.record.stream import COUNTING, judgments
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
@@ -25,20 +25,22 @@ UNSETTLED = 200
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
-# How many responses there are up to a number, the last number that is settled, and the last of all.
-NUMBERS = text("""
-    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND seq <= :seq) AS responses,
+# The revision, how many responses count up to a number, the last number that is settled, and the last of all.
+NUMBERS = text(f"""
+    SELECT (SELECT revision FROM campaigns WHERE id = :campaign) AS revision,
+           (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND seq <= :seq AND {COUNTING}) AS responses,
            coalesce((SELECT seq FROM responses WHERE campaign_id = :campaign
                      ORDER BY seq DESC OFFSET :unsettled LIMIT 1), 0) AS settled,
            (SELECT coalesce(max(seq), 0) FROM responses WHERE campaign_id = :campaign) AS last
-""")
+""")  # noqa: S608  (made of constants)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the judgments of so many responses add up to: all up to the one with the number `seq`."""
+    """What the judgments of so many responses add up to: all that count in a revision, up to the number `seq`."""
 
     tally: Tally
+    revision: int
     responses: int = 0
     seq: int = 0
 
@@ -65,8 +67,9 @@ async def newest(
     parameters = {"campaign": campaign_id, "seq": known.seq if known else 0, "unsettled": UNSETTLED}
     now = (await connection.execute(NUMBERS, parameters)).one()
     # Another number: one came late all the same, or was deleted. None: there may be more items since.
-    if known is None or known.responses == 0 or known.responses != now.responses:
-        known = Counted(Tally.nothing((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one()))
+    if known is None or known.responses == 0 or (known.revision, known.responses) != (now.revision, now.responses):
+        items = (await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one()
+        known = Counted(Tally.nothing(items), now.revision)
     settled = await counted(connection, campaign_id, known, until=now.settled)
     whole = await counted(connection, campaign_id, settled, until=now.last)
     return settled, await asyncio.to_thread(moderated, whole.tally)
@@ -86,4 +89,4 @@ def plus(known: Counted, rows: Mapping[str, Numbers]) -> Counted:
     """With these judgments too."""
     tally = known.tally.after(rows["item"], rows["annotator"], rows["score"] / POINTS)
     seqs = np.unique(rows["seq"])
-    return Counted(tally, known.responses + len(seqs), int(seqs[-1]))
+    return Counted(tally, known.revision, known.responses + len(seqs), int(seqs[-1]))

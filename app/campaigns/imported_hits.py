@@ -17,7 +17,7 @@ from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
 from app.errors import Conflict, shortened
 from app.record import stream
-from app.record.folding import fold
+from app.record.folding import Locked, fold
 from app.record.stream import Response
 
 PLATFORM = "mturk"
@@ -240,7 +240,7 @@ async def store_responses(
     connection: AsyncConnection,
     campaign: Row[Any],
     closed: Sequence[Closed],
-    posteriors: Sequence[Row[Any]],
+    locked: Locked,
     *,
     now: datetime,
 ) -> dict[int, int]:
@@ -249,7 +249,7 @@ async def store_responses(
 
     Responses are numbered under the locks, so `seq` is the order of the updates.
     """
-    judgments = await fold(connection, campaign, await counting(connection, campaign, closed), posteriors)
+    judgments = await fold(connection, campaign, await counting(connection, campaign, closed), locked)
     seqs = await reserve_seqs(connection, len(closed))
     rows = [
         (
@@ -264,8 +264,8 @@ async def store_responses(
 
 async def counting(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> list[Response]:
     """Their answers, without those of annotators who are left out."""
-    left_out = await stream.exclusions(connection, campaign.id)
-    return [answer for answer in unnumbered(closed) if answer.annotator not in left_out.annotators]
+    left_out = await stream.left_out(connection, campaign.id)
+    return [answer for answer in unnumbered(closed) if answer.annotator not in left_out]
 
 
 def unnumbered(closed: Sequence[Closed]) -> list[Response]:

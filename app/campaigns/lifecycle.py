@@ -13,22 +13,22 @@ from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, inse
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
-from app.database.bulk import Numbers, copy_numbers, numbers
+from app.database.bulk import Numbers, numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
 from app.database.session import driver_of
-from app.database.tables import campaigns, current_posteriors, items, posteriors
+from app.database.tables import campaigns, current_posteriors, items
 from app.errors import Conflict, NotFound, shortened
 from app.inference.online.annotator_aware_online import BEGUN
 from app.inference.online.laws import ONLINE
-from app.record import states
+from app.record import states, store
 from app.record.law import law_of
+from app.record.states import Revision
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
-POSTERIORS_AT_ONCE = 50_000
 PRIORS = "SELECT number, a, b FROM priors WHERE campaign_id = $1 ORDER BY number"
 
 Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
@@ -227,11 +227,9 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
     priors = await numbers(connection, PRIORS, (campaign.id,), number="i4", a="f8", b="f8")
     # A thread, because a million items take a while and answers to other campaigns keep coming in.
     values = await asyncio.to_thread(start_values, priors, campaign.update_law)
-    for start in range(0, len(values["subject"]), POSTERIORS_AT_ONCE):
-        some = {name: column[start : start + POSTERIORS_AT_ONCE] for name, column in values.items()}
-        await copy_numbers(connection, posteriors, {"campaign_id": np.full(len(some["subject"]), campaign.id)} | some)
+    await store.keep(connection, Revision.present(campaign), values)
     if law_of(campaign).update is None:
-        await states.keep(await driver_of(connection), campaign.id, campaign=BEGUN)
+        await states.keep(await driver_of(connection), Revision.present(campaign), campaign=BEGUN)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 
@@ -250,4 +248,4 @@ def start_values(priors: Mapping[str, Numbers], update_law: str) -> dict[str, Nu
             items=impossible[:20],
         )
     score, variance = (of(a[first], b[first])[which] for of in (law.score, law.variance))
-    return {"subject": number, "state": np.column_stack([a, b]), "score": score, "variance": variance}
+    return {"state": np.column_stack([a, b]), "score": score, "variance": variance}

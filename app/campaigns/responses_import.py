@@ -29,7 +29,7 @@ from app.campaigns.items import Progress
 from app.campaigns.mturk_results import NOBODY, read_results
 from app.database.campaign import finish_if_complete
 from app.errors import Conflict
-from app.record.folding import lock_posteriors
+from app.record.folding import lock_present
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
@@ -146,9 +146,9 @@ async def stored_in_turn(
         async with engine.begin() as connection:
             closed = await store_closed(connection, campaign, some, now=now)
             scored = [one for one in closed if one.hit.items]
-            posteriors = await lock_posteriors(connection, campaign, unnumbered(scored))
+            locked = await lock_present(connection, campaign, unnumbered(scored))
             began = time.monotonic()  # what it waited for others is no reason to store fewer
-            counts = await store_responses(connection, campaign, scored, posteriors, now=now) if scored else {}
+            counts = await store_responses(connection, campaign, scored, locked, now=now) if scored else {}
         held = time.monotonic() - began
         yield [one.hit for one in closed], counts
         fixed = min(fixed, held)  # what any number of rows takes, such as the commit, is no reason to store fewer

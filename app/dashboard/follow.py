@@ -53,9 +53,10 @@ P = TypeVar("P", bound=Past)
 
 @dataclass(frozen=True)
 class Settled(Generic[P]):
-    """What follows from the responses up to number `seq`."""
+    """What follows from the responses up to number `seq` that count in a revision."""
 
     past: P
+    revision: int
     seq: int = 0
 
 
@@ -90,8 +91,8 @@ class Follower(ABC, Generic[P]):
         What is behind has fewer `answers` than that, and the next call goes on with it. Where an answer committed after
         those behind it were settled, as one may while an import stores thousands, it begins anew.
         """
-        kept = self.kept(campaign.id)
-        known = kept or Settled(await self.begun(connection, campaign))
+        kept = self.kept(campaign)
+        known = kept or Settled(await self.begun(connection, campaign), campaign.revision)
         deadline = clock() + PATIENCE_SECONDS
         unsettled = self.unsettled(known.past)
         while True:
@@ -99,14 +100,14 @@ class Follower(ABC, Generic[P]):
             settled = len(rows) - unsettled
             if settled > 0:
                 further = await self.further(known.past, campaign, rows[:settled], answers)
-                known = Settled(further, rows[settled - 1].seq)
-                self.keep(campaign.id, known)
+                known = Settled(further, campaign.revision, rows[settled - 1].seq)
+                self.keep(campaign, known)
             if len(rows) < AT_ONCE + UNSETTLED:
                 newest = await self.further(known.past, campaign, rows[max(settled, 0) :], answers)
                 if newest.answers >= answers or kept is None:
                     return newest
                 self.settled.pop(campaign.id, None)
-                kept, known = None, Settled(await self.begun(connection, campaign))
+                kept, known = None, Settled(await self.begun(connection, campaign), campaign.revision)
             if clock() > deadline:
                 return known.past
 
@@ -116,19 +117,21 @@ class Follower(ABC, Generic[P]):
         hits, annotators = [row.hit(design) for row in rows], [row.annotator for row in rows]
         return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
 
-    def kept(self, campaign_id: int) -> Settled[P] | None:
-        """What is settled, now asked for last."""
-        if (known := self.settled.pop(campaign_id, None)) is not None:
-            self.settled[campaign_id] = known
+    def kept(self, campaign: Row[Any]) -> Settled[P] | None:
+        """What is settled of the campaign's revision, now asked for last."""
+        known = self.settled.pop(campaign.id, None)
+        if known is None or known.revision != campaign.revision:
+            return None
+        self.settled[campaign.id] = known
         return known
 
-    def keep(self, campaign_id: int, known: Settled[P]) -> None:
+    def keep(self, campaign: Row[Any], known: Settled[P]) -> None:
         """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
         has to start again.
         """
-        before = self.kept(campaign_id)
+        before = self.kept(campaign)
         if before is None or before.seq < known.seq:
-            self.settled[campaign_id] = known
+            self.settled[campaign.id] = known
         room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
         while room < 0 and len(self.settled) > 1:
             room += self.settled.pop(next(iter(self.settled))).past.nbytes
@@ -138,10 +141,10 @@ class Follower(ABC, Generic[P]):
 class Precisions(Follower[Precision]):
     """How far annotators agree: the same whatever the law, and fast to follow.
 
-    told: of each campaign, the typical interval that was asked for last, and after how many answers it was that.
+    told: of each campaign, the typical interval that was asked for last, of which revision and after how many answers.
     """
 
-    told: dict[int, tuple[int, float]] = field(default_factory=dict)
+    told: dict[int, tuple[tuple[int, int], float]] = field(default_factory=dict)
 
     async def typical(
         self, connection: AsyncConnection, campaign: Row[Any], answers: int, *, in_time: bool = True
@@ -151,11 +154,12 @@ class Precisions(Follower[Precision]):
         in_time: whether there is time to read what is not known yet.
         """
         known = self.told.get(campaign.id)
-        if known is None or known[0] != answers:
+        if known is None or known[0] != (campaign.revision, answers):
             past = await self.newest(connection, campaign, answers) if in_time else None
             if past is None or past.answers < answers:
                 return None
-            known = self.told[campaign.id] = past.answers, await asyncio.to_thread(past.now)
+            now = await asyncio.to_thread(past.now)
+            known = self.told[campaign.id] = (campaign.revision, past.answers), now
         return known[1]
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
@@ -180,7 +184,7 @@ class Courses(Follower[Course]):
         begun = course.begun(law_of(campaign), np.array(priors.a, float), np.array(priors.b, float))
         if begun.learned is None:
             return begun
-        totals = await states.of_campaign(await driver_of(connection), campaign.id)
+        totals = await states.present_of_campaign(await driver_of(connection), campaign.id)
         return replace(begun, learned=begun.learned.begun_like(totals))
 
     def followed(

@@ -22,15 +22,18 @@ from app.inference.online.laws import Law
 from app.inference.ratings.moderated import Moderated
 from app.record import states
 from app.record.law import law_of
+from app.record.states import Revision
+from app.record.stream import COUNTING
 
 STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
-ANSWERS = text("""
-    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS score, r.received_at
-    FROM responses r JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-    WHERE r.campaign_id = :campaign AND :number = ANY(r.items) ORDER BY r.seq DESC
-""")
+ANSWERS = text(f"""
+    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS score, r.received_at, r.counts
+    FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
+    JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
+    ORDER BY r.seq DESC
+""")  # noqa: S608  (made of constants)
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Judgment:
-    """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all count alike."""
+    """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all that count do alike.
+
+    counts: whether no decision leaves it out.
+    """
 
     annotator: str
     score: float
     received_at: datetime
+    counts: bool
     weight: float | None = None
     corrected: float | None = None
 
@@ -76,8 +83,9 @@ class ItemPage:
     @property
     def weighted_mean(self) -> float | None:
         """Of the corrected scores; None where all count alike."""
-        weight = np.array([answer.weight for answer in self.answers], np.float64)
-        corrected = np.array([answer.corrected for answer in self.answers], np.float64)
+        counted = [answer for answer in self.answers if answer.counts]
+        weight = np.array([answer.weight for answer in counted], np.float64)
+        corrected = np.array([answer.corrected for answer in counted], np.float64)
         return float(weight @ corrected / weight.sum()) if len(weight) and np.isfinite(weight).all() else None
 
     @property
@@ -100,29 +108,35 @@ async def item_of(
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
     law = law_of(campaign)
-    answers = await answers_to(connection, campaign.id, row.number, weighted=law.update is None)
+    answers = await answers_to(connection, campaign.id, row.number)
+    if law.update is None:
+        answers = await weighted(connection, Revision(campaign.id, row.revision), row.number, answers)
     x = grid(law.support, row.score, row.variance)
     now = curve(law, row.judgments, row.a, row.b, x)
     earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
     return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
 
 
-async def answers_to(connection: AsyncConnection, campaign_id: int, number: int, *, weighted: bool) -> list[Judgment]:
-    """Who said what of an item, newest first; with what it counts for under a law that learns of annotators."""
+async def answers_to(connection: AsyncConnection, campaign_id: int, number: int) -> list[Judgment]:
+    """Who said what of an item, newest first."""
     found = await connection.execute(ANSWERS, {"campaign": campaign_id, "number": number})
-    answers = [Judgment(row.annotator, row.score, row.received_at) for row in found]
-    if not weighted:
-        return answers
+    return [Judgment(row.annotator, row.score, row.received_at, row.counts) for row in found]
+
+
+async def weighted(
+    connection: AsyncConnection, of: Revision, number: int, answers: Sequence[Judgment]
+) -> list[Judgment]:
+    """With what those that count do count for, under a law that learns of annotators."""
     driver = await driver_of(connection)
-    totals = await states.of_campaign(driver, campaign_id)
-    known = (await states.items(driver, campaign_id, [number])).get(number, ())
-    looked = (await states.looked(driver, campaign_id, [number])).get(number)
+    totals = await states.of_campaign(driver, of)
+    known = (await states.items(driver, of, [number])).get(number, ())
+    looked = (await states.looked(driver, of, [number])).get(number)
     item = aware.ItemState(*known)._replace(looked=looked)
-    people = await states.states(driver, campaign_id, "annotator", {*aware.judges(item)})
-    newest_first = (reversed(column) for column in aware.counted(item, people, totals))
+    people = await states.states(driver, of, "annotator", {*aware.judges(item)})
+    weights, corrected = aware.counted(item, people, totals)  # taken from their ends: the newest is last
     return [
-        replace(answer, weight=weight, corrected=score * POINTS)
-        for answer, weight, score in zip(answers, *newest_first, strict=True)
+        replace(answer, weight=weights.pop(), corrected=corrected.pop() * POINTS) if answer.counts else answer
+        for answer in answers
     ]
 
 

@@ -26,6 +26,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.laws import Law
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
+from app.record.stream import COUNTING
 from app.selection.index import Counts
 from app.serving.posterior_cache import PosteriorCache
 from app.web import plural
@@ -36,8 +37,8 @@ Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in stan
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
-COUNTS = text("""
-    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
+COUNTS = text(f"""
+    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND {COUNTING}) AS hits,
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)) AS annotators,
@@ -46,7 +47,7 @@ COUNTS = text("""
            (SELECT received_at FROM responses
             WHERE campaign_id = :campaign AND source <> 'import'
             ORDER BY seq LIMIT 1) AS first_at
-""")
+""")  # noqa: S608  (made of constants)
 
 # Imported answers were not given here, so they say nothing about the pace.
 PER_MINUTE = text("""
@@ -56,7 +57,7 @@ PER_MINUTE = text("""
 
 # Answers commit out of order, so the newest number alone would miss one; more than these are never under way at once.
 MARKER = text("""
-    SELECT c.status,
+    SELECT c.status, c.revision,
            (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id = :campaign
                                   ORDER BY seq DESC LIMIT 200) newest),
            (SELECT count(*) FROM hits WHERE campaign_id = c.id AND closed_at IS NULL AND expires_at > :now)
@@ -89,7 +90,10 @@ class State:
 
 
 async def marker(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> tuple[Any, ...]:
-    """Differs when an answer came in, a HIT was leased or ran out, or the campaign's status changed. Costs 0.1 ms."""
+    """Differs when an answer came in, a HIT was leased or ran out, or the campaign's status or revision changed.
+
+    Costs 0.1 ms.
+    """
     return tuple((await connection.execute(MARKER, {"campaign": campaign_id, "now": now})).one())
 
 

@@ -217,6 +217,7 @@ current_posteriors = Table(
     "current_posteriors",
     MetaData(),
     Column("campaign_id", BigInteger),
+    Column("revision", Integer),
     Column("number", Integer),
     Column("a", Double),
     Column("b", Double),
@@ -368,7 +369,7 @@ responses = Table(
 )
 
 # What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in
-# again. Append-only, like the responses. The view `exclusions` says which of them hold in the present revision.
+# again. Append-only, like the responses. The function `exclusions` says which of them hold.
 decisions = Table(
     "decisions",
     metadata,

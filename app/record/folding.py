@@ -4,6 +4,7 @@ import asyncio
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import Replay
 from app.record import states
 from app.record.law import law_of, parameters_of
+from app.record.states import Revision
 from app.record.store import UPDATE_POSTERIORS
 from app.record.stream import Response
 
@@ -25,30 +27,44 @@ Judgments = tuple[Sequence[int], Sequence[float]]
 """Of a HIT: its items, by their places among others, and their scores in [0, 1]."""
 
 LOCK_POSTERIORS = text("""
-    SELECT p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.revision FROM campaigns c
-    JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
-                     AND p.subject = ANY(CAST(:numbers AS int[]))
-    WHERE c.id = :campaign ORDER BY p.subject FOR NO KEY UPDATE OF p FOR KEY SHARE OF c
+    SELECT subject AS number, state[1] AS a, state[2] AS b FROM posteriors
+    WHERE campaign_id = :campaign AND revision = :revision AND criterion = 0
+    AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
 """)
 
 
-async def lock_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]
-) -> Sequence[Row[Any]]:
-    """Take the locks that annotators wait for: the state that a law learns, then the posteriors in number order, those
-    of the answers' items and perhaps others.
+@dataclass(frozen=True)
+class Locked:
+    """Posteriors, in number order, that nobody else can change."""
+
+    of: Revision
+    rows: Sequence[Row[Any]]
+
+
+async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> Locked:
+    """Take the locks that annotators wait for: the campaign's present revision, the state that a law learns, then the
+    posteriors.
     """
+    revision = (await connection.execute(states.HOLD, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK, {"campaign": campaign.id})
-    touched = {number for answer in answers for number in answer.items} | await turned_to(connection, campaign, answers)
-    return (await connection.execute(LOCK_POSTERIORS, {"campaign": campaign.id, "numbers": sorted(touched)})).all()
+    return await lock(connection, campaign, Revision(campaign.id, revision), answers)
+
+
+async def lock(connection: AsyncConnection, campaign: Row[Any], of: Revision, answers: Sequence[Response]) -> Locked:
+    """The posteriors that these answers change, and perhaps others."""
+    touched = {number for answer in answers for number in answer.items}
+    touched |= await turned_to(connection, campaign, of, answers)
+    rows = await connection.execute(LOCK_POSTERIORS, {**of.parameters, "numbers": sorted(touched)})
+    return Locked(of, rows.all())
 
 
 async def fold(
-    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response], posteriors: Sequence[Row[Any]]
+    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response], locked: Locked
 ) -> dict[int, int]:
-    """Apply answers to locked posteriors, in number order; the judgments that the answers' items have then."""
+    """Apply answers to locked posteriors; the judgments that the answers' items have then."""
     if not answers:
         return {}
+    of, posteriors = locked.of, locked.rows
     numbers = [posterior.number for posterior in posteriors]
     place = {number: k for k, number in enumerate(numbers)}
     shares = design_of(campaign).shares
@@ -61,15 +77,14 @@ async def fold(
     if replay.learned is None:
         await asyncio.to_thread(replay.take, judged, who)
     else:
-        replay.learned = before = await learned_before(connection, campaign.id, numbers, judged, who)
+        replay.learned = before = await learned_before(connection, of, numbers, judged, who)
         before = before.copy()
         await asyncio.to_thread(replay.take, judged, who)
-        changed = await keep_learned(connection, campaign.id, numbers, before, replay.learned)
+        changed = await keep_learned(connection, of, numbers, before, replay.learned)
     counts = Counter(chain.from_iterable(places for places, _ in judged))
     a, b = replay.a[changed], replay.b[changed]
     values = {
-        "campaign": campaign.id,
-        "revision": posteriors[0].revision,
+        **of.parameters,
         "numbers": [numbers[k] for k in changed],
         "a": a.tolist(),
         "b": b.tolist(),
@@ -81,36 +96,38 @@ async def fold(
     return {numbers[place]: after[numbers[place]] for place in counts}
 
 
-async def turned_to(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> set[int]:
+async def turned_to(
+    connection: AsyncConnection, campaign: Row[Any], of: Revision, answers: Sequence[Response]
+) -> set[int]:
     """Items that `easl-aware` may look at again with these HITs, and perhaps more."""
     if law_of(campaign).update is not None:
         return set()
     driver = await driver_of(connection)
-    last, may = aware.turn(await states.of_campaign(driver, campaign.id))
+    last, may = aware.turn(await states.of_campaign(driver, of))
     limit = sum(aware.AGAIN + len(answer.items) + 1 for answer in answers) if may else 0
-    return {number for number, *_ in await states.following(driver, campaign.id, last, limit)}
+    return {number for number, *_ in await states.following(driver, of, last, limit)}
 
 
 async def learned_before(
-    connection: AsyncConnection, campaign_id: int, items: Sequence[int], hits: Sequence[Judgments], who: Sequence[int]
+    connection: AsyncConnection, of: Revision, items: Sequence[int], hits: Sequence[Judgments], who: Sequence[int]
 ) -> Learned:
     """What `easl-aware` knows of these items, in this order, and of everybody whom these HITs of theirs concern."""
     driver = await driver_of(connection)
-    known = await states.items(driver, campaign_id, items)
-    totals = await states.of_campaign(driver, campaign_id)
+    known = await states.items(driver, of, items)
+    totals = await states.of_campaign(driver, of)
     before = Learned(
-        priors=await states.priors(driver, campaign_id, items),
+        priors=await states.priors(driver, of.campaign, items),
         items=[aware.ItemState(*known.get(number, ())) for number in items],
         annotators={},
         totals=aware.in_terms_of(totals, lambda last: last_place(items, last)),
     )
     places = await asyncio.to_thread(before.will_look_at, [shown for shown, _ in hits])
-    long = await states.looked(driver, campaign_id, [items[place] for place in places])
+    long = await states.looked(driver, of, [items[place] for place in places])
     for place in places:
         before.items[place] = before.items[place]._replace(looked=long.get(items[place]))
     looked = [before.items[place] for place in places]
     around = {*who, *aware.concerned(who[0], looked, totals, again=len(looked))}
-    before.annotators = await states.states(driver, campaign_id, "annotator", around)
+    before.annotators = await states.states(driver, of, "annotator", around)
     return before
 
 
@@ -122,17 +139,17 @@ def last_place(items: Sequence[int], last: int) -> int:
 
 
 async def keep_learned(
-    connection: AsyncConnection, campaign_id: int, items: Sequence[int], before: Learned, after: Learned
+    connection: AsyncConnection, of: Revision, items: Sequence[int], before: Learned, after: Learned
 ) -> list[int]:
     """Store what has changed; the places of the items that have."""
     driver = await driver_of(connection)
-    last, _ = aware.turn(await states.of_campaign(driver, campaign_id))
+    last, _ = aware.turn(await states.of_campaign(driver, of))
     unmoved = last_place(items, last)
     pairs = list(zip(before.items, after.items, strict=True))
     changed = [place for place, (then, now) in enumerate(pairs) if now is not then]
     await states.keep(
         driver,
-        campaign_id,
+        of,
         campaign=aware.in_terms_of(after.totals, lambda place: last if place == unmoved else items[place]),
         annotators={
             number: state for number, state in after.annotators.items() if state is not before.annotators.get(number)

@@ -21,7 +21,7 @@ WATERMARK = """
 
 
 def changes(*, campaign: str, since: str) -> str:
-    """SQL for what was written since a watermark, and the next watermark.
+    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
 
     MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
     """
@@ -36,7 +36,18 @@ def changes(*, campaign: str, since: str) -> str:
     FROM current_posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
 
 
-CHANGES = text(changes(campaign=":campaign", since="CAST(:since AS text)"))
+CHANGES = text(f"""
+    SELECT c.revision, news.*
+    FROM campaigns c, LATERAL ({changes(campaign="c.id", since="CAST(:since AS text)")}) AS news WHERE c.id = :campaign
+""")  # noqa: S608  (made of constants)
+
+
+NOW = text(f"SELECT {WATERMARK}")
+
+
+async def watermark(connection: AsyncConnection) -> int:
+    """Up to where everything is read by whoever reads after this."""
+    return int((await connection.execute(NOW)).one().watermark)
 
 
 async def settle_restored(connection: AsyncConnection) -> None:

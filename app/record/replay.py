@@ -17,15 +17,18 @@ from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.laws import Replay
 from app.record import states, stream
 from app.record.law import law_of, parameters_of
+from app.record.states import Revision
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
 
 POSTERIORS = """
-    SELECT priors.a, priors.b, coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
+    SELECT coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
            coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
     FROM priors LEFT JOIN current_posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
 """
+
+PRIORS = "SELECT a, b FROM priors WHERE campaign_id = $1 ORDER BY number"
 
 IDS = text("""
     SELECT number, external_id FROM items
@@ -68,16 +71,16 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    kinds = dict.fromkeys(("prior_a", "prior_b", "a", "b", "score", "variance"), "f8") | {"judgments": "i4"}
+    kinds = dict.fromkeys(("a", "b", "score", "variance"), "f8") | {"judgments": "i4"}
     stored = await numbers(connection, POSTERIORS, (campaign.id,), **kinds)
-    replay, judgments, responses = await applied(connection, campaign, stored.pop("prior_a"), stored.pop("prior_b"))
+    replay, judgments, responses = await applied(connection, campaign)
     law, a, b = replay.law, replay.a, replay.b
     again = {"a": a, "b": b, "score": law.score(a, b), "variance": law.variance(a, b), "judgments": judgments}
     count, found = await asyncio.to_thread(differences, stored, again)
     ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
     mismatches = [Mismatch(number, ids[number], column, kept, replayed) for number, column, kept, replayed in found]
     if replay.learned is not None:
-        otherwise = await learned_otherwise(connection, campaign.id, replay.learned)
+        otherwise = await learned_otherwise(connection, Revision.present(campaign), replay.learned)
         count, mismatches = count + len(otherwise), mismatches + otherwise
     return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN])
 
@@ -88,15 +91,19 @@ async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[
 
 
 async def applied(
-    connection: AsyncConnection, campaign: Row[Any], a: Numbers, b: Numbers
+    connection: AsyncConnection, campaign: Row[Any], *, decided: int | None = None
 ) -> tuple[Replay, Numbers, int]:
-    """All responses applied to the priors, the judgments of each item, and how many responses these are."""
-    replay = Replay(law_of(campaign), a, b, parameters_of(campaign))
+    """All responses that count applied to the priors, the judgments of each item, and how many responses these are.
+
+    decided: as in `stream.responses`.
+    """
+    priors = await numbers(connection, PRIORS, (campaign.id,), a="f8", b="f8")
+    replay = Replay(law_of(campaign), priors["a"], priors["b"], parameters_of(campaign))
     if replay.learned is not None:
         driver = await driver_of(connection)
-        replay.learned = replay.learned.begun_like(await states.of_campaign(driver, campaign.id))
-    judgments, count, design = np.zeros(len(a), np.int32), 0, design_of(campaign)
-    async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE):
+        replay.learned = replay.learned.begun_like(await states.present_of_campaign(driver, campaign.id))
+    judgments, count, design = np.zeros(len(replay.a), np.int32), 0, design_of(campaign)
+    async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE, decided=decided):
         hits = [response.hit(design) for response in chunk]
         try:
             await asyncio.to_thread(replay.take, hits, [response.annotator for response in chunk])
@@ -124,16 +131,16 @@ def differences(
     return count, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
 
 
-async def learned_otherwise(connection: AsyncConnection, campaign_id: int, again: Learned) -> list[Mismatch]:
+async def learned_otherwise(connection: AsyncConnection, of: Revision, again: Learned) -> list[Mismatch]:
     """Where stored knowledge of annotators is not what the responses teach, each at the first number that differs."""
     driver = await driver_of(connection)
     kept: States = {
-        "campaign": {0: await states.of_campaign(driver, campaign_id)},
-        "item": await states.all_items(driver, campaign_id),
-        "annotator": await states.states(driver, campaign_id, "annotator"),
+        "campaign": {0: await states.of_campaign(driver, of)},
+        "item": await states.all_items(driver, of),
+        "annotator": await states.states(driver, of, "annotator"),
     }
     found = await asyncio.to_thread(states_otherwise, kept, again)
-    ids = await ids_of(connection, campaign_id, [number for kind, number, _ in found if kind == "item"])
+    ids = await ids_of(connection, of.campaign, [number for kind, number, _ in found if kind == "item"])
     names: dict[states.Kind, Callable[[int], str]] = {
         "campaign": lambda _: "the campaign",
         "item": ids.__getitem__,

@@ -1,7 +1,7 @@
 """A campaign's responses, in the order in which they count: the one statement that reads them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import text
@@ -13,18 +13,42 @@ from app.inference.online.laws import Hit
 
 LAST = 2**63 - 1  # what a column holds
 
-RESPONSES = """
-    SELECT seq, annotator_id, items, values FROM responses
-    WHERE campaign_id = $1 AND seq > $2 AND seq <= $3 AND annotator_id <> ALL ($5) AND seq <> ALL ($6)
-    ORDER BY seq LIMIT $4
-"""
+# Up to which decision the present revision knows the record.
+DECIDED = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
-EXCLUSIONS = text("SELECT annotator_id, response_seq FROM exclusions WHERE campaign_id = :campaign")
+
+def counting(campaign: str, decided: str) -> str:
+    """SQL for the responses of a campaign that count: no decision up to the number `decided` leaves them out."""
+    left_out = f"SELECT * FROM exclusions({campaign}, {decided}) AS left_out"  # noqa: S608  (made of constants)
+    return f"""
+    annotator_id <> ALL (ARRAY(SELECT annotator_id FROM ({left_out}) AS x WHERE annotator_id IS NOT NULL))
+    AND seq <> ALL (ARRAY(SELECT response_seq FROM ({left_out}) AS x WHERE response_seq IS NOT NULL))"""  # noqa: S608  (made of constants)
+
+
+COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
+
+RESPONSES = f"""
+    SELECT seq, annotator_id, items, values FROM responses
+    WHERE campaign_id = $1 AND seq > $2 AND seq <= $3
+    AND {counting("$1", f"coalesce($5, {DECIDED.format(campaign='$1')})")}
+    ORDER BY seq LIMIT $4
+"""  # noqa: S608  (made of constants)
+
+SINCE = f"""
+    SELECT seq, annotator_id, items, values FROM responses
+    WHERE campaign_id = $1 AND transaction_id >= $2::text::xid8 AND seq <> ALL ($3::bigint[])
+    AND {counting("$1", "$4")} ORDER BY seq
+"""  # noqa: S608  (made of constants)
 
 JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.score
     FROM ({RESPONSES}) AS r, unnest(r.items, r.values) AS shown (item, score)
 """  # noqa: S608  (made of a constant)
+
+LEFT_OUT = text(f"""
+    SELECT annotator_id FROM exclusions(:campaign, {DECIDED.format(campaign=":campaign")})
+    WHERE annotator_id IS NOT NULL
+""")  # noqa: S608  (made of constants)
 
 
 class Response(NamedTuple):
@@ -40,18 +64,9 @@ class Response(NamedTuple):
         return self.items, design.shares(self.values)
 
 
-class Exclusions(NamedTuple):
-    """Whose answers, and which, the present revision leaves out."""
-
-    annotators: frozenset[int] = frozenset()
-    responses: frozenset[int] = frozenset()
-
-
-async def exclusions(connection: AsyncConnection, campaign_id: int) -> Exclusions:
-    """Those of a campaign."""
-    rows = (await connection.execute(EXCLUSIONS, {"campaign": campaign_id})).all()
-    annotators = frozenset(row.annotator_id for row in rows if row.annotator_id is not None)
-    return Exclusions(annotators, frozenset(row.response_seq for row in rows if row.response_seq is not None))
+async def left_out(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
+    """The annotators whose answers do not count."""
+    return frozenset((await connection.execute(LEFT_OUT, {"campaign": campaign_id})).scalars())
 
 
 async def responses(
@@ -61,23 +76,30 @@ async def responses(
     after: int = 0,
     until: int = LAST,
     limit: int,
-    left_out: Exclusions | None = None,
+    decided: int | None = None,
 ) -> list[Response]:
     """The first `limit` responses that count, with numbers above `after` and up to `until`.
 
-    left_out: those of the present revision by default.
+    decided: the number of the last decision that matters, that of the present revision by default.
     """
-    arguments = campaign_id, after, until, limit, *map(list, left_out or await exclusions(connection, campaign_id))
     driver = await copying(connection)
-    return [Response(*row) for row in await driver.fetch(RESPONSES, *arguments)]
+    return [Response(*row) for row in await driver.fetch(RESPONSES, campaign_id, after, until, limit, decided)]
+
+
+async def since(
+    connection: AsyncConnection, campaign_id: int, watermark: int, *, without: Sequence[int], decided: int
+) -> list[Response]:
+    """The responses that count and were written since a watermark of `news`, without those with these numbers."""
+    driver = await copying(connection)
+    return [Response(*row) for row in await driver.fetch(SINCE, campaign_id, str(watermark), without, decided)]
 
 
 async def in_pieces(
-    connection: AsyncConnection, campaign_id: int, size: int, left_out: Exclusions | None = None
+    connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None
 ) -> AsyncIterator[list[Response]]:
     """All responses that count, at most `size` at once; give it a `snapshot`."""
     after = 0
-    while some := await responses(connection, campaign_id, after=after, limit=size, left_out=left_out):
+    while some := await responses(connection, campaign_id, after=after, limit=size, decided=decided):
         yield some
         after = some[-1].seq
 
@@ -88,7 +110,7 @@ async def judgments(
     """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `score`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
-    arguments = campaign_id, after, until, limit, *map(list, await exclusions(connection, campaign_id))
+    arguments = campaign_id, after, until, limit, None
     rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", score="f8")
     return await asyncio.to_thread(in_order, rows)
 

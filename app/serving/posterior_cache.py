@@ -24,7 +24,9 @@ from app.serving.open_hits import OpenHits
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 
 LAST = text(f"""
-    SELECT {WATERMARK}, coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0)
+    SELECT revision, {WATERMARK},
+           coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
+    FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
 
 POSTERIORS = "SELECT score, variance, judgments FROM current_posteriors WHERE campaign_id = $1 ORDER BY number"
@@ -32,20 +34,21 @@ POSTERIORS = "SELECT score, variance, judgments FROM current_posteriors WHERE ca
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, and up to which transaction of which run of the server they were read;
-    and what its open HITs hold.
+    """One campaign's posteriors in this process, of which revision they are, and up to which transaction of which run
+    of the server they were read; and what its open HITs hold.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
 
     index: SelectionIndex
     rng: np.random.Generator
+    revision: int
     watermark: int
     server_started: datetime
     open_hits: OpenHits | None = None
 
     def take(self, news: Record) -> None:
-        """What `changes` found. Judgments only grow, so rows with fewer are older.
+        """What `changes` found. In a revision judgments only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
         a little is read again next time.
@@ -98,8 +101,8 @@ class PosteriorCache:
         return copy
 
     def outlived(self, campaign_id: int, copy: Copy, news: Record) -> bool:
-        """Whether the server was started again after a copy was read; then it is dropped."""
-        if copy.server_started == news.server_started:
+        """Whether a copy is of another run of the server, or of another revision; then it is dropped."""
+        if (copy.server_started, copy.revision) == (news.server_started, news.revision):
             return False
         if self.copies.get(campaign_id) is copy:
             del self.copies[campaign_id]
@@ -150,7 +153,8 @@ class PosteriorCache:
 async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
-    ((watermark, server_started, last_seq),) = await fetch(connection, LAST, {"campaign": campaign.id})
+    (last,) = await fetch(connection, LAST, {"campaign": campaign.id})
     columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
     index = await asyncio.to_thread(SelectionIndex, **columns, wanted=campaign.judgments_per_item, gamma=campaign.gamma)
-    return Copy(index, np.random.default_rng([campaign.seed, last_seq]), watermark, server_started)
+    rng = np.random.default_rng([campaign.seed, last.last_seq])
+    return Copy(index, rng, last.revision, last.watermark, last.server_started)

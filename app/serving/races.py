@@ -9,7 +9,8 @@ The races, and who decides them:
   that is one HIT: the person's row is locked first;
 - a lease and an answer whose law looks at other items again: both lock what the campaign has learned first, because
   posteriors are then locked out of order;
-- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one.
+- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one;
+- a lease and a new revision of the posteriors: the campaign's row is shared first, so the revision stays until the end.
 
 Whether a lease is open is for the database's clock to say, after the locks: the machines that serve need not agree on
 the time, and a wait counts.
@@ -127,6 +128,7 @@ MAKE_FUNCTION = f"""
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
+        PERFORM FROM ({in_function(states.HOLD.text)}) AS locked;
         PERFORM FROM ({in_function(states.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
             PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
@@ -193,7 +195,7 @@ async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> da
         "ordinal": here.hit_ordinal,
     } | limits(here, visitor)
     async with connection.transaction():
-        await fetch(connection, states.LOCK, parameters)
+        await lock_revision(connection, parameters)
         await fetch(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_one(connection, RENEW, parameters)
@@ -216,6 +218,12 @@ def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
         "wanted": here.judgments_per_item,
         "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
     }
+
+
+async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
+    """The campaign's present revision, and what it has learned."""
+    await fetch(connection, states.HOLD, parameters)
+    await fetch(connection, states.LOCK, parameters)
 
 
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:

@@ -18,16 +18,12 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs.answer import Answer, Form, telemetry
 from app.designs.registry import design_of
 from app.errors import Gone, NotFound
+from app.record import states
 from app.record.law import law_of, parameters_of
 from app.record.learning import learn
 from app.record.store import UPDATE
-from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors
+from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
-
-LOCK_LEARNED = """
-    SELECT 1 FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
-    AND revision = (SELECT revision FROM campaigns WHERE id = :campaign) FOR NO KEY UPDATE
-"""
 
 
 def closing(condition: str) -> str:
@@ -36,7 +32,7 @@ def closing(condition: str) -> str:
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
     """
     return f"""
-    WITH crowd AS MATERIALIZED ({LOCK_LEARNED}), closed AS (
+    WITH crowd AS MATERIALIZED ({states.LOCK.text}), closed AS (
         UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
         FROM (SELECT count(*) FROM crowd) AS locked
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
@@ -45,7 +41,7 @@ def closing(condition: str) -> str:
     SELECT p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.judgments, closed.items AS hit_items,
            closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
            c.epsilon, c.tie_margin_points, c.judgments_per_item,
-           EXISTS (SELECT 1 FROM exclusions x WHERE x.campaign_id = :campaign AND x.annotator_id = closed.annotator_id)
+           EXISTS (SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id)
            AS left_out
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
     JOIN posteriors p ON p.campaign_id = :campaign AND p.revision = c.revision AND p.criterion = 0
@@ -58,8 +54,6 @@ def closing(condition: str) -> str:
 # The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
 CLOSE = text(closing(f"{THEIRS} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()"))
 CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
-
-LOCKED_LEARNED = text(LOCK_LEARNED)
 
 FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, h.items, c.judgments_per_item AS wanted,
@@ -133,7 +127,7 @@ async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Fo
 
     The locks are those of a renewal, so that the two wait for each other.
     """
-    await fetch(connection, LOCKED_LEARNED, key)
+    await lock_revision(connection, key)
     hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")

@@ -9,19 +9,21 @@ depends_on = None
 
 CURRENT_POSTERIORS = """
     CREATE VIEW current_posteriors AS
-    SELECT p.campaign_id, p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.score, p.variance, p.judgments
+    SELECT p.campaign_id, p.revision, p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.score, p.variance,
+           p.judgments
     FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
 """
 
-# Of all decisions about the same annotator or response, the last one that the present revision knows.
+# Whose answers, and which, are left out by the decisions up to a number: of all about the same, the last one counts.
 EXCLUSIONS = """
-    CREATE VIEW exclusions AS
-    SELECT campaign_id, annotator_id, response_seq FROM (
-        SELECT DISTINCT ON (d.campaign_id, d.annotator_id, d.response_seq)
-               d.campaign_id, d.annotator_id, d.response_seq, d.kind
-        FROM campaigns c JOIN decisions d ON d.campaign_id = c.id AND d.seq <= c.decided
-        ORDER BY d.campaign_id, d.annotator_id, d.response_seq, d.seq DESC
-    ) AS latest WHERE kind <> 'include'
+    CREATE FUNCTION exclusions(campaign bigint, up_to bigint)
+    RETURNS TABLE (annotator_id bigint, response_seq bigint) LANGUAGE sql STABLE AS $$
+        SELECT latest.annotator_id, latest.response_seq FROM (
+            SELECT DISTINCT ON (d.annotator_id, d.response_seq) d.annotator_id, d.response_seq, d.kind
+            FROM decisions d WHERE d.campaign_id = exclusions.campaign AND d.seq <= exclusions.up_to
+            ORDER BY d.annotator_id, d.response_seq, d.seq DESC
+        ) AS latest WHERE latest.kind <> 'include'
+    $$
 """
 
 
@@ -71,7 +73,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Of the posteriors, those of the present revisions stay; decisions are forgotten."""
-    op.execute("DROP VIEW exclusions, current_posteriors")
+    op.execute("DROP FUNCTION exclusions")
+    op.execute("DROP VIEW current_posteriors")
     op.execute("DROP TABLE decisions")
     op.execute("ALTER TABLE responses ALTER seq DROP DEFAULT")
     op.execute("ALTER TABLE responses ALTER seq ADD GENERATED ALWAYS AS IDENTITY")

@@ -180,7 +180,9 @@ async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) ->
     async with page.expect_response(lambda response: response.request.method == "POST") as reply:
         await page.locator(SUBMIT).click()
     sources.append(await (await reply.value).text())
-    for posterior in await campaign.rows("SELECT a, b, score, variance FROM posteriors WHERE campaign_id = :campaign"):
+    for posterior in await campaign.rows(
+        "SELECT a, b, score, variance FROM current_posteriors WHERE campaign_id = :campaign"
+    ):
         for value in posterior:
             assert all(f"{value:.6g}" not in source for source in sources)
 

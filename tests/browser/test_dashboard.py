@@ -171,7 +171,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
     judged = next(
         row
         for row in await campaign.rows(
-            "SELECT number, judgments FROM posteriors WHERE campaign_id = :campaign ORDER BY judgments DESC"
+            "SELECT number, judgments FROM current_posteriors WHERE campaign_id = :campaign ORDER BY judgments DESC"
         )
     )
     page = await watch(campaign, f"?item={judged.number}")

@@ -186,7 +186,7 @@ async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
     content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
     campaign = await launched(engine, content, update_law=law, prior_a=2.0, prior_b=3.0)
     assert campaign.status == "running"
-    assert await values(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number") == [
+    assert await values(engine, "SELECT a, b, judgments FROM current_posteriors ORDER BY number") == [
         (1.0, 1.0, 0),
         (2.37, 1.63, 0),
         (2.0, 3.0, 0),

@@ -30,7 +30,9 @@ async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engi
         ([0], [70]),
         ([1, 0], [20, 100]),
     ]
-    assert await values(engine, "SELECT number, judgments FROM posteriors WHERE judgments > 0 ORDER BY number") == [
+    assert await values(
+        engine, "SELECT number, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
+    ) == [
         (0, 2),
         (1, 1),
     ]

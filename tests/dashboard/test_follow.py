@@ -50,7 +50,7 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
     for count in (0, 1, 2, 3, 7):
         await answer(engine, campaign, count)
         course = await course_of(engine, campaign, courses)
-        stored = await values(engine, "SELECT a, b, judgments FROM posteriors ORDER BY number")
+        stored = await values(engine, "SELECT a, b, judgments FROM current_posteriors ORDER BY number")
         assert list(zip(course.a, course.b, course.judgments, strict=True)) == stored
     fresh = await course_of(engine, campaign, Courses())
     assert (course.answers, fresh.answers) == (13, 13)
@@ -125,7 +125,7 @@ async def test_an_answer_that_commits_late_takes_its_place(engine):
         await connection.execute(text("INSERT INTO responses OVERRIDING SYSTEM VALUE SELECT * FROM late"))
     course = await course_of(engine, campaign, courses)
     assert course.answers == 6
-    assert [(a,) for a in course.a] == await values(engine, "SELECT a FROM posteriors ORDER BY number")
+    assert [(a,) for a in course.a] == await values(engine, "SELECT a FROM current_posteriors ORDER BY number")
 
 
 @pytest.mark.parametrize("kind", [Courses, Precisions])

@@ -15,8 +15,8 @@ async def campaign(engine):
     """45 items with scores that fall with their number; `verb 7` and `verb 8` are equal."""
     campaign = await running(engine, items=45)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE posteriors SET score = 1 - number / 100.0, variance = number + 1"))
-        await connection.execute(text("UPDATE posteriors SET score = 0.5, judgments = 2 WHERE number IN (7, 8)"))
+        await connection.execute(text("UPDATE posteriors SET score = 1 - subject / 100.0, variance = subject + 1"))
+        await connection.execute(text("UPDATE posteriors SET score = 0.5, judgments = 2 WHERE subject IN (7, 8)"))
         await connection.execute(text("UPDATE items SET shown = '50% off_' WHERE number = 3"))
     return campaign
 

@@ -23,7 +23,7 @@ async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
 
 async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
     await launched(engine, f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n")
-    assert await values(engine, "SELECT a, b FROM posteriors ORDER BY number") == [
+    assert await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number") == [
         (0.1 + 0.2, 1e-6),
         (1.0, 1.0),
         (123456.789, 2.0000000000000004),
@@ -32,17 +32,24 @@ async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
 
 async def test_numbers_come_back_with_their_bits_and_no_row_is_no_number(engine):
     rng = np.random.default_rng(1)
-    columns = {"campaign_id": np.full(500, 7), "number": np.arange(500, dtype=np.int32)}
-    columns |= {name: rng.random(500) for name in ("a", "b", "score", "variance")}
-    query = "SELECT number, a, judgments FROM posteriors WHERE campaign_id = $1 ORDER BY number"
+    columns = {"campaign_id": np.full(500, 7), "subject": np.arange(500, dtype=np.int32)}
+    columns |= {"state": rng.random((500, 3))} | {name: rng.random(500) for name in ("score", "variance")}
+    query = """
+        SELECT subject, state[1], state[2], state[3], score, judgments FROM posteriors
+        WHERE campaign_id = $1 ORDER BY subject
+    """
+    kinds = {"subject": "i4", "first": "f8", "second": "f8", "third": "f8", "score": "f8", "judgments": "i4"}
     async with engine.begin() as connection:
         await copy_numbers(connection, posteriors, columns)
-        found = await numbers(connection, query, (7,), number="i4", a="f8", judgments="i4")
-        nothing = await numbers(connection, query, (8,), number="i4", a="f8", judgments="i4")
-    assert (found["number"] == columns["number"]).all()
-    assert found["a"].tobytes() == columns["a"].tobytes()
+        found = await numbers(connection, query, (7,), **kinds)
+        nothing = await numbers(connection, query, (8,), **kinds)
+    assert (found["subject"] == columns["subject"]).all()
+    assert np.column_stack([found[name] for name in ("first", "second", "third")]).tobytes() == (
+        columns["state"].tobytes()
+    )
+    assert found["score"].tobytes() == columns["score"].tobytes()
     assert not found["judgments"].any()
-    assert [len(column) for column in nothing.values()] == [0, 0, 0]
+    assert [len(column) for column in nothing.values()] == [0] * 6
 
 
 async def test_the_next_piece_is_made_while_one_is_used_and_none_is_left_behind():

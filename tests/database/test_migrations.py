@@ -49,9 +49,9 @@ async def test_what_easl_aware_had_learned_is_carried_over(engine, database_url)
     campaign = await launched(engine, update_law="easl-aware", judgments_per_item=1000)
     rows = "".join(f"W{k % 5},v0,v1,{k},{99 - k}\n" for k in range(72))
     await import_results(engine, campaign, "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
-    learned = "SELECT kind, number, state, since FROM learned ORDER BY kind, number"
+    learned = "SELECT kind, number, state, since FROM states ORDER BY kind, number"
     before = await values(engine, learned)
-    parts = "SELECT octet_length(state) / 80, octet_length(since) / 16 - 1 FROM learned WHERE kind = 'item'"
+    parts = "SELECT octet_length(state) / 80, octet_length(since) / 16 - 1 FROM states WHERE kind = 'item'"
     assert {looked + new for looked, new in await values(engine, parts)} == {72}
     assert any(new for _, new in await values(engine, parts))
     await engine.dispose()

@@ -60,13 +60,15 @@ async def test_many_chunks_replay_like_one(engine, monkeypatch):
     assert (await verified(engine, campaign.slug)).clean
 
 
-@pytest.mark.parametrize("column", ["a", "b", "score", "variance"])
-async def test_one_flipped_bit_is_seen_and_named(engine, column):
+@pytest.mark.parametrize(
+    ("column", "stored"), [("a", "state[1]"), ("b", "state[2]"), ("score", "score"), ("variance", "variance")]
+)
+async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     campaign = await answered(engine)
-    before = await value(engine, f"SELECT {column} FROM posteriors WHERE number = 7")
+    before = await value(engine, f"SELECT {column} FROM current_posteriors WHERE number = 7")
     after = next_float(before)
     assert math.isclose(before, after, rel_tol=1e-15)
-    await change(engine, f"UPDATE posteriors SET {column} = {after!r} WHERE number = 7")
+    await change(engine, f"UPDATE posteriors SET {stored} = {after!r} WHERE subject = 7")
     found = await verified(engine, campaign.slug)
     assert (found.clean, found.mismatch_count) == (False, 1)
     assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
@@ -75,26 +77,30 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column):
 @pytest.mark.parametrize("kind", ["campaign", "item", "annotator"])
 async def test_what_was_learned_is_verified_too(engine, kind):
     campaign = await answered(engine, update_law="easl-aware")
-    one = "(SELECT number FROM learned WHERE kind = :kind ORDER BY number LIMIT 1)"
-    raw = await value(engine, f"SELECT state FROM learned WHERE kind = :kind AND number = {one}", kind=kind)
+    one = "(SELECT number FROM states WHERE kind = :kind ORDER BY number LIMIT 1)"
+    raw = await value(engine, f"SELECT state FROM states WHERE kind = :kind AND number = {one}", kind=kind)
     state = struct.pack("<d", 0.625) + raw[8:]
     async with engine.begin() as connection:
-        changed = text(f"UPDATE learned SET state = :state WHERE kind = :kind AND number = {one}")
+        changed = text(f"UPDATE states SET state = :state WHERE kind = :kind AND number = {one}")
         await connection.execute(changed, {"kind": kind, "state": state})
     found = await verified(engine, campaign.slug)
     assert [(m.column, m.stored) for m in found.mismatches] == [("learned", 0.625)]
     async with engine.begin() as connection:
-        await connection.execute(text("DELETE FROM learned WHERE kind = :kind"), {"kind": kind})
+        await connection.execute(text("DELETE FROM states WHERE kind = :kind"), {"kind": kind})
         await connection.execute(
-            text("INSERT INTO learned VALUES (:c, 'campaign', 0, '') ON CONFLICT DO NOTHING"), {"c": campaign.id}
+            text(
+                "INSERT INTO states (campaign_id, kind, number, layout, state) VALUES (:c, 'campaign', 0, 1, '')"
+                " ON CONFLICT DO NOTHING"
+            ),
+            {"c": campaign.id},
         )
     assert not (await verified(engine, campaign.slug)).clean
 
 
 async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
     campaign = await answered(engine)
-    await change(engine, "UPDATE posteriors SET judgments = judgments + 1 WHERE number = 3")
-    await change(engine, "DELETE FROM posteriors WHERE number = 5")
+    await change(engine, "UPDATE posteriors SET judgments = judgments + 1 WHERE subject = 3")
+    await change(engine, "DELETE FROM posteriors WHERE subject = 5")
     found = await verified(engine, campaign.slug)
     assert [(m.number, m.column) for m in found.mismatches] == [
         (3, "judgments"),
@@ -176,7 +182,7 @@ async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(e
     """Its state was empty before the first answer; then other items were never looked at again."""
     old, new = [await running(engine, update_law="easl-aware", name=name, items=6) for name in ("Old", "New")]
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE learned SET state = '' WHERE campaign_id = :old"), {"old": old.id})
+        await connection.execute(text("UPDATE states SET state = '' WHERE campaign_id = :old"), {"old": old.id})
     for campaign in (old, new):
         for k in range(4):
             assignment = await annotator(engine, campaign, f"ann {k}")
@@ -185,7 +191,7 @@ async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(e
     await import_results(engine, old, results)
     assert (await verified(engine, old.slug)).mismatches == []
     assert (await verified(engine, new.slug)).mismatches == []
-    floats = "SELECT octet_length(state) / 8 FROM learned WHERE kind = 'campaign' AND campaign_id = :id"
+    floats = "SELECT octet_length(state) / 8 FROM states WHERE kind = 'campaign' AND campaign_id = :id"
     assert await value(engine, floats, id=old.id) == TOTALS
     assert await value(engine, floats, id=new.id) == len(BEGUN) + TOTALS
 
@@ -199,7 +205,7 @@ async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(
         at_random = k % 6 == 0
         scores = [float((item * 37 + k * 53) % 101 if at_random else 10 * item) for item in hit.items]
         await submit(engine, people[k % 6], hit, scores=scores)
-    posteriors = "SELECT number, a, b FROM posteriors ORDER BY number"
+    posteriors = "SELECT number, a, b FROM current_posteriors ORDER BY number"
     before = await values(engine, posteriors)
     last = await hit_of(engine, people[0])
     await submit(engine, people[0], last, scores=[50.0] * 5)

@@ -376,7 +376,7 @@ async def test_annotators_read_of_sets_from_the_welcome_to_the_thanks(client, en
     ("change", "seconds"),
     [
         ("UPDATE campaigns SET status = 'paused'", 30),
-        ("UPDATE campaigns SET judgments_per_item = 1; UPDATE posteriors SET judgments = 1 WHERE number > 0", 10),
+        ("UPDATE campaigns SET judgments_per_item = 1; UPDATE posteriors SET judgments = 1 WHERE subject > 0", 10),
         ("UPDATE campaigns SET status = 'finished'", None),
     ],
 )

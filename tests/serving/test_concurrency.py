@@ -60,7 +60,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     for _ in range(12):
         hit = await hit_of(engine, first, cache=cache)
         await submit(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())
-    rows = await values(engine, "SELECT score, variance FROM posteriors ORDER BY number")
+    rows = await values(engine, "SELECT score, variance FROM current_posteriors ORDER BY number")
     score, variance = np.array(rows).T
     leader = int(np.argmax(variance))
     quality = match_quality(score[leader], variance[leader], score, variance, campaign.gamma)

@@ -30,7 +30,7 @@ async def test_the_next_iteration_is_led_by_the_items_of_highest_variance(engine
     campaign = await running(engine, items=20, selection="iterations")
     cache = PosteriorCache()
     await answer_iteration(engine, campaign, cache, "ann", 4)
-    variance = dict(await values(engine, "SELECT number, variance FROM posteriors"))
+    variance = dict(await values(engine, "SELECT number, variance FROM current_posteriors"))
     await answer_iteration(engine, campaign, cache, "bob", 4)
     rows = await values(engine, "SELECT leader, items FROM planned_hits WHERE iteration = 1")
     leaders = [leader for leader, _ in rows]
@@ -196,7 +196,7 @@ async def test_what_is_left_of_a_place_gets_companions(engine):
         engine, "SELECT items[1], items[2], items[3], items[4] FROM planned_hits WHERE ordinal = 2"
     )
     async with engine.begin() as connection:
-        answered = text("UPDATE posteriors SET judgments = 3 WHERE number = ANY(:full)")
+        answered = text("UPDATE posteriors SET judgments = 3 WHERE subject = ANY(:full)")
         await connection.execute(answered, {"full": full})
     hit = await hit_of(engine, await annotator(engine, campaign, "second"))
     assert left in hit.items

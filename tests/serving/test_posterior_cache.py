@@ -30,7 +30,9 @@ async def test_a_copy_follows_every_answer(engine):
     await judged(engine, campaign, copy)
     for _ in range(6):
         await submit(engine, me, await hit_of(engine, me))
-        stored = [count for (count,) in await values(engine, "SELECT judgments FROM posteriors ORDER BY number")]
+        stored = [
+            count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
+        ]
         assert await judged(engine, campaign, copy) == stored
 
 
@@ -40,7 +42,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     draws = []
     for found in (rows, rows[::-1], sorted(rows)):
         index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, wanted=9, gamma=0.1)
-        copy = Copy(index, np.random.default_rng(1), watermark=3, server_started=NOW)
+        copy = Copy(index, np.random.default_rng(1), revision=0, watermark=3, server_started=NOW)
         numbers, scores, variances, judgments = zip(*found, strict=True)
         news: Any = SimpleNamespace(new_numbers=numbers, new_scores=scores, new_variances=variances, watermark=4)
         news.new_judgments = judgments

@@ -27,7 +27,9 @@ from tests.serving.campaigns import (
 
 
 async def posteriors(engine):
-    return await values(engine, "SELECT number, a, b, score, variance, judgments FROM posteriors ORDER BY number")
+    return await values(
+        engine, "SELECT number, a, b, score, variance, judgments FROM current_posteriors ORDER BY number"
+    )
 
 
 async def test_an_answer_updates_the_posteriors_of_its_items_only(engine):
@@ -220,7 +222,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_
     hit = await hit_of(engine, slow)
     await expire(engine, seconds_ago=-0.5)
     async with transaction(engine) as holding:
-        await holding.execute("SELECT FROM posteriors WHERE number = 0 FOR NO KEY UPDATE")
+        await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit(engine, slow, hit))
         await until(engine, waiting(1))
         await until(engine, LEASE_IS_OVER)
@@ -241,7 +243,7 @@ async def test_an_answer_in_time_does_not_go_over_what_an_import_has_filled(engi
     campaign = await running(engine, items=7, judgments_per_item=1)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE posteriors SET judgments = 1 WHERE number = :n"), {"n": hit.items[2]})
+        await connection.execute(text("UPDATE posteriors SET judgments = 1 WHERE subject = :n"), {"n": hit.items[2]})
     with pytest.raises(Gone):
         await submit(engine, me, hit)
     instead = await hit_of(engine, me)

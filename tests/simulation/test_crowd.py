@@ -31,7 +31,7 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number * 2.5)"))
         campaign = await transition(connection, campaign.slug, "launch", now=NOW)
     await rehearse(engine, campaign, hits=1000, truth_column="oracle")
-    scores = [score for (score,) in await values(engine, "SELECT score FROM posteriors ORDER BY number")]
+    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
     async with engine.begin() as connection:

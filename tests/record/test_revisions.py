@@ -1,0 +1,270 @@
+"""Decisions about answers: posteriors without them, made while people go on answering."""
+
+import asyncio
+import itertools
+import random
+
+import pytest
+from sqlalchemy import text
+
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.database.session import driver_of
+from app.designs.answer import Answer
+from app.errors import Conflict
+from app.inference.online.laws import ONLINE, Replay
+from app.record import replay, revisions
+from app.record.law import law_of, parameters_of
+from app.serving import submission
+from app.serving.posterior_cache import PosteriorCache
+from tests.campaigns.drafts import draft, import_results
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
+
+POSTERIORS = "SELECT number, a, b, score, variance, judgments FROM current_posteriors ORDER BY number"
+
+
+async def decide(engine, campaign, kind="exclude", **about) -> int:
+    async with engine.begin() as connection:
+        seq = await revisions.decide(connection, campaign, kind, **about, reason="too fast", by="ada", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    return seq
+
+
+async def verified(engine, campaign) -> replay.Verification:
+    async with snapshot(engine) as connection:
+        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+
+
+async def row_of(engine, assignment):
+    """The annotator's row behind an assignment."""
+    return await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **assignment.parameters)
+
+
+async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
+    """A campaign in which each of some people answered some HITs, and the rows of these people."""
+    campaign = await running(engine, judgments_per_item=50, items=30, **settings)
+    assignments = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    for k in range(hits):
+        for n, assignment in enumerate(assignments):
+            hit = await hit_of(engine, assignment)
+            await submit(engine, assignment, hit, scores=[(7 * i + 13 * n + 31 * k) % 101 for i in hit.items])
+    return campaign, [await row_of(engine, assignment) for assignment in assignments]
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotators_answers(engine, law):
+    campaign, (_, _, third, _) = await answered(engine, update_law=law, hits=5)
+    before = await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number")
+    await decide(engine, campaign, annotator=third)
+    others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
+    answers = await values(engine, others, id=third)
+    a, b = law_of(campaign).default_prior
+    alone = Replay(law_of(campaign), [a] * 30, [b] * 30, parameters_of(campaign))
+    hits = [(items, [score / 100 for score in scores]) for _, items, scores in answers]
+    alone.take(hits, [who for who, _, _ in answers])
+    after = await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number")
+    assert after == list(zip(alone.a.tolist(), alone.b.tolist(), strict=True)) != before
+    assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, law):
+    campaign, (first, *_) = await answered(engine, update_law=law)
+    before = await values(engine, POSTERIORS)
+    await decide(engine, campaign, annotator=first)
+    await decide(engine, campaign, "include", annotator=first)
+    assert await values(engine, POSTERIORS) == before
+    assert (await verified(engine, campaign)).clean
+
+
+async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
+    campaign, _ = await answered(engine)
+    seq, items = (await values(engine, "SELECT seq, items FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))[0]
+    before = {row[0]: row[5] for row in await values(engine, POSTERIORS)}
+    await decide(engine, campaign, "withdraw", response=seq)
+    after = {row[0]: row[5] for row in await values(engine, POSTERIORS)}
+    assert {item for item in before if after[item] == before[item] - 1} == set(items)
+    assert sum(after.values()) == sum(before.values()) - len(items)
+    assert (await verified(engine, campaign)).clean
+
+
+async def test_every_decision_and_every_response_stays_in_the_record(engine):
+    campaign, (first, *_) = await answered(engine)
+    count = await value(engine, "SELECT count(*) FROM responses")
+    seqs = [await decide(engine, campaign, kind, annotator=first) for kind in ("exclude", "include", "withdraw")]
+    last_response = await value(engine, "SELECT max(seq) FROM responses")
+    assert last_response < seqs[0] < seqs[1] < seqs[2]  # one sequence, so that it is known which came first
+    assert await value(engine, "SELECT count(*) FROM responses") == count
+    told = await values(engine, "SELECT kind, reason, decided_by, decided_at FROM decisions ORDER BY seq")
+    assert told == [(kind, "too fast", "ada", NOW) for kind in ("exclude", "include", "withdraw")]
+    assert await value(engine, "SELECT revision FROM campaigns") == 3
+
+
+async def test_only_the_present_revision_is_kept(engine):
+    campaign, (first, second, *_) = await answered(engine, update_law="easl-aware")
+    await decide(engine, campaign, annotator=first)
+    await decide(engine, campaign, annotator=second)
+    for table in ("posteriors", "states"):
+        assert await values(engine, f"SELECT DISTINCT revision FROM {table}") == [(2,)]
+
+
+async def test_a_revision_without_a_new_decision_changes_nothing(engine):
+    campaign, _ = await answered(engine)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await value(engine, "SELECT revision FROM campaigns") == 0
+
+
+async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing(engine):
+    campaign, (first, *_) = await answered(engine)
+    me = await annotator(engine, campaign, "ann 0")
+    hit = await hit_of(engine, me)
+    await decide(engine, campaign, annotator=first)
+    before = await values(engine, POSTERIORS)
+    receipt = await submit(engine, me, hit)
+    assert await value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
+    assert await values(engine, POSTERIORS) == before
+    assert (await verified(engine, campaign)).clean
+    await decide(engine, campaign, "include", annotator=first)
+    assert await values(engine, POSTERIORS) != before
+    assert (await verified(engine, campaign)).clean
+
+
+async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
+    campaign = await running(engine)
+    row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,{},v0,v1,10,90\n"
+    await import_results(engine, campaign, row.format("A1"))
+    worker = await value(engine, "SELECT id FROM annotators")
+    await decide(engine, campaign, annotator=worker)
+    await import_results(engine, campaign, row.format("A2"))
+    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
+    assert (await verified(engine, campaign)).clean
+
+
+async def test_a_draft_has_nothing_to_decide_about(engine):
+    campaign = await draft(engine)
+    async with engine.begin() as connection:
+        with pytest.raises(Conflict) as problem:
+            await revisions.decide(connection, campaign, "exclude", annotator=1, reason="", by="ada", now=NOW)
+    assert problem.value.code == "not_launched"
+
+
+async def test_a_copy_of_the_posteriors_follows_though_judgments_become_fewer(engine):
+    campaign, (first, *_) = await answered(engine)
+    cache, me = PosteriorCache(), await annotator(engine, campaign, "somebody else")
+    await hit_of(engine, me, cache=cache)
+    assert cache.copies[campaign.id].index.judgments.sum() == 60
+    await decide(engine, campaign, annotator=first)
+    await next_hit(engine, await annotator(engine, campaign, "another"), cache=cache)
+    assert cache.copies[campaign.id].index.judgments.sum() == 45
+
+
+async def test_items_are_asked_anew_for_what_no_longer_counts(engine):
+    campaign = await running(engine, judgments_per_item=1, items=5)
+    me = await annotator(engine, campaign, "careless")
+    await submit(engine, me, await hit_of(engine, me))
+    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    assert (await next_hit(engine, await annotator(engine, campaign, "nobody is needed"))).hit is None
+    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    await decide(engine, campaign, annotator=await row_of(engine, me))
+    assert len((await hit_of(engine, await annotator(engine, campaign, "careful"))).items) == 5
+
+
+async def test_who_comes_back_can_complete_a_campaign(engine):
+    campaign = await running(engine, judgments_per_item=1, items=5)
+    me = await annotator(engine, campaign, "careless")
+    await submit(engine, me, await hit_of(engine, me))
+    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    await decide(engine, campaign, annotator=await row_of(engine, me))
+    assert await value(engine, "SELECT status FROM campaigns") == "running"
+    await decide(engine, campaign, "include", annotator=await row_of(engine, me))
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+
+
+async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine):
+    campaign, (first, *_) = await answered(engine, update_law="easl-aware")
+    async with engine.begin() as connection:
+        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+    before = await values(engine, POSTERIORS)
+    async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
+        await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
+        attempt = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(1))
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+    assert await values(engine, POSTERIORS) == before
+    assert (await verified(engine, campaign)).clean
+    await revisions.revise_all(engine, now=NOW)
+    assert await values(engine, POSTERIORS) != before
+    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert (await verified(engine, campaign)).clean
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(engine, law):
+    campaign, (first, *_) = await answered(engine, update_law=law)
+    quick, slow = [await annotator(engine, campaign, name) for name in ("quick", "slow")]
+    hits = [await hit_of(engine, who) for who in (quick, slow)]
+    async with engine.begin() as connection:
+        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+    async with engine.connect() as connection:  # an answer is stored, and its transaction is open yet
+        driver = await driver_of(connection)
+        storing = driver.transaction()
+        await storing.start()
+        answer = Answer(dict.fromkeys(hits[0].items, 50.0))
+        await submission.submit(driver, quick, hits[0].id, answer, now=NOW)
+        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(1))
+        async with engine.connect() as other:  # a second answer comes while the switch waits
+            submitting = asyncio.create_task(
+                submission.submit(
+                    await driver_of(other), slow, hits[1].id, Answer(dict.fromkeys(hits[1].items, 70.0)), now=NOW
+                )
+            )
+            await asyncio.sleep(0.05)
+            await storing.commit()
+            await revising
+            await submitting
+    assert await value(engine, "SELECT count(*) FROM responses") == 14
+    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
+
+
+@pytest.mark.parametrize(("law", "excluded"), [("easl", 7), ("easl-aware", 1)])
+async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it(engine, law, excluded):
+    """Sixteen people answer without a pause while some of them are excluded, included and excluded again."""
+    campaign = await running(engine, update_law=law, judgments_per_item=1000, items=60)
+    assignments = [await annotator(engine, campaign, f"ann {k}") for k in range(16)]
+    rows = [await row_of(engine, assignment) for assignment in assignments[:excluded]]
+    cache, over, receipts = PosteriorCache(), asyncio.Event(), []
+
+    async def work(assignment, rng):
+        while not over.is_set():
+            hit = await hit_of(engine, assignment, cache=cache)
+            scores = [rng.randint(0, 100) for _ in hit.items]
+            receipts.append((await submit(engine, assignment, hit, scores=scores)).seq)
+
+    async def exclude():
+        for row, kind in itertools.product(rows, ("exclude", "include", "exclude")):
+            await decide(engine, campaign, kind, annotator=row)
+        over.set()
+
+    people = [work(assignment, random.Random(k)) for k, assignment in enumerate(assignments)]
+    await asyncio.gather(exclude(), *people)
+    assert sorted(receipts) == [seq for (seq,) in await values(engine, "SELECT seq FROM responses ORDER BY seq")]
+    assert await value(engine, "SELECT revision FROM campaigns") == 3 * excluded
+    counted = await value(engine, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
+    found = await verified(engine, campaign)
+    assert (found.responses, found.clean) == (counted, True)
