@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -27,7 +27,7 @@ from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinat
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
-from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
+from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.record.revisions import revise_all
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -88,7 +88,8 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
 async def revised(database: AsyncEngine) -> None:
     """Decisions that a server before this one did not come to act on are acted on beside everything else."""
     try:
-        await revise_all(database, now=await web.get_now())
+        with suppress(*TROUBLE):
+            await revise_all(database, now=await web.get_now())
     except Exception:
         log.exception("posteriors do not follow all decisions yet; the next start tries again")
 

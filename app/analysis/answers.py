@@ -9,7 +9,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
-from app.record.law import parameters_of
+from app.record.law import law_of, parameters_of
 from app.record.stream import judgments
 
 ROWS_AT_ONCE = 5_000
@@ -17,7 +17,7 @@ HITS_AT_ONCE = 50_000  # about 10 MB of numbers
 
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
-           priors.a AS prior_a, priors.b AS prior_b, p.a, p.b
+           priors.state AS prior, p.state
     FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN current_posteriors p USING (campaign_id, number)
     WHERE campaign_id = :campaign ORDER BY number
 """)
@@ -94,7 +94,7 @@ def assembled(
     columns = {name: np.concatenate([none, *(piece[name] for piece in pieces)]) for name, none in nothing.items()}
     seq, hit = np.unique(columns["seq"], return_inverse=True)
     numbers, annotator = np.unique(columns["annotator"], return_inverse=True)
-    launched = bool(items) and items[0].a is not None
+    family, launched = law_of(campaign).family, bool(items) and items[0].state is not None
     return Answers(
         seq=seq,
         hit=hit,
@@ -108,10 +108,8 @@ def assembled(
         annotators=[annotators[number].pseudonym for number in numbers.tolist()],
         names=[annotators[number].name for number in numbers.tolist()],
         law=campaign.update_law,
-        prior_a=np.array([row.prior_a for row in items], float),
-        prior_b=np.array([row.prior_b for row in items], float),
-        a=np.array([row.a for row in items], float) if launched else None,
-        b=np.array([row.b for row in items], float) if launched else None,
+        prior=family.columns([row.prior or family.default_prior for row in items]),
+        state=family.columns([row.state for row in items]) if launched else None,
         parameters=parameters_of(campaign),
         seed=campaign.seed,
     )

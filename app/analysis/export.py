@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -38,8 +37,8 @@ from app.database.session import driver_of
 from app.database.tables import campaigns
 from app.designs.scale import ranks
 from app.errors import Conflict, NotFound, shortened
-from app.inference.ground.arrays import Array
-from app.inference.online.law import Law
+from app.inference.ground.arrays import Array, distinct
+from app.inference.online.law import Family
 from app.record.law import law_of
 
 ROWS_AT_ONCE = 2_000
@@ -128,7 +127,7 @@ async def export(
 
 def has_beta(campaign: Row[Any]) -> bool:
     """Whether the posteriors are such as the released EASL program could read."""
-    return law_of(campaign).parameter_names == EASL_COLUMNS[:2]
+    return law_of(campaign).family.parameter_names == EASL_COLUMNS[:2]
 
 
 async def streamed(
@@ -153,12 +152,12 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
     the mean of the scores with its standard error and calibrated interval.
     """
-    law = law_of(campaign)
+    family = law_of(campaign).family
     own = (
         "id",
         "shown",
-        *law.parameter_names,
-        law.score_name,
+        *family.parameter_names,
+        family.score_name,
         "variance",
         "low_95",
         "high_95",
@@ -171,11 +170,12 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
 
     def cells(items: Items) -> list[Cells]:
         n = items.numbers
-        posterior = (n["a"], n["b"], n["score"], n["variance"], *interval(law, n["a"], n["b"]), n["judgments"])
+        state = [n[name] for name in family.parameter_names]
+        posterior = (*state, n["score"], n["variance"], *interval(family, state), n["judgments"])
         told = columns_of(*posterior, *calibrated.columns(known.of(n["number"])))
         return list(zip(items.ids, items.shown, *items.values(uploaded), *told, strict=True))
 
-    chunks = in_blocks(connection, campaign.id, cells)
+    chunks = in_blocks(connection, campaign, cells)
     return TableFile((*own[:2], *renamed, *own[2:]), chunks)
 
 
@@ -193,16 +193,16 @@ async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFi
     kept = [name for name in columns if name not in replaced]
 
     def cells(items: Items) -> list[Cells]:
-        posterior = columns_of(*(items.numbers[name] for name in ("a", "b", "score", "variance")))
+        posterior = columns_of(*(items.numbers[name] for name in (*EASL_COLUMNS[:2], "score", "variance")))
         return list(zip(items.ids, *items.values(kept), *posterior, strict=True))
 
-    return TableFile(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign.id, cells))
+    return TableFile(("id", *kept, *EASL_COLUMNS), in_blocks(connection, campaign, cells))
 
 
-def interval(law: Law, a: Array, b: Array) -> tuple[Array, Array]:
+def interval(family: Family, state: Sequence[Array]) -> tuple[Array, Array]:
     """Both ends for each posterior; many are alike, and an interval takes longer than to find that out."""
-    pairs, which = np.unique(a + 1j * b, return_inverse=True)
-    low, high = law.interval(pairs.real, pairs.imag)
+    first, which = distinct(state)
+    low, high = family.interval(*(column[first] for column in state))
     return low[which], high[which]
 
 
@@ -212,19 +212,22 @@ async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> lis
 
 
 async def in_blocks(
-    connection: AsyncConnection, campaign_id: int, cells: Callable[[Items], list[Cells]]
+    connection: AsyncConnection, campaign: Row[Any], cells: Callable[[Items], list[Cells]]
 ) -> AsyncIterator[list[Cells]]:
     """What `cells` makes of so many items at a time: while one block is written, the next is made, in a thread, and the
     one after that is read.
     """
     driver = await driver_of(connection)
     starts = count(0, ROWS_AT_ONCE)
+    names = law_of(campaign).family.parameter_names
+    posteriors = POSTERIORS.format(state=", ".join(f"state[{k}]" for k, _ in enumerate(names, start=1)))
+    kinds = {"number": "i4", **dict.fromkeys((*names, "score", "variance"), "f8"), "judgments": "i4"}
 
     async def read() -> tuple[str, dict[str, Numbers]] | None:
         start = next(starts)
-        arguments = (campaign_id, start, start + ROWS_AT_ONCE - 1)
+        arguments = (campaign.id, start, start + ROWS_AT_ONCE - 1)
         if texts := await driver.fetchval(TEXTS, *arguments):
-            return texts, await numbers_of(driver, POSTERIORS, arguments, **NUMBERS)
+            return texts, await numbers_of(driver, posteriors, arguments, **kinds)
         return None
 
     async def made() -> list[Cells] | None:
@@ -326,9 +329,8 @@ TEXTS = """
     SELECT json_agg(json_build_array(external_id, shown, fields) ORDER BY number)::text FROM items
     WHERE campaign_id = $1 AND number BETWEEN $2 AND $3
 """
-NUMBERS = {"number": "i4", "a": "f8", "b": "f8", "score": "f8", "variance": "f8", "judgments": "i4"}
 POSTERIORS = """
-    SELECT number, a, b, score, variance, judgments FROM current_posteriors
+    SELECT number, {state}, score, variance, judgments FROM current_posteriors
     WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 ORDER BY number
 """
 

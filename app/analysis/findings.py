@@ -35,9 +35,9 @@ class Answers:
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
     pages call them, A1, A2, ... by their first arrival.
-    law: the campaign's update law; prior_a, prior_b: the first posterior of each item under it, (N,); a, b: the stored
-    one, (N,), or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so that
-    the same answers get the same bootstrap intervals.
+    law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
+    stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
+    that the same answers get the same bootstrap intervals.
     """
 
     seq: Integers
@@ -52,10 +52,8 @@ class Answers:
     annotators: Sequence[str]
     names: Sequence[str]
     law: str
-    prior_a: Array
-    prior_b: Array
-    a: Array | None
-    b: Array | None
+    prior: Array
+    state: Array | None
     parameters: Parameters
     seed: int
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,15 +17,17 @@ Order = Literal["number", "score", "-score", "variance", "-variance", "judgments
 
 @dataclass(frozen=True)
 class Estimate:
-    """One item's posterior: `a` and `b` as the update law has them, the rest on the scale of the scores, 0 to 1.
+    """One item's posterior: `state` is the numbers that the update law keeps, `a` and `b` the first two of them; the
+    rest is on the scale of the scores, 0 to 1.
 
     The last four are those of `calibrated.COLUMNS`, None where nothing is known.
     """
 
     id: str
     text: str
+    state: list[float]
     a: float
-    b: float
+    b: float | None
     score: float
     variance: float
     low: float
@@ -62,12 +63,14 @@ async def estimates(
         .order_by(column.desc() if order.startswith("-") else column, posteriors.c.number)
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
-    low, high = law_of(campaign).interval(
-        np.array([row.a for row in rows], float), np.array([row.b for row in rows], float), level=level
-    )
+    family = law_of(campaign).family
+    low, high = family.interval(*family.columns([row.state for row in rows]), level=level)
     ends = zip(low.tolist(), high.tolist(), strict=True)
     told = calibrated.cells(known.of([row.number for row in rows]))
     return total, [
-        Estimate(row.external_id, row.shown, row.a, row.b, row.score, row.variance, *end, row.judgments, *mine)
+        Estimate(
+            *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),
+            *(*end, row.judgments, *mine),
+        )
         for row, end, mine in zip(rows, ends, told, strict=True)
     ]

@@ -12,7 +12,8 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.online.laws import ONLINE, Law, Replay
+from app.inference.online.law import Hit, Law
+from app.inference.online.laws import ONLINE
 from app.inference.ratings import direct_assessment
 from app.inference.ratings.direct_assessment import DirectAssessment
 from app.inference.ratings.moderated import moderated
@@ -121,46 +122,45 @@ def online(
     def fit(answers: Answers) -> Scores:
         require_answers(answers)
         law = ONLINE[name]
-        a, b = posteriors(law, answers)
-        low, high = law.interval(a, b)
+        state, family = posteriors(law, answers), law.family
+        low, high = family.interval(*state)
         seen = answers.judged
-        columns = (law.score(a, b), low, high, np.sqrt(law.variance(a, b)))
+        columns = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
         values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
         return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
 
     return fit
 
 
-def posteriors(law: Law, answers: Answers) -> tuple[Array, Array]:
-    """Both parameters of every item after all answers, (N,) each."""
-    if law.name == answers.law and answers.a is not None and answers.b is not None:
-        return answers.a, answers.b
-    if law.update is None and answers.n_hits > MOST_HITS_LEARNED:
+def posteriors(law: Law, answers: Answers) -> Array:
+    """The numbers of every item's posterior after all answers, (numbers, N)."""
+    if law.name == answers.law and answers.state is not None:
+        return answers.state
+    if not law.quick and answers.n_hits > MOST_HITS_LEARNED:
         raise Inestimable(
             f"{answers.n_hits:,} HITs are too many to be replayed with {law.name}, which learns of annotators with "
             "each one. Its scores are there for a campaign that has it as its update law.",
             code="too_many_hits",
         )
-    replay = Replay(law, *priors(law, answers), answers.parameters)
-    replay.take(hits_of(answers), answers.annotator_of_hit.tolist())
-    return replay.a, replay.b
+    beliefs = law.begin([*priors(law, answers)], answers.parameters)
+    beliefs.take(hits_of(answers))
+    return beliefs.state
 
 
-def priors(law: Law, answers: Answers) -> tuple[Array, Array]:
-    """The campaign's priors where they are of the law's kind, else the law's own."""
-    own = answers.prior_a, answers.prior_b
-    if ONLINE[answers.law].family == law.family and all(map(law.valid_prior, *(column.tolist() for column in own))):
+def priors(law: Law, answers: Answers) -> Array:
+    """The campaign's priors where they are of the law's kind, else the law's own, (numbers, N)."""
+    own, family = answers.prior, law.family
+    if ONLINE[answers.law].family is family and all(map(family.valid_prior, *own.tolist())):
         return own
-    a, b = law.default_prior
-    return np.full(answers.n_items, a), np.full(answers.n_items, b)
+    return np.repeat(np.array(family.default_prior)[:, None], answers.n_items, axis=1)
 
 
-def hits_of(answers: Answers) -> list[tuple[list[int], list[float]]]:
-    """HIT after HIT: its items as presented, and their scores in [0, 1]."""
+def hits_of(answers: Answers) -> list[Hit]:
+    """HIT after HIT: who answered it, its items as presented, and their scores in [0, 1]."""
     starts = answers.first_of_hit.tolist()
     items, scores = answers.item.tolist(), answers.unit_score.tolist()
-    ends = zip(starts, [*starts[1:], len(items)], strict=True)
-    return [(items[start:stop], scores[start:stop]) for start, stop in ends]
+    ends = zip(answers.annotator_of_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
+    return [Hit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
 
 
 def unseen_notes(seen: Mask) -> tuple[str, ...]:

@@ -101,9 +101,9 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
 
 
 def changed(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
-    """Another update law brings its own prior, unless the campaign had one of its own."""
+    """The settings with these in the place of what they were."""
     try:
-        return CampaignSettings.model_validate({**settings.chosen(), **changes})
+        return CampaignSettings.model_validate({**settings.model_dump(), **changes})
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
 

@@ -10,9 +10,6 @@ from app.campaigns.settings import CampaignSettings
 from app.inference.online.laws import ONLINE
 
 AREAS = ("question", "instructions")
-# Empty means the update law's own prior, so that a change of the law is not left with the other law's numbers.
-PRIORS = ("prior_a", "prior_b")
-LAWS_OWN = " Empty: the update law's own."
 CHOICES = {
     **{name: law.title for name, law in ONLINE.items()},
     "streaming": "Streaming: each HIT from the newest posteriors",
@@ -54,7 +51,7 @@ GROUPS = (
         "How answers become scores, and what is asked next",
         (),
         (
-            *("update_law", "prior_a", "prior_b", "gamma", "epsilon", "tie_margin_points"),
+            *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
             *("selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
@@ -106,10 +103,10 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
     return FormField(
         name=name,
         title=schema["title"],
-        description=schema["description"] + LAWS_OWN * (name in PRIORS),
+        description=schema["description"],
         kind=kind_of(name, rules),
         value=values.get(name, ""),
-        required=rules is schema and name not in (*PRIORS, "instructions"),
+        required=rules is schema and name != "instructions",
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),
@@ -135,16 +132,11 @@ def kind_of(name: str, rules: Mapping[str, Any]) -> str:
 def blank() -> dict[str, str]:
     """What stands in a new campaign's form."""
     fields = CampaignSettings.model_fields.items()
-    return {name: "" if name in PRIORS else shown(info.default) for name, info in fields if not info.is_required()}
+    return {name: shown(info.default) for name, info in fields if not info.is_required()}
 
 
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
-    return {name: shown(value) for name, value in settings.chosen().items()}
-
-
-def in_full(settings: CampaignSettings) -> dict[str, str]:
-    """All values, to be read only."""
     return {name: shown(value) for name, value in settings.model_dump().items()}
 
 
@@ -152,6 +144,8 @@ def shown(value: object) -> str:
     """A switch that is off is empty, as in a browser's form."""
     if isinstance(value, bool):
         return "on" if value else ""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return "" if value is None else str(value)
 
 
@@ -163,12 +157,12 @@ def read(values: Mapping[str, str]) -> CampaignSettings:
 
 def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
     """Settings with some of them from a form that asks for no others. Raises what `read` raises."""
-    kept = {name: value for name, value in in_full(settings).items() if value}
+    kept = {name: value for name, value in filled(settings).items() if value}
     return read({**kept, **values})
 
 
 def is_given(name: str, values: Mapping[str, str]) -> bool:
-    return is_switch(name) or (name in values and not (name in PRIORS and not values[name].strip()))
+    return is_switch(name) or name in values
 
 
 def value_of(name: str, values: Mapping[str, str]) -> object:
@@ -186,7 +180,7 @@ def is_switch(name: str) -> bool:
 def problems(error: ValidationError) -> dict[str, str]:
     """A message for each field that is wrong; what is wrong with fields together is said at the first of them."""
     return {
-        str(problem["loc"][0]) if problem["loc"] else PRIORS[0]: in_words(problem["type"], problem["msg"])
+        str(problem["loc"][0]) if problem["loc"] else "prior": in_words(problem["type"], problem["msg"])
         for problem in reversed(error.errors(include_url=False, include_input=False))
     }
 

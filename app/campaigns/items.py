@@ -24,7 +24,7 @@ LONGEST_ID = 200
 LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 PREVIEW_ROWS = 5
-ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior_a", "prior_b")
+ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 Progress = Callable[[int], None]
@@ -34,7 +34,7 @@ class NewItem(NamedTuple):
     external_id: str
     shown: str
     fields: dict[str, Any]
-    prior: tuple[float, float] | None
+    prior: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -127,39 +127,35 @@ def text_of(record: UploadedRow, shown: Shown) -> str:
     return text
 
 
-def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, str] | None:
+def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, ...] | None:
     """The columns that hold each item's prior, if there are any. Raises `Invalid` (`prior_of_another_law`)."""
-    own = ONLINE[update_law].parameter_names
+    own = ONLINE[update_law].family.parameter_names
     if set(own) <= set(columns):
         return own
-    for pair in {law.parameter_names for law in ONLINE.values()}:
-        if set(pair) <= set(columns):
+    for names in {law.family.parameter_names for law in ONLINE.values()}:
+        if set(names) <= set(columns):
             raise Invalid(
-                f"This file brings priors as {' and '.join(pair)}, and the update law {update_law} takes "
+                f"This file brings priors as {' and '.join(names)}, and the update law {update_law} takes "
                 f"{' and '.join(own)}. Remove these columns, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
-                columns=list(pair),
+                columns=list(names),
             )
     return None
 
 
-def prior_of(record: UploadedRow, columns: tuple[str, str], update_law: str) -> tuple[float, float] | None:
-    """The item's own prior; none when both cells are empty."""
+def prior_of(record: UploadedRow, columns: tuple[str, ...], update_law: str) -> tuple[float, ...] | None:
+    """The item's own prior; none when all cells are empty."""
     cells = [as_text(record.values.get(name)).strip() for name in columns]
     if not any(cells):
         return None
     try:
-        a, b = map(float, cells)
+        prior = tuple(map(float, cells))
     except ValueError:
-        refuse("prior_invalid", record.line, f"{columns[0]} and {columns[1]} must be two numbers.")
-    if not ONLINE[update_law].valid_prior(a, b):
-        refuse(
-            "prior_invalid",
-            record.line,
-            f"{columns[0]} {shortened(cells[0])} and {columns[1]} {shortened(cells[1])} are no prior for the update "
-            f"law {update_law}.",
-        )
-    return a, b
+        refuse("prior_invalid", record.line, f"{' and '.join(columns)} must be numbers.")
+    if not ONLINE[update_law].family.valid_prior(*prior):
+        said = " and ".join(f"{name} {shortened(cell)}" for name, cell in zip(columns, cells, strict=True))
+        refuse("prior_invalid", record.line, f"{said} are no prior for the update law {update_law}.")
+    return prior
 
 
 async def import_items(
@@ -214,9 +210,14 @@ async def copy_all(
 def lines_of(campaign_id: int, items: Iterable[NewItem], numbers: Iterable[int]) -> list[str]:
     """Items as COPY takes them in; `numbers` goes on after them."""
     return [
-        line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), *(prior or (None, None))))
+        line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), as_array(prior) if prior else None))
         for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False)
     ]
+
+
+def as_array(prior: Sequence[float]) -> str:
+    """As PostgreSQL writes an array."""
+    return f"{{{','.join(map(repr, prior))}}}"
 
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:

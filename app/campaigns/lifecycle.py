@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,15 +13,15 @@ from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, inse
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
-from app.database.bulk import Numbers, numbers
+from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
-from app.database.session import driver_of
 from app.database.tables import campaigns, current_posteriors, items
 from app.errors import Conflict, NotFound, shortened
-from app.inference.online.annotator_aware_online import BEGUN
+from app.inference.ground.arrays import distinct
+from app.inference.online.law import Beliefs, Law, Parameters
 from app.inference.online.laws import ONLINE
-from app.record import states, store
-from app.record.law import law_of
+from app.record import replay, store
+from app.record.law import law_of, parameters_of
 from app.record.states import Revision
 
 find = campaign_by_slug
@@ -29,7 +29,7 @@ find_for_page = campaign_of_page
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
-PRIORS = "SELECT number, a, b FROM priors WHERE campaign_id = $1 ORDER BY number"
+SETTLE_PRIOR = text("UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL")
 
 Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
@@ -168,8 +168,8 @@ def require_draft(campaign: Row[Any], rule: str) -> None:
 
 async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    before, after = (ONLINE[law].parameter_names for law in (campaign.update_law, settings.update_law))
-    mine = exists().where(items.c.campaign_id == campaign.id, items.c.prior_a.is_not(None))
+    before, after = (ONLINE[law].family.parameter_names for law in (campaign.update_law, settings.update_law))
+    mine = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
     if before != after and await connection.scalar(select(mine)):
         raise Conflict(
             f"The items were imported with {' and '.join(before)}, which the update law {settings.update_law} "
@@ -224,28 +224,25 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             code="no_items",
             campaign=campaign.slug,
         )
-    priors = await numbers(connection, PRIORS, (campaign.id,), number="i4", a="f8", b="f8")
+    law = law_of(campaign)
+    await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.
-    values = await asyncio.to_thread(start_values, priors, campaign.update_law)
-    await store.keep(connection, Revision.present(campaign), values)
-    if law_of(campaign).update is None:
-        await states.keep(await driver_of(connection), Revision.present(campaign), campaign=BEGUN)
+    beliefs = await asyncio.to_thread(begun, law, await replay.priors(connection, campaign), parameters_of(campaign))
+    await store.begin(connection, Revision.present(campaign), law, beliefs)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 
 
-def start_values(priors: Mapping[str, Numbers], update_law: str) -> dict[str, Numbers]:
-    """The columns of `posteriors` from the number, a and b of each item. Raises `Conflict` (`impossible_prior`)."""
-    law = ONLINE[update_law]
-    number, a, b = priors["number"], priors["a"], priors["b"]
-    pairs, first, which = np.unique(a + 1j * b, return_index=True, return_inverse=True)
-    possible = np.array([law.valid_prior(pair.real, pair.imag) for pair in pairs.tolist()])
-    impossible = number[~possible[which]].tolist()
+def begun(law: Law, priors: Sequence[Numbers], parameters: Parameters) -> Beliefs:
+    """What a law believes of items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
+    first, which = distinct(priors)
+    different = zip(*(column[first].tolist() for column in priors), strict=True)
+    possible = np.array([law.family.valid_prior(*prior) for prior in different])
+    impossible = np.flatnonzero(~possible[which]).tolist()
     if impossible:
         raise Conflict(
-            f"The prior of item number {impossible[0] + 1} is not possible with the update law {update_law}.",
+            f"The prior of item number {impossible[0] + 1} is not possible with the update law {law.name}.",
             code="impossible_prior",
             items=impossible[:20],
         )
-    score, variance = (of(a[first], b[first])[which] for of in (law.score, law.variance))
-    return {"state": np.column_stack([a, b]), "score": score, "variance": variance}
+    return law.begin(priors, parameters)

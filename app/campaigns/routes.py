@@ -103,8 +103,9 @@ async def edit_page(request: Request, connection: Transaction, slug: str) -> HTM
     """The form while the campaign is a draft; afterwards the same settings to read."""
     campaign = await lifecycle.find_for_page(connection, slug)
     settings = lifecycle.settings_of(campaign)
-    values = form.filled(settings) if campaign.status == "draft" else form.in_full(settings)
-    return settings_page(request, values, campaign=campaign, texts=await listing.first_texts(connection, campaign.id))
+    return settings_page(
+        request, form.filled(settings), campaign=campaign, texts=await listing.first_texts(connection, campaign.id)
+    )
 
 
 @router.post(CAMPAIGN + "/edit")
@@ -126,7 +127,7 @@ async def change_completion_code(request: Request, values: Entered, connection: 
         await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
-        shown = form.in_full(lifecycle.settings_of(campaign)) | values
+        shown = form.filled(lifecycle.settings_of(campaign)) | values
         return settings_page(request, shown, form.problems(error), campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 
@@ -302,7 +303,7 @@ def action_page(
     request: Request, campaign: Any, action: str, refusal: Refusal | None = None, *, texts: Sequence[str] = ()
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, "refusal": refusal, "texts": texts}
-    context |= {"values": form.in_full(lifecycle.settings_of(campaign))}
+    context |= {"values": form.filled(lifecycle.settings_of(campaign))}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

@@ -1,8 +1,10 @@
 """What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -11,24 +13,40 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from app.inference.online.laws import ONLINE
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
 Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
-if TYPE_CHECKING:
-    UpdateLaw = str
-else:
-    UpdateLaw = Literal[tuple(ONLINE)]  # so that one line in `ONLINE` is all that a new law needs
+
+def one_of(registry: Mapping[str, Any]) -> Any:
+    """The type of a setting that names something in a registry, as it is when it is asked."""
+
+    def known(name: str) -> str:
+        if name not in registry:
+            raise PydanticCustomError(
+                "literal_error", "Input should be {expected}", {"expected": " or ".join(registry)}
+            )
+        return name
+
+    def choices(schema: dict[str, Any]) -> None:
+        schema["enum"] = list(registry)
+
+    return Annotated[str, AfterValidator(known), Field(json_schema_extra=choices)]
+
+
+UpdateLaw: Any = one_of(ONLINE)
 Selection = Literal["streaming", "iterations"]
 
+
+FORMER_PRIOR = ("prior_a", "prior_b")
 
 # What a launch leaves open: the way back to a platform, on which no answer depends.
 OPEN_AFTER_LAUNCH = frozenset({"prolific_completion_code"})
@@ -77,13 +95,10 @@ class CampaignSettings(BaseModel):
         description="How an answer changes the scores: by its points (easl, easl-aware) or only by its order (ra, "
         "trueskill). The paper proposes easl.",
     )  # fmt: skip
-    prior_a: Real = Field(
-        default=1.0, title="Prior, first parameter",
-        description="alpha of the Beta prior (paper: 1), or mu of the Gaussian (0.5).",
-    )  # fmt: skip
-    prior_b: Positive = Field(
-        default=1.0, title="Prior, second parameter",
-        description="beta of the Beta prior (paper: 1), or sigma squared of the Gaussian (1/12).",
+    prior: Annotated[list[Real], Field(min_length=1, max_length=30)] | None = Field(
+        default=None, title="Prior",
+        description="The numbers that an item begins with, separated by commas: alpha and beta of the Beta posterior "
+        "(paper: 1, 1), or mu and sigma squared of the Gaussian (0.5, 1/12 = 0.0833). Empty: the update law's own.",
     )  # fmt: skip
     gamma: Width = Field(
         default=0.1, title="Gamma",
@@ -153,22 +168,22 @@ class CampaignSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def law_decides_the_default_prior(cls, values: object) -> object:
-        """An update law with another scale brings its own prior unless one is given."""
-        if isinstance(values, dict) and (law := ONLINE.get(str(values.get("update_law", "easl")))):
-            a, b = law.default_prior
-            return {"prior_a": a, "prior_b": b} | values
-        return values
-
-    def chosen(self) -> dict[str, Any]:
-        """The settings without a prior that is only the update law's own: another law then brings another."""
-        values = self.model_dump()
-        if (self.prior_a, self.prior_b) == ONLINE[self.update_law].default_prior:
-            del values["prior_a"], values["prior_b"]
-        return values
+    def prior_in_one(cls, values: object) -> object:
+        """The prior as one text with commas, or as Easel 1 had it: in two settings."""
+        if not isinstance(values, dict):
+            return values
+        given = {name: value for name, value in values.items() if name not in FORMER_PRIOR}
+        if all(name in values for name in FORMER_PRIOR):
+            given.setdefault("prior", [values[name] for name in FORMER_PRIOR])
+        if isinstance(prior := given.get("prior"), str):
+            given["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
+        return given
 
     @model_validator(mode="after")
     def prior_fits_the_law(self) -> Self:
-        if not ONLINE[self.update_law].valid_prior(self.prior_a, self.prior_b):
+        family = ONLINE[self.update_law].family
+        if self.prior is None:
+            return self
+        if len(self.prior) != len(family.parameter_names) or not family.valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self

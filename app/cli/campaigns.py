@@ -23,7 +23,7 @@ from app.errors import Invalid
 from app.settings import read_settings
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT"}
+METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "NUMBERS"}
 ACTIONS = {
     "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
@@ -47,7 +47,7 @@ def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any
     """Numbers are checked with all other rules by `CampaignSettings`, so an empty option can mean none."""
     option = "--" + name.replace("_", "-")
     rules = form.rules_of(schema)
-    help_ = schema["description"] + default_words(name, schema.get("default"))
+    help_ = schema["description"] + default_words(schema.get("default"))
     if rules.get("type") == "boolean":
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
     if "enum" in rules:
@@ -55,9 +55,7 @@ def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any
     return click.option(option, name, metavar=METAVARS[rules["type"]], help=help_)
 
 
-def default_words(name: str, default: Any) -> str:
-    if name in form.PRIORS:
-        return "  [default: the update law's]"
+def default_words(default: Any) -> str:
     if default in (None, ""):
         return ""
     return f"  [default: {in_words(default)}]"
@@ -111,7 +109,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or the Prolific completion code of any campaign; those not named stay."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
-        return settings_from(before.chosen(), settings_file, options)
+        return settings_from(before.model_dump(), settings_file, options)
 
     in_transaction(partial(lifecycle.edit, slug=slug, change=change))
     click.echo(f"Saved the settings of {slug}.")

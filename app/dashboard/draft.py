@@ -13,6 +13,6 @@ async def of(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     return {
         "campaign": campaign,
         "hits": -(-campaign.judgments_wanted // campaign.items_per_hit),
-        "values": form.in_full(lifecycle.settings_of(campaign)),
+        "values": form.filled(lifecycle.settings_of(campaign)),
         "texts": await listing.first_texts(connection, campaign.id),
     }

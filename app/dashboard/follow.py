@@ -8,10 +8,9 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,21 +18,15 @@ from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
-from app.database.session import driver_of
 from app.designs.registry import design_of
-from app.inference.online.laws import Hit
-from app.record import states
-from app.record.law import law_of, parameters_of
+from app.inference.online.law import Hit
+from app.record import replay
+from app.record.law import hit_of, law_of
 from app.record.stream import Response, responses
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
-
-PRIORS = text("""
-    SELECT coalesce(array_agg(a ORDER BY number), '{}') AS a, coalesce(array_agg(b ORDER BY number), '{}') AS b
-    FROM priors WHERE campaign_id = :campaign
-""")
 
 COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
@@ -71,10 +64,14 @@ class Follower(ABC, Generic[P]):
         """Of a launched campaign before its first answer."""
 
     @abstractmethod
-    def followed(self, past: P, campaign: Row[Any], hits: list[Hit], annotators: list[int], total: int) -> P:
+    def read(self, campaign: Row[Any], response: Response) -> Hit:
+        """An answer as this follows it."""
+
+    @abstractmethod
+    def followed(self, past: P, hits: list[Hit], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
-    def unsettled(self, past: P) -> int:  # noqa: ARG002  (a course has another answer)
+    def unsettled(self, campaign: Row[Any]) -> int:  # noqa: ARG002  (a course has another answer)
         """How many of the newest responses others may still come before."""
         return UNSETTLED
 
@@ -94,7 +91,7 @@ class Follower(ABC, Generic[P]):
         kept = self.kept(campaign)
         known = kept or Settled(await self.begun(connection, campaign), campaign.revision)
         deadline = clock() + PATIENCE_SECONDS
-        unsettled = self.unsettled(known.past)
+        unsettled = self.unsettled(campaign)
         while True:
             rows = await responses(connection, campaign.id, after=known.seq, limit=AT_ONCE + UNSETTLED)
             settled = len(rows) - unsettled
@@ -113,9 +110,8 @@ class Follower(ABC, Generic[P]):
 
     async def further(self, past: P, campaign: Row[Any], rows: Sequence[Response], answers: int) -> P:
         """After these responses too."""
-        design = design_of(campaign)
-        hits, annotators = [row.hit(design) for row in rows], [row.annotator for row in rows]
-        return await asyncio.to_thread(self.followed, past, campaign, hits, annotators, answers)
+        hits = [self.read(campaign, row) for row in rows]
+        return await asyncio.to_thread(self.followed, past, hits, answers)
 
     def kept(self, campaign: Row[Any]) -> Settled[P] | None:
         """What is settled of the campaign's revision, now asked for last."""
@@ -165,42 +161,33 @@ class Precisions(Follower[Precision]):
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
         return precision.begun((await connection.execute(COUNT, {"campaign": campaign.id})).scalar_one())
 
-    def followed(
-        self,
-        past: Precision,
-        campaign: Row[Any],  # noqa: ARG002  (all campaigns are alike here)
-        hits: list[Hit],
-        annotators: list[int],
-        total: int,
-    ) -> Precision:
-        return precision.followed(past, hits, annotators, total=total)
+    def read(self, campaign: Row[Any], response: Response) -> Hit:
+        """Its values on 0 to 1, whatever the law reads."""
+        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
+
+    def followed(self, past: Precision, hits: list[Hit], total: int) -> Precision:
+        """How far annotators agree by then."""
+        return precision.followed(past, hits, total=total)
 
 
 class Courses(Follower[Course]):
     """The posteriors by a replay of the campaign's law, for what they were earlier."""
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
-        priors = (await connection.execute(PRIORS, {"campaign": campaign.id})).one()
-        begun = course.begun(law_of(campaign), np.array(priors.a, float), np.array(priors.b, float))
-        if begun.learned is None:
-            return begun
-        totals = await states.present_of_campaign(await driver_of(connection), campaign.id)
-        return replace(begun, learned=begun.learned.begun_like(totals))
+        """The priors."""
+        return course.begun(await replay.begun(connection, campaign))
 
-    def followed(
-        self,
-        past: Course,
-        campaign: Row[Any],
-        hits: list[Hit],
-        annotators: list[int],
-        total: int,  # noqa: ARG002  (a course keeps nothing that depends on it)
-    ) -> Course:
-        law = law_of(campaign)
-        return course.followed(past, law, hits, parameters_of(campaign), annotators=annotators)
+    def read(self, campaign: Row[Any], response: Response) -> Hit:
+        """As the campaign's law takes it."""
+        return hit_of(campaign, response)
 
-    def unsettled(self, past: Course) -> int:
-        """None under a law that learns about annotators, whose answers wait for each other."""
-        return UNSETTLED if past.learned is None else 0
+    def followed(self, past: Course, hits: list[Hit], total: int) -> Course:  # noqa: ARG002
+        """The posteriors by then."""
+        return course.followed(past, hits)
+
+    def unsettled(self, campaign: Row[Any]) -> int:
+        """None under a law that keeps more than posteriors: answers wait for each other."""
+        return 0 if law_of(campaign).layout else UNSETTLED
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from app.database.tables import items
 from app.designs.scale import POINTS
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
-from app.inference.online import annotator_aware_online as aware
-from app.inference.online.laws import Law
+from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
-from app.record import states
+from app.record.known import Known
 from app.record.law import law_of
 from app.record.states import Revision
 from app.record.stream import COUNTING
@@ -69,7 +68,7 @@ class Judgment:
 
 @dataclass(frozen=True)
 class ItemPage:
-    """An item with its posterior (`row`: texts, a, b, judgments), its curve now and those before, over `x` in points,
+    """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x` in points,
     the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
     """
 
@@ -109,11 +108,13 @@ async def item_of(
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
     law = law_of(campaign)
     answers = await answers_to(connection, campaign.id, row.number)
-    if law.update is None:
-        answers = await weighted(connection, Revision(campaign.id, row.revision), row.number, answers)
-    x = grid(law.support, row.score, row.variance)
-    now = curve(law, row.judgments, row.a, row.b, x)
-    earlier = [curve(law, *moment, x) for moment in course.early(row.number)]
+    if asking := law.counted(row.number):
+        known = Known(await driver_of(connection), Revision(campaign.id, row.revision), law, {})
+        answers = weighted(answers, *await known.found(asking))
+    family = law.family
+    x = grid(family.support, row.score, row.variance)
+    now = curve(family, row.judgments, row.state, x)
+    earlier = [curve(family, *moment, x) for moment in course.earlier(row.number)]
     return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
 
 
@@ -123,20 +124,14 @@ async def answers_to(connection: AsyncConnection, campaign_id: int, number: int)
     return [Judgment(row.annotator, row.score, row.received_at, row.counts) for row in found]
 
 
-async def weighted(
-    connection: AsyncConnection, of: Revision, number: int, answers: Sequence[Judgment]
-) -> list[Judgment]:
-    """With what those that count do count for, under a law that learns of annotators."""
-    driver = await driver_of(connection)
-    totals = await states.of_campaign(driver, of)
-    known = (await states.items(driver, of, [number])).get(number, ())
-    looked = (await states.looked(driver, of, [number])).get(number)
-    item = aware.ItemState(*known)._replace(looked=looked)
-    people = await states.states(driver, of, "annotator", {*aware.judges(item)})
-    weights, corrected = aware.counted(item, people, totals)  # taken from their ends: the newest is last
+def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: Sequence[float]) -> list[Judgment]:
+    """With what those that count do count for, which is told first to last."""
+    newest_first = zip(reversed(weights), reversed(corrected), strict=True)
+    counting = iter([(weight, score * POINTS) for weight, score in newest_first])
     return [
-        replace(answer, weight=weights.pop(), corrected=corrected.pop() * POINTS) if answer.counts else answer
+        replace(answer, weight=weight, corrected=score)
         for answer in answers
+        for weight, score in [next(counting) if answer.counts else (None, None)]
     ]
 
 
@@ -146,10 +141,10 @@ def calibrated(one: Moderated) -> tuple[float, float, float] | None:
     return (mean, low, high) if low <= high else None
 
 
-def curve(law: Law, judgments: int, a: float, b: float, x: Array) -> Curve:
-    """The posterior (a, b) at `x`, both on the scale of the law."""
-    score, low, high = (float(value) * POINTS for value in (law.score(a, b), *law.interval(a, b)))
-    return Curve(judgments, score, low, high, (law.density(a, b, x) / POINTS).tolist())
+def curve(family: Family, judgments: int, state: Sequence[float], x: Array) -> Curve:
+    """A posterior at `x`, both on the scale of the law."""
+    score, low, high = (float(value) * POINTS for value in (family.score(*state), *family.interval(*state)))
+    return Curve(judgments, score, low, high, (family.density(*state, x) / POINTS).tolist())
 
 
 def grid(support: tuple[float, float], score: float, variance: float) -> Array:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
-from app.inference.online.laws import Hit
+from app.inference.online.law import Hit
 from app.inference.ratings.moderated import Moderated, moderated
 
 MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
@@ -65,8 +65,8 @@ def begun(n_items: int) -> Precision:
     return Precision(Tally.nothing(n_items), 0, 1, [POINTS / 2])
 
 
-def followed(before: Precision, hits: Sequence[Hit], annotators: Sequence[int], *, total: int = 0) -> Precision:
-    """After these HITs too, in their order; annotators: who answered each.
+def followed(before: Precision, hits: Sequence[Hit], *, total: int = 0) -> Precision:
+    """After these HITs too, in their order; their values on 0 to 1.
 
     total: how many responses there are at least; known from the start, it spares points that would be dropped again.
     Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that a look
@@ -81,7 +81,7 @@ def followed(before: Precision, hits: Sequence[Hit], annotators: Sequence[int], 
         answers = min(end, answers + step - answers % step)
         if answers > half or answers == end:
             piece = slice(counted - begin, answers - begin)
-            tally, counted = tally.after(*long_form(hits[piece], annotators[piece])), answers
+            tally, counted = tally.after(*long_form(hits[piece])), answers
         if answers % step == 0:
             points.append(typical(moderated(tally)) if answers > half else POINTS / 2)
         if len(points) > MOST_POINTS:
@@ -91,14 +91,12 @@ def followed(before: Precision, hits: Sequence[Hit], annotators: Sequence[int], 
 
 def hits_below_half(tally: Tally, hits: Sequence[Hit]) -> int:
     """After how many of these HITs surely fewer than half of the items are judged: nothing is known of the median."""
-    judged = np.count_nonzero(tally.judgments) + np.cumsum([len(shown) for shown, _ in hits])
+    judged = np.count_nonzero(tally.judgments) + np.cumsum([len(hit.items) for hit in hits])
     return int(np.count_nonzero(2 * judged < len(tally.judgments)))
 
 
-def long_form(
-    hits: Sequence[Hit], annotators: Sequence[int]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
-    """Item, annotator and score of each judgment."""
-    items = np.array([item for shown, _ in hits for item in shown], np.intp)
-    who = np.repeat(np.array(annotators, np.intp), [len(shown) for shown, _ in hits])
-    return items, who, np.array([score for _, scores in hits for score in scores], np.float64)
+def long_form(hits: Sequence[Hit]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+    """Item, annotator and value of each judgment."""
+    items = np.array([item for hit in hits for item in hit.items], np.intp)
+    who = np.repeat(np.array([hit.annotator for hit in hits], np.intp), [len(hit.items) for hit in hits])
+    return items, who, np.array([value for hit in hits for value in hit.values], np.float64)

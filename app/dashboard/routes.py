@@ -164,7 +164,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
 async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
     """The posterior of the view's item, now and before."""
     state = await live_of(request).state(campaign, now=now)
-    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).score_name)
+    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).family.score_name)
     return svg(campaign, "item", drawn)
 
 
@@ -176,7 +176,7 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
         shown = await table.page_of(connection, campaign, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
-    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).score_name))
+    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).family.score_name))
 
 
 @router.get("/figures/{name}.svg")
@@ -189,7 +189,7 @@ async def figure(
         return svg(campaign, name, figures.hits_per_hour(state.figures))
     if name == "uncertainty":
         return svg(campaign, name, figures.uncertainty(state.figures))
-    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).score_name))
+    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).family.score_name))
 
 
 def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:

@@ -23,7 +23,7 @@ from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
-from app.inference.online.laws import Law
+from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 from app.record.stream import COUNTING
@@ -238,7 +238,7 @@ def held(facts: Facts) -> tuple[float, float]:
     if facts.behind or facts.course.answers < facts.counts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
-    low, high = law_of(facts.campaign).interval(facts.course.a[some], facts.course.b[some])
+    low, high = law_of(facts.campaign).family.interval(*facts.course.state[:, some])
     return facts.precision.intervals.of(some).beside(low, high)
 
 
@@ -305,7 +305,7 @@ def pace_figures(facts: Facts) -> dict[str, Any]:
 
 
 def histogram_figures(facts: Facts) -> dict[str, Any]:
-    low, high = domain(law_of(facts.campaign), facts.score, facts.variance)
+    low, high = domain(law_of(facts.campaign).family, facts.score, facts.variance)
     counts, _ = np.histogram(np.clip(facts.score, low, high), bins=BINS, range=(low, high))
     return {"low": low * POINTS, "high": high * POINTS, "counts": counts.tolist()}
 
@@ -319,9 +319,9 @@ def uncertainty_figures(facts: Facts) -> dict[str, Any]:
     }
 
 
-def domain(law: Law, score: Array, variance: Array) -> tuple[float, float]:
+def domain(family: Family, score: Array, variance: Array) -> tuple[float, float]:
     """The scale of the figures: where scores can lie; on an unbounded scale 0 to 1, widened to what intervals need."""
-    lowest, highest = law.support
+    lowest, highest = family.support
     if np.isfinite(lowest) and np.isfinite(highest):
         return lowest, highest
     reach = Z95 * np.sqrt(variance)

@@ -99,9 +99,10 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: ItemsVi
     rows = (await connection.execute(rows_of(campaign.id, view, offset))).all()
     if not rows and view.page > 1:
         return await page_of(connection, campaign, replace(view, page=1), intervals)
-    a, b, score = (np.array([getattr(row, name) for row in rows]) for name in ("a", "b", "score"))
+    family = law_of(campaign).family
+    score = np.array([row.score for row in rows])
     mine = intervals.of([row.number for row in rows])
-    values = score, *law_of(campaign).interval(a, b), mine.mean, *mine.interval()
+    values = score, *family.interval(*family.columns([row.state for row in rows])), mine.mean, *mine.interval()
     numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
     lines = [ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
     return ItemsPage(view, lines, rows[0].found if rows else 0)

@@ -149,8 +149,7 @@ campaigns = Table(
     Column("pay", Text),
     # How answers become posteriors
     Column("update_law", Text, nullable=False),
-    Column("prior_a", Double, nullable=False),
-    Column("prior_b", Double, nullable=False),
+    Column("prior", ARRAY(Double)),  # what an item's posterior begins with; NULL in a draft: the law's own
     Column("gamma", Double, nullable=False),
     Column("epsilon", Double, nullable=False),
     Column("tie_margin_points", Integer, nullable=False),
@@ -188,8 +187,7 @@ items = Table(
     Column("external_id", Text, nullable=False),
     Column("shown", Text, nullable=False),
     Column("fields", JSON, nullable=False),  # the uploaded row as it came; JSONB would forget the order
-    Column("prior_a", Double),  # NULL: the campaign's prior. The view `priors` says what an item begins with (a, b)
-    Column("prior_b", Double),
+    Column("prior", ARRAY(Double)),  # NULL: the campaign's. The view `priors` says what an item begins with
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
 )
@@ -201,7 +199,7 @@ posteriors = Table(
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("criterion", SmallInteger, nullable=False, server_default="0"),
     Column("subject", Integer, nullable=False),  # what is scored: an item, by its number
-    # (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, as the update law says
+    # What the update law keeps: (alpha, beta) of a Beta, (mu, sigma2) of a Gaussian
     Column("state", ARRAY(Double), nullable=False),
     Column("score", Double, nullable=False),  # mode or mean: follows from the state; stored so that SQL can sort
     Column("variance", Double, nullable=False),
@@ -219,8 +217,7 @@ current_posteriors = Table(
     Column("campaign_id", BigInteger),
     Column("revision", Integer),
     Column("number", Integer),
-    Column("a", Double),
-    Column("b", Double),
+    Column("state", ARRAY(Double)),
     Column("score", Double),
     Column("variance", Double),
     Column("judgments", Integer),

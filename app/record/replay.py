@@ -1,7 +1,7 @@
 """Verify: all responses applied again from the priors must give every posterior, bit for bit."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,32 +11,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
-from app.designs.registry import design_of
 from app.errors import Conflict
-from app.inference.online.annotator_aware_learned import Learned
-from app.inference.online.laws import Replay
+from app.inference.online.law import Beliefs, Kept, Law
 from app.record import states, stream
-from app.record.law import law_of, parameters_of
+from app.record.law import hit_of, law_of, parameters_of
 from app.record.states import Revision
 
 RESPONSES_AT_ONCE = 5_000
 MISMATCHES_SHOWN = 20
 
+# Of items that have none, NaN.
 POSTERIORS = """
-    SELECT coalesce(p.a, 'NaN'), coalesce(p.b, 'NaN'),
-           coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
+    SELECT {state}, coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
     FROM priors LEFT JOIN current_posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
 """
 
-PRIORS = "SELECT a, b FROM priors WHERE campaign_id = $1 ORDER BY number"
+PRIORS = "SELECT {state} FROM priors WHERE campaign_id = $1 ORDER BY number"
 
 IDS = text("""
     SELECT number, external_id FROM items
     WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[])) ORDER BY number
 """)
-
-States = Mapping[states.Kind, Mapping[int, Sequence[Any]]]
-"""What is known, by kind and number: lists of floats, two of them of an item."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +66,31 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    kinds = dict.fromkeys(("a", "b", "score", "variance"), "f8") | {"judgments": "i4"}
-    stored = await numbers(connection, POSTERIORS, (campaign.id,), **kinds)
-    replay, judgments, responses = await applied(connection, campaign)
-    law, a, b = replay.law, replay.a, replay.b
-    again = {"a": a, "b": b, "score": law.score(a, b), "variance": law.variance(a, b), "judgments": judgments}
+    law = law_of(campaign)
+    names = law.family.parameter_names
+    kinds = dict.fromkeys((*names, "score", "variance"), "f8") | {"judgments": "i4"}
+    stored = await numbers(connection, POSTERIORS.format(state=columns(law, "p.state")), (campaign.id,), **kinds)
+    beliefs, judgments, responses = await applied(connection, campaign)
+    again = await asyncio.to_thread(replayed, law, beliefs, judgments)
     count, found = await asyncio.to_thread(differences, stored, again)
     ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
-    mismatches = [Mismatch(number, ids[number], column, kept, replayed) for number, column, kept, replayed in found]
-    if replay.learned is not None:
-        otherwise = await learned_otherwise(connection, Revision.present(campaign), replay.learned)
+    mismatches = [Mismatch(number, ids[number], column, kept, anew) for number, column, kept, anew in found]
+    if law.layout:
+        otherwise = await kept_otherwise(connection, Revision.present(campaign), beliefs.kept())
         count, mismatches = count + len(otherwise), mismatches + otherwise
     return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN])
+
+
+def columns(law: Law, state: str) -> str:
+    """SQL for the numbers of a state, one by one; NaN where there is none."""
+    return ", ".join(f"coalesce({state}[{k}], 'NaN')" for k, _ in enumerate(law.family.parameter_names, start=1))
+
+
+def replayed(law: Law, beliefs: Beliefs, judgments: Numbers) -> dict[str, Numbers]:
+    """What the columns of the posteriors must be."""
+    state = dict(zip(law.family.parameter_names, beliefs.state, strict=True))
+    score, variance = law.family.score(*beliefs.state), law.family.variance(*beliefs.state)
+    return {**state, "score": score, "variance": variance, "judgments": judgments}
 
 
 async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> dict[int, str]:
@@ -90,31 +98,41 @@ async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[
     return {row.number: row.external_id for row in rows}
 
 
+async def priors(connection: AsyncConnection, campaign: Row[Any]) -> list[Numbers]:
+    """What the items' posteriors begin with, as columns, (N,) each."""
+    law = law_of(campaign)
+    kinds = dict.fromkeys(law.family.parameter_names, "f8")
+    return [*(await numbers(connection, PRIORS.format(state=columns(law, "state")), (campaign.id,), **kinds)).values()]
+
+
+async def begun(connection: AsyncConnection, campaign: Row[Any]) -> Beliefs:
+    """What the campaign's law believes before the first answer."""
+    law = law_of(campaign)
+    kept = await states.of_campaign(await driver_of(connection), campaign.id, layout=law.layout)
+    return law.begin(await priors(connection, campaign), parameters_of(campaign), kept)
+
+
 async def applied(
     connection: AsyncConnection, campaign: Row[Any], *, decided: int | None = None
-) -> tuple[Replay, Numbers, int]:
+) -> tuple[Beliefs, Numbers, int]:
     """All responses that count applied to the priors, the judgments of each item, and how many responses these are.
 
     decided: as in `stream.responses`.
     """
-    priors = await numbers(connection, PRIORS, (campaign.id,), a="f8", b="f8")
-    replay = Replay(law_of(campaign), priors["a"], priors["b"], parameters_of(campaign))
-    if replay.learned is not None:
-        driver = await driver_of(connection)
-        replay.learned = replay.learned.begun_like(await states.present_of_campaign(driver, campaign.id))
-    judgments, count, design = np.zeros(len(replay.a), np.int32), 0, design_of(campaign)
+    beliefs, count = await begun(connection, campaign), 0
+    judgments = np.zeros(beliefs.state.shape[1], np.int32)
     async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE, decided=decided):
-        hits = [response.hit(design) for response in chunk]
+        hits = [hit_of(campaign, response) for response in chunk]
         try:
-            await asyncio.to_thread(replay.take, hits, [response.annotator for response in chunk])
+            await asyncio.to_thread(beliefs.take, hits)
         except ValueError as problem:
             raise Conflict(
                 f"Responses {chunk[0].seq} to {chunk[-1].seq} of “{campaign.name}” cannot be replayed: {problem}.",
                 code="not_replayable",
             ) from problem
-        np.add.at(judgments, [item for items, _ in hits for item in items], 1)
+        np.add.at(judgments, [item for hit in hits for item in hit.items], 1)
         count += len(chunk)
-    return replay, judgments, count
+    return beliefs, judgments, count
 
 
 def differences(
@@ -131,17 +149,12 @@ def differences(
     return count, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
 
 
-async def learned_otherwise(connection: AsyncConnection, of: Revision, again: Learned) -> list[Mismatch]:
-    """Where stored knowledge of annotators is not what the responses teach, each at the first number that differs."""
-    driver = await driver_of(connection)
-    kept: States = {
-        "campaign": {0: await states.of_campaign(driver, of)},
-        "item": await states.all_items(driver, of),
-        "annotator": await states.states(driver, of, "annotator"),
-    }
-    found = await asyncio.to_thread(states_otherwise, kept, again)
+async def kept_otherwise(connection: AsyncConnection, of: Revision, again: Kept) -> list[Mismatch]:
+    """Where what is kept besides posteriors is not what the responses teach, each at the first number that differs."""
+    kept = await states.all_kept(await driver_of(connection), of)
+    found = await asyncio.to_thread(lambda: [*otherwise(by_kind(kept), by_kind(again))])
     ids = await ids_of(connection, of.campaign, [number for kind, number, _ in found if kind == "item"])
-    names: dict[states.Kind, Callable[[int], str]] = {
+    names: dict[str, Callable[[int], str]] = {
         "campaign": lambda _: "the campaign",
         "item": ids.__getitem__,
         "annotator": "annotator {}".format,
@@ -149,23 +162,20 @@ async def learned_otherwise(connection: AsyncConnection, of: Revision, again: Le
     return [Mismatch(number, names[kind](number), "learned", *pair) for kind, number, pair in found]
 
 
-def states_otherwise(kept: States, again: Learned) -> list[tuple[states.Kind, int, tuple[float, float]]]:
-    """The states that differ: kind, number, and the first two floats that do, as stored and replayed."""
-    expected: States = {
-        "campaign": {0: again.totals},
-        "item": {
-            number: (item.since, np.empty(0) if item.looked is None else item.looked)
-            for number, item in enumerate(again.items)
-            if item.judgments
-        },
-        "annotator": again.annotators,
-    }
-    return [
-        (kind, number, pair)
-        for kind, known in expected.items()
-        for number in sorted(kept[kind].keys() | known.keys())
-        if (pair := first_difference(kept[kind].get(number, ()), known.get(number, ())))
-    ]
+def by_kind(kept: Kept) -> dict[str, Mapping[int, Sequence[Any]]]:
+    """By kind and number: lists of floats, two of them of an item."""
+    campaign = {} if kept.campaign is None else {0: kept.campaign}
+    return {"campaign": campaign, "item": kept.items, "annotator": kept.annotators}
+
+
+def otherwise(
+    kept: Mapping[str, Mapping[int, Sequence[Any]]], again: Mapping[str, Mapping[int, Sequence[Any]]]
+) -> Iterator[tuple[str, int, tuple[float, float]]]:
+    """What differs: kind, number, and the first two floats that do, as stored and replayed."""
+    for kind, known in again.items():
+        for number in sorted(kept[kind].keys() | known.keys()):
+            if pair := first_difference(kept[kind].get(number, ()), known.get(number, ())):
+                yield kind, number, pair
 
 
 def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:

@@ -22,6 +22,7 @@ from app.database.campaign import finish_if_complete
 from app.errors import Conflict
 from app.record import stream
 from app.record.folding import fold, lock
+from app.record.law import law_of
 from app.record.news import watermark
 from app.record.replay import applied
 from app.record.states import Revision
@@ -149,10 +150,10 @@ async def drafted(engine: AsyncEngine, campaign_id: int) -> Draft | None:
             return None
         draft = Draft(campaign, decided, await watermark(connection))
         draft.known = [answer.seq for answer in await unseen(connection, draft)]
-        replay, judgments, _ = await applied(connection, campaign, decided=decided)
+        beliefs, judgments, _ = await applied(connection, campaign, decided=decided)
     async with engine.begin() as connection:
         await clear(connection, Revision.present(campaign))
-        await begin(connection, draft.of, replay, judgments)
+        await begin(connection, draft.of, law_of(campaign), beliefs, judgments)
     return draft
 
 
@@ -171,7 +172,7 @@ async def follow(connection: AsyncConnection, draft: Draft) -> list[int]:
     which is applied first.
     """
     answers = await unseen(connection, draft)
-    await fold(connection, draft.campaign, answers, await lock(connection, draft.campaign, draft.of, answers))
+    await fold(connection, draft.campaign, answers, await lock(connection, draft.of, answers))
     return [answer.seq for answer in answers]
 
 

@@ -1,4 +1,4 @@
-"""What the law `easl-aware` has learned, in its table: lists of floats of a campaign, its items and its annotators.
+"""What laws keep besides posteriors, in its table: lists of floats of a campaign, its items and its annotators.
 
 Whoever changes it holds the campaign's row, and takes it before any other lock: HITs are learned from one by one.
 
@@ -6,20 +6,19 @@ An item has two lists: a long one, which most HITs leave as it is, and a short o
 and writes it anew only when it changes, so a HIT costs the same however many judgments its items have.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.session import Driver, fetch
+from app.database.session import Driver, fetch, fetch_one
+from app.errors import Conflict
+from app.inference.online.law import Kept, State
 
-Kind = Literal["campaign", "item", "annotator"]
-State = list[float]
 Floats = npt.NDArray[np.float64]
 FLOAT = np.dtype("<f8")
-LAYOUT = 1  # of the floats; another number says that they mean something else
 
 # Until the transaction ends, nobody makes another revision the present one. Comes before all other locks.
 HOLD = text("SELECT revision FROM campaigns WHERE id = :campaign FOR KEY SHARE")
@@ -30,9 +29,8 @@ LOCK = text("""
     AND revision = (SELECT revision FROM campaigns WHERE id = :campaign) FOR NO KEY UPDATE
 """)
 
-# The same, to be read only.
 PRESENT = text("""
-    SELECT state FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
+    SELECT state, layout FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
     AND revision = (SELECT revision FROM campaigns WHERE id = :campaign)
 """)
 
@@ -63,11 +61,11 @@ FOLLOWING = text(f"""
     ORDER BY part, number LIMIT :limit
 """)  # noqa: S608  (constants)
 
-ALL_STATES = text(f"SELECT number, state FROM states WHERE {OF} AND kind = :kind")  # noqa: S608  (constants)
+ALL = text(f"SELECT kind, number, state, since FROM states WHERE {OF}")  # noqa: S608  (constants)
 
 # What :items of :campaign began with, in that order.
 PRIORS = text("""
-    SELECT a, b FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
+    SELECT state FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
     JOIN priors ON priors.campaign_id = :campaign AND priors.number = shown.number
     ORDER BY place
 """)
@@ -79,7 +77,7 @@ KEEP = text(f"""
         WHERE {OF} AND l.kind = 'item' AND l.number = new.number
     )
     INSERT INTO states (campaign_id, revision, layout, kind, number, state, since)
-    SELECT :campaign, :revision, {LAYOUT}, *
+    SELECT :campaign, :revision, :layout, *
     FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]),
                                     CAST(:since AS bytea[]))
     ON CONFLICT (campaign_id, revision, kind, number) DO UPDATE SET state = excluded.state, since = excluded.since
@@ -102,74 +100,71 @@ class Revision(NamedTuple):
         return self._asdict()
 
 
-async def states(
-    connection: Driver, of: Revision, kind: Kind, numbers: Iterable[int] | None = None
-) -> dict[int, State]:
-    """The states of these numbers, or of all; those that nothing has been learned of are left out."""
-    parameters = {**of.parameters, "kind": kind, "numbers": None if numbers is None else list(numbers)}
-    rows = await fetch(connection, ALL_STATES if numbers is None else STATES, parameters)
+async def annotators(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, State]:
+    """What is kept of these annotators; without those of whom nothing is."""
+    rows = await fetch(connection, STATES, {**of.parameters, "kind": "annotator", "numbers": list(numbers)})
     return {row.number: in_floats(row.state).tolist() for row in rows}
 
 
 async def items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, tuple[State, int]]:
-    """The short lists of these items, and how many floats are in the long ones; without those nothing is known of."""
+    """The short lists of these items, and how many floats are in the long ones; without those nothing is kept of."""
     rows = await fetch(connection, ITEMS, {**of.parameters, "numbers": list(numbers)})
     return {row.number: (in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows}
 
 
-async def looked(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
-    """The long lists of these items; without those nothing is known of."""
+async def long_of_items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
+    """The long lists of these items; without those nothing is kept of."""
     parameters = {**of.parameters, "kind": "item", "numbers": list(numbers)}
     return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters)}
 
 
-async def all_items(connection: Driver, of: Revision) -> dict[int, tuple[Floats, Floats]]:
-    """Both lists of all items of which something is known, the short ones first."""
-    rows = await fetch(connection, ALL_ITEMS, of.parameters)
-    return {row.number: (in_floats(row.since), in_floats(row.state)) for row in rows}
-
-
-async def of_campaign(connection: Driver, of: Revision) -> State:
-    """What the whole campaign has learned."""
-    return (await states(connection, of, "campaign"))[0]
-
-
-async def present_of_campaign(connection: Driver, campaign_id: int) -> State:
-    """The same of the present revision, whichever that is."""
-    (row,) = await fetch(connection, PRESENT, {"campaign": campaign_id})
-    state: State = in_floats(row.state).tolist()
-    return state
-
-
-async def following(connection: Driver, of: Revision, last: int, limit: int) -> list[tuple[int, State, int]]:
+async def items_after(connection: Driver, of: Revision, last: int, limit: int) -> list[tuple[int, State, int]]:
     """The next `limit` items after number `last`, and then from the first on: number, short list, length of long."""
     parameters = {**of.parameters, "last": last, "limit": limit}
     rows = await fetch(connection, FOLLOWING, parameters)
     return [(row.number, in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows]
 
 
-async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, float]]:
-    """Both parameters that each item began with."""
-    return [(row.a, row.b) for row in await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items})]
+async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
+    """The numbers that each item began with."""
+    return [tuple(row.state) for row in await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items})]
 
 
-async def keep(
-    connection: Driver,
-    of: Revision,
-    *,
-    campaign: Sequence[float],
-    annotators: Mapping[int, Sequence[float]] | None = None,
-    items: Mapping[int, tuple[Sequence[float], Floats | None]] | None = None,
-) -> None:
-    """Store new states; of items both lists, or only the short one where the long one is as it was."""
-    items = items or {}
-    rows = [("campaign", 0, in_bytes(campaign), b"")]
-    rows += [("annotator", number, in_bytes(state), b"") for number, state in (annotators or {}).items()]
-    rows += [("item", k, in_bytes(long), in_bytes(since)) for k, (since, long) in items.items() if long is not None]
-    kinds, numbers, values, since = zip(*rows, strict=True)
-    longer = {number: in_bytes(since) for number, (since, long) in items.items() if long is None}
-    parameters = {**of.parameters, "kinds": kinds, "numbers": numbers, "states": values, "since": since}
-    await fetch(connection, KEEP, parameters | {"longer": [*longer], "longer_since": [*longer.values()]})
+async def of_campaign(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
+    """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
+    row = await fetch_one(connection, PRESENT, {"campaign": campaign_id})
+    if row is not None and row.layout != layout:
+        raise Conflict(
+            f"What was learned of annotators is stored as version {row.layout}, and this Easel reads version {layout}. "
+            "Nothing was changed.",
+            code="states_of_another_version",
+        )
+    return Kept(None if row is None else in_floats(row.state).tolist())
+
+
+async def all_kept(connection: Driver, of: Revision) -> Kept:
+    """All of it."""
+    rows = await fetch(connection, ALL, of.parameters)
+    campaign = [in_floats(row.state).tolist() for row in rows if row.kind == "campaign"]
+    return Kept(
+        campaign[0] if campaign else None,
+        {row.number: in_floats(row.state).tolist() for row in rows if row.kind == "annotator"},
+        {row.number: (in_floats(row.since).tolist(), in_floats(row.state)) for row in rows if row.kind == "item"},
+    )
+
+
+async def keep(connection: Driver, of: Revision, kept: Kept, *, layout: int) -> None:
+    """Store what is new."""
+    rows = [("campaign", 0, in_bytes(kept.campaign), b"")] if kept.campaign is not None else []
+    rows += [("annotator", number, in_bytes(state), b"") for number, state in kept.annotators.items()]
+    rows += [
+        ("item", k, in_bytes(long), in_bytes(short)) for k, (short, long) in kept.items.items() if long is not None
+    ]
+    kinds, numbers, values, since = zip(*rows, strict=True) if rows else ((), (), (), ())
+    longer = {number: in_bytes(short) for number, (short, long) in kept.items.items() if long is None}
+    parameters = {**of.parameters, "layout": layout, "kinds": kinds, "numbers": numbers, "states": values}
+    parameters |= {"since": since, "longer": [*longer], "longer_since": [*longer.values()]}
+    await fetch(connection, KEEP, parameters)
 
 
 def in_floats(stored: bytes) -> Floats:

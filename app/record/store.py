@@ -1,6 +1,9 @@
 """How posteriors are written: all of a revision at its beginning, then those that answers change, in one statement."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from sqlalchemy import text
@@ -9,54 +12,61 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.bulk import Numbers, copy_numbers
 from app.database.session import driver_of
 from app.database.tables import posteriors
-from app.inference.online.laws import Replay
+from app.inference.ground.arrays import Array, distinct
+from app.inference.online.law import Beliefs, Columns, Law
 from app.record import states
 from app.record.states import Revision
 
 AT_ONCE = 50_000
 
-# New values of :numbers, and so many judgments more. Whoever sends it holds their locks.
+# New values of :numbers, and so many judgments more; :states one after another, :width floats each. Whoever sends it
+# holds their locks.
 UPDATE = """
     UPDATE posteriors p
-    SET state = ARRAY[new.a, new.b], score = new.score, variance = new.variance,
-        judgments = p.judgments + new.judgments
-    FROM unnest(CAST(:numbers AS int[]), CAST(:a AS float8[]), CAST(:b AS float8[]), CAST(:score AS float8[]),
-                CAST(:variance AS float8[]), CAST(:more AS int[]))
-         AS new (number, a, b, score, variance, judgments)
+    SET state = (CAST(:states AS float8[]))[(new.place - 1) * CAST(:width AS int) + 1 : new.place * :width],
+        score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
+    FROM unnest(CAST(:numbers AS int[]), CAST(:score AS float8[]), CAST(:variance AS float8[]), CAST(:more AS int[]))
+         WITH ORDINALITY AS new (number, score, variance, judgments, place)
     WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = 0 AND p.subject = new.number
     RETURNING p.subject AS number, p.judgments"""
 
 UPDATE_POSTERIORS = text(UPDATE)
 
 
-async def begin(connection: AsyncConnection, of: Revision, replay: Replay, judgments: Numbers) -> None:
-    """Store a revision: the posteriors after a replay, and what its law has learned. judgments: of each item, (N,)."""
-    law, a, b = replay.law, replay.a, replay.b
-    score, variance = await asyncio.to_thread(lambda: (law.score(a, b), law.variance(a, b)))
-    await keep(
-        connection,
-        of,
-        {"state": np.column_stack([a, b]), "score": score, "variance": variance, "judgments": judgments},
-    )
-    if replay.learned is not None:
-        await states.keep(
-            await driver_of(connection),
-            of,
-            campaign=replay.learned.totals,
-            annotators=replay.learned.annotators,
-            items={
-                number: (item.since, np.empty(0) if item.looked is None else item.looked)
-                for number, item in enumerate(replay.learned.items)
-                if item.judgments
-            },
-        )
+def changes(law: Law, numbers: Sequence[int], state: Columns, more: Sequence[int]) -> dict[str, Any]:
+    """The parameters of `UPDATE` for items whose posteriors are these now. more: how many judgments each has got."""
+    score, variance = law.family.estimates(*state) if numbers else ([], [])
+    rows = zip(*state, strict=True)
+    return {
+        "numbers": numbers,
+        "states": list(chain.from_iterable(rows)),
+        "width": len(state),
+        "score": score,
+        "variance": variance,
+        "more": more,
+    }
 
 
-async def keep(connection: AsyncConnection, of: Revision, columns: dict[str, Numbers]) -> None:
-    """Insert the posteriors of the items 0 to N - 1: `state` (N, 2), `score`, `variance` and perhaps `judgments`, (N,).
+async def begin(
+    connection: AsyncConnection, of: Revision, law: Law, beliefs: Beliefs, judgments: Numbers | None = None
+) -> None:
+    """Store a revision: the posteriors, and what its law keeps besides. judgments: of each item, (N,), none if None."""
+    score, variance = await asyncio.to_thread(estimates, law, beliefs)
+    columns = {"state": np.ascontiguousarray(beliefs.state.T), "score": score, "variance": variance}
+    await copied(connection, of, columns if judgments is None else columns | {"judgments": judgments})
+    if law.layout:
+        await states.keep(await driver_of(connection), of, beliefs.kept(), layout=law.layout)
 
-    In pieces, so that other requests are not kept waiting.
-    """
+
+def estimates(law: Law, beliefs: Beliefs) -> tuple[Array, Array]:
+    """Score and variance of every item, (N,) each; many may be alike, as at the launch."""
+    first, which = distinct([*beliefs.state])
+    state = beliefs.state[:, first]
+    return law.family.score(*state)[which], law.family.variance(*state)[which]
+
+
+async def copied(connection: AsyncConnection, of: Revision, columns: Mapping[str, Numbers]) -> None:
+    """Insert the posteriors of the items 0 to N - 1, in pieces, so that other requests are not kept waiting."""
     count = len(columns["score"])
     for start in range(0, count, AT_ONCE):
         piece = {name: column[start : start + AT_ONCE] for name, column in columns.items()}

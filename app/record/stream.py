@@ -8,8 +8,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, copying, numbers
-from app.designs.design import Design
-from app.inference.online.laws import Hit
 
 LAST = 2**63 - 1  # what a column holds
 
@@ -58,10 +56,6 @@ class Response(NamedTuple):
     annotator: int
     items: list[int]
     values: list[float]
-
-    def hit(self, design: Design) -> Hit:
-        """As an update law takes it."""
-        return self.items, design.shares(self.values)
 
 
 async def left_out(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:

@@ -19,9 +19,11 @@ from app.designs.answer import Answer, Form, telemetry
 from app.designs.registry import design_of
 from app.errors import Gone, NotFound
 from app.record import states
-from app.record.law import law_of, parameters_of
-from app.record.learning import learn
+from app.record.known import Known
+from app.record.law import hit_of, law_of, parameters_of
+from app.record.states import Revision
 from app.record.store import UPDATE
+from app.record.stream import Response
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
@@ -38,7 +40,7 @@ def closing(condition: str) -> str:
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     )
-    SELECT p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.judgments, closed.items AS hit_items,
+    SELECT p.subject AS number, p.state, p.judgments, closed.items AS hit_items,
            closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
            c.epsilon, c.tie_margin_points, c.judgments_per_item,
            EXISTS (SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id)
@@ -169,7 +171,6 @@ async def store(
     values = design.values(answer, hit.hit_items)
     parameters = {
         "campaign": hit.campaign_id,
-        "revision": hit.revision,
         "hit": key["hit"],
         "annotator": hit.annotator_id,
         "source": answer.source,
@@ -179,7 +180,7 @@ async def store(
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, rows, design.shares(values))
+    } | await posteriors_after(connection, rows, Response(0, hit.annotator_id, hit.hit_items, values))
     ((seq, all_reached),) = await fetch(connection, STORE, parameters)
     if seq is None:
         raise LeaseEnded
@@ -188,27 +189,14 @@ async def store(
     return Receipt(key["hit"], seq)
 
 
-async def posteriors_after(
-    connection: Driver, rows: Sequence[Record], shares: Sequence[float]
-) -> dict[str, Sequence[float]]:
-    """What one answer makes of its items' posteriors, column by column in the order of the HIT; shares: in [0, 1].
+async def posteriors_after(connection: Driver, rows: Sequence[Record], response: Response) -> dict[str, Any]:
+    """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
 
     The answers of annotators who are left out change nothing.
     """
     hit = rows[0]
-    if hit.left_out:
-        return {"numbers": [], "more": [], "a": [], "b": [], "score": [], "variance": []}
-    law = law_of(hit)
-    if law.update is None:
-        a, b = await learn(connection, hit, shares)
-    else:
-        before = {row.number: (row.a, row.b) for row in rows}
-        a, b = law.update(
-            [before[item][0] for item in hit.hit_items],
-            [before[item][1] for item in hit.hit_items],
-            shares,
-            parameters_of(hit),
-        )
-    score, variance = law.estimates(a, b)
-    posteriors = {"a": a, "b": b, "score": score, "variance": variance}
-    return {"numbers": hit.hit_items, "more": [1] * len(hit.hit_items), **posteriors}
+    of = Revision(hit.campaign_id, hit.revision)
+    known = Known(connection, of, law_of(hit), {row.number: row.state for row in rows})
+    if not hit.left_out:
+        await known.apply([hit_of(hit, response)], parameters_of(hit))
+    return await known.keep()

@@ -1,4 +1,6 @@
-"""Decisions about the record; posteriors by revision, criterion and subject; states with a version of their layout."""
+"""Decisions about the record; posteriors by revision, criterion and subject, with as many numbers as a law keeps; states
+with a version of their layout.
+"""
 
 from alembic import op
 
@@ -9,9 +11,21 @@ depends_on = None
 
 CURRENT_POSTERIORS = """
     CREATE VIEW current_posteriors AS
-    SELECT p.campaign_id, p.revision, p.subject AS number, p.state[1] AS a, p.state[2] AS b, p.score, p.variance,
-           p.judgments
+    SELECT p.campaign_id, p.revision, p.subject AS number, p.state, p.score, p.variance, p.judgments
     FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
+"""
+
+PRIORS = """
+    CREATE VIEW priors AS
+    SELECT i.campaign_id, i.number, coalesce(i.prior, c.prior) AS state
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
+"""
+
+# As revision 0011 made it.
+PRIORS_BEFORE = """
+    CREATE VIEW priors AS
+    SELECT i.campaign_id, i.number, coalesce(i.prior_a, c.prior_a) AS a, coalesce(i.prior_b, c.prior_b) AS b
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
 """
 
 # Whose answers, and which, are left out by the decisions up to a number: of all about the same, the last one counts.
@@ -37,6 +51,13 @@ def upgrade() -> None:
     op.execute("ALTER TABLE posteriors ALTER state SET NOT NULL, DROP a, DROP b, DROP CONSTRAINT posteriors_pkey")
     op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, revision, criterion, subject)")
     op.execute(CURRENT_POSTERIORS)
+
+    op.execute("DROP VIEW priors")
+    for table in ("campaigns", "items"):
+        op.execute(f"ALTER TABLE {table} ADD prior float8[]")
+        op.execute(f"UPDATE {table} SET prior = ARRAY[prior_a, prior_b] WHERE prior_a IS NOT NULL")  # noqa: S608
+        op.execute(f"ALTER TABLE {table} DROP prior_a, DROP prior_b")
+    op.execute(PRIORS)
 
     op.execute("ALTER TABLE learned RENAME TO states")
     op.execute("ALTER TABLE states RENAME CONSTRAINT learned_campaign_id_fkey TO states_campaign_id_fkey")
@@ -92,6 +113,16 @@ def downgrade() -> None:
     op.execute("ALTER TABLE states RENAME CONSTRAINT states_campaign_id_fkey TO learned_campaign_id_fkey")
     op.execute("ALTER TABLE states RENAME TO learned")
     op.execute("ALTER TABLE learned ADD PRIMARY KEY (campaign_id, kind, number)")
+
+    op.execute("DROP VIEW priors")
+    for table in ("campaigns", "items"):
+        op.execute(f"ALTER TABLE {table} ADD prior_a float8, ADD prior_b float8")
+        op.execute(f"UPDATE {table} SET prior_a = prior[1], prior_b = prior[2]")  # noqa: S608
+        op.execute(f"ALTER TABLE {table} DROP prior")
+    op.execute("UPDATE campaigns SET prior_a = coalesce(prior_a, CASE update_law WHEN 'trueskill' THEN 0.5 ELSE 1 END),"
+               " prior_b = coalesce(prior_b, CASE update_law WHEN 'trueskill' THEN 1.0 / 12 ELSE 1 END)")
+    op.execute("ALTER TABLE campaigns ALTER prior_a SET NOT NULL, ALTER prior_b SET NOT NULL")
+    op.execute(PRIORS_BEFORE)
 
     op.execute("ALTER TABLE posteriors ADD a float8, ADD b float8")
     op.execute("UPDATE posteriors SET a = state[1], b = state[2]")

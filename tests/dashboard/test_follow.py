@@ -165,7 +165,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     slower = courses.settled[campaign.id]
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
-    courses.keep(campaign.id, slower)
+    courses.keep(campaign, slower)
     assert courses.settled[campaign.id].past.answers == 6
 
 

@@ -1,5 +1,7 @@
 """Arrays of numbers as all methods take them, and what is checked and computed of them everywhere."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,3 +21,15 @@ def checked_level(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")
     return level
+
+
+def distinct(columns: Sequence[Array]) -> tuple[Integers, Integers]:
+    """The rows of these columns, (N,) each, that differ: where each of them stands first, (D,), and which every row is,
+    (N,).
+    """
+    rows = np.zeros(len(columns[0]), np.intp)
+    for column in columns:
+        values, which = np.unique(column, return_inverse=True)
+        rows = np.unique(rows * len(values) + which, return_inverse=True)[1]
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    return first, which

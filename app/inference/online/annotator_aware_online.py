@@ -24,7 +24,7 @@ Campaigns launched under the first rule keep it: only a HIT's own items are look
 once; `since` is always empty, and the campaign's state is without what comes before totals.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online import easl
 from app.inference.online.law import checked_scores
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Beliefs
@@ -95,15 +94,9 @@ class ItemState(NamedTuple):
         rows[len(rows) - self.unseen :, :_NEW] = np.reshape(self.since[_POSTERIOR:], (-1, _NEW))
         return rows
 
-    def longer(self, more: int, *, looked: bool) -> "ItemState":
-        """As long as after so many more judgments, and perhaps a look at all; the figures in it mean nothing."""
-        if looked:
-            return ItemState((0.0,) * _POSTERIOR, (self.judgments + more) * JUDGMENT)
-        return self._replace(since=[*self.since, *[0.0] * (_NEW * more)])
-
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AwareChange:
     """What one HIT changed: new values, the arguments of `apply` are left alone.
 
     a, b: posteriors, Beta(a, b), of the HIT's n items, then of those looked at again. items: these items' states.
@@ -160,11 +153,6 @@ def turned(totals: Sequence[float], last: int, left: int) -> State:
     return [totals[0], float(last), float(left), *totals[len(BEGUN) :]] if _turned(totals) else list(totals)
 
 
-def in_terms_of(totals: Sequence[float], number: Callable[[int], int]) -> State:
-    """The campaign's state where the item that was looked at again last has another number."""
-    return [totals[0], float(number(int(totals[1]))), *totals[2:]] if _turned(totals) else list(totals)
-
-
 def looked_at(items: Sequence[ItemState], again: int, totals: Sequence[float]) -> list[int]:
     """The places of the items whose judgments are looked at; the last `again` are not in the HIT."""
     shown = len(items) - again
@@ -191,7 +179,7 @@ def apply(
     annotators: Mapping[int, Sequence[float]],
     totals: Sequence[float],
     again: int = 0,
-) -> Change:
+) -> AwareChange:
     """One HIT of n >= 1 items.
 
     annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. items: the n items' states, then those
@@ -226,7 +214,7 @@ def apply(
         a, b, *since = items[place].since
         after[place] = (a + float(more_a), b + float(more_b))
         states[place] = items[place]._replace(since=[*after[place], *since, float(annotator), floats[place]])
-    return Change(
+    return AwareChange(
         a=[after[place][0] for place in range(len(items))],
         b=[after[place][1] for place in range(len(items))],
         items=[states[place] for place in range(len(items))],
@@ -330,12 +318,3 @@ def counted(
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
     return weight.tolist(), score.tolist()
-
-
-LAW = replace(
-    easl.LAW,
-    name="easl-aware",
-    title="EASL-aware: learns who can be relied on, and weights and corrects their scores accordingly",
-    update=None,
-    update_all=None,
-)

@@ -12,15 +12,9 @@ import numpy.typing as npt
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
 from app.inference.ground.arrays import Array, checked_level
-from app.inference.online.law import Columns
+from app.inference.online.law import Family
 
-FAMILY = "Beta"
-PARAMETER_NAMES = ("alpha", "beta")
-DEFAULT_PRIOR = (1.0, 1.0)
-"""Flat: every score is as likely as any other (section 4 of the paper)."""
-
-SUPPORT = (0.0, 1.0)
-"""Where scores lie."""
+Pair = tuple[list[float], list[float]]
 
 # Beyond these a float64 loses either the variance (products underflow) or the update (alpha + s == alpha).
 _SMALLEST_PRIOR, _LARGEST_PRIOR = 1e-6, 1e9
@@ -80,13 +74,13 @@ def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
     return mode, alpha * beta / (total * total * (total + 1.0))
 
 
-def estimates(alpha: Sequence[float], beta: Sequence[float]) -> Columns:
+def estimates(alpha: Sequence[float], beta: Sequence[float]) -> Pair:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
     both = [mode_and_variance(a, b) for a, b in zip(*checked(alpha, beta), strict=True)]
     return [mode for mode, _ in both], [variance for _, variance in both]
 
 
-def checked(alpha: Sequence[float], beta: Sequence[float]) -> Columns:
+def checked(alpha: Sequence[float], beta: Sequence[float]) -> Pair:
     """The posteriors of one HIT as plain floats.
 
     Raises ValueError if the lengths differ or a parameter is not finite and above 0.
@@ -107,3 +101,18 @@ def _positive(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
         if not np.all((parameter > 0.0) & (parameter < np.inf)):
             raise ValueError("alpha and beta must be finite and above 0")
     return alpha, beta
+
+
+BETA = Family(
+    name="Beta",
+    parameter_names=("alpha", "beta"),
+    score_name="mode",
+    default_prior=(1.0, 1.0),  # flat: every score is as likely as any other (section 4 of the paper)
+    support=(0.0, 1.0),
+    valid_prior=valid_prior,
+    score=score,
+    variance=variance,
+    interval=interval,
+    density=density,
+    estimates=estimates,
+)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from app.inference.online import beta as beta_posterior
 from app.inference.online.beta import mode_and_variance
-from app.inference.online.law import Columns, Law, Parameters, checked_scores
+from app.inference.online.item_law import ItemLaw
+from app.inference.online.law import Columns, Parameters, checked_scores
 from app.inference.online.pairs import Posterior, update_by_pairs
 
 
@@ -64,19 +65,9 @@ def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, floa
     return variance_i / c, variance_j / c, mode_i - mode_j
 
 
-LAW = Law(
+LAW = ItemLaw(
     name="ra",
     title="RA: only the order counts, bounded",
-    parameter_names=beta_posterior.PARAMETER_NAMES,
-    family=beta_posterior.FAMILY,
-    score_name="mode",
-    default_prior=beta_posterior.DEFAULT_PRIOR,
-    support=beta_posterior.SUPPORT,
-    valid_prior=beta_posterior.valid_prior,
-    score=beta_posterior.score,
-    variance=beta_posterior.variance,
-    interval=beta_posterior.interval,
-    density=beta_posterior.density,
-    estimates=beta_posterior.estimates,
+    family=beta_posterior.BETA,
     update=update,
 )

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.online import beta as beta_posterior
-from app.inference.online.law import Columns, Law, Parameters, checked_scores
+from app.inference.online.item_law import ItemLaw
+from app.inference.online.law import Columns, Parameters, checked_scores
 
 
 def update(
@@ -38,20 +39,10 @@ def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: A
     np.add.at(beta, items, 1.0 - scores)
 
 
-LAW = Law(
+LAW = ItemLaw(
     name="easl",
     title="EASL: scores add to a Beta posterior",
-    parameter_names=beta_posterior.PARAMETER_NAMES,
-    family=beta_posterior.FAMILY,
-    score_name="mode",
-    default_prior=beta_posterior.DEFAULT_PRIOR,
-    support=beta_posterior.SUPPORT,
-    valid_prior=beta_posterior.valid_prior,
-    score=beta_posterior.score,
-    variance=beta_posterior.variance,
-    interval=beta_posterior.interval,
-    density=beta_posterior.density,
-    estimates=beta_posterior.estimates,
+    family=beta_posterior.BETA,
     update=update,
     update_all=update_all,
 )

@@ -1,17 +1,33 @@
 """What an online update law is: it reads a posterior, and one HIT changes the posteriors of its items."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 
-Columns = tuple[list[float], list[float]]
-"""The two parameters of n posteriors, as two lists of n floats."""
+T = TypeVar("T")
+State = list[float]
+Columns = tuple[list[float], ...]
+"""The numbers of n posteriors, one list of n floats for each number."""
+
+Reads = Literal["points", "classes", "ordered_classes", "ratio", "order"]
+
+
+class Hit(NamedTuple):
+    """One answered HIT, as a law takes it: who answered, the items' numbers as presented, and their values.
+
+    values: of a law that reads points, in [0, 1].
+    """
+
+    annotator: int
+    items: Sequence[int]
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,53 +63,200 @@ class Interval(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """An online update law: the meaning of its two numbers per item, and what one HIT does to them.
+class Kept:
+    """What a law knows besides posteriors: lists of floats that mean something to it alone.
 
-    name: the key in `online.ONLINE`, stored with a campaign.
-    title: short words for people.
-    parameter_names: what the two numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
-    family: what distribution a posterior is, as people write it before its two numbers: "Beta" or "Normal".
+    campaign: of the whole campaign, None for a law that knows nothing of the kind. annotators: by their numbers.
+    items: by their numbers, a short list that changes with each judgment, and a long one that seldom does, None where
+    it is as it was.
+    """
+
+    campaign: State | None = None
+    annotators: Mapping[int, State] = field(default_factory=dict)
+    items: Mapping[int, tuple[Sequence[float], Array | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one HIT changed: the posteriors of these items, the HIT's first, as columns; and what the law keeps."""
+
+    items: Sequence[int]
+    state: Columns
+    kept: Kept = Kept()
+
+
+class Posteriors(NamedTuple):
+    """Asks for the posteriors of these items, as columns."""
+
+    items: Sequence[int]
+
+
+class Priors(NamedTuple):
+    """Asks for the states that these items began with, a tuple of floats each."""
+
+    items: Sequence[int]
+
+
+class OfCampaign(NamedTuple):
+    """Asks for what is kept of the campaign: a list of floats."""
+
+
+class OfAnnotators(NamedTuple):
+    """Asks for what is kept of these annotators, by number, without those of whom nothing is."""
+
+    annotators: Sequence[int]
+
+
+class OfItems(NamedTuple):
+    """Asks for the short lists of these items and the lengths of their long ones, without those of which nothing is
+    kept.
+    """
+
+    items: Sequence[int]
+
+
+class LongOfItems(NamedTuple):
+    """Asks for the long lists of these items, without those of which nothing is kept."""
+
+    items: Sequence[int]
+
+
+class ItemsAfter(NamedTuple):
+    """Asks for the next `limit` items of which something is kept, from the one after number `last` on and around to it:
+    number, short list, length of the long one.
+    """
+
+    last: int
+    limit: int
+
+
+class TakesLong(NamedTuple):
+    """Asks to go on where nobody waits: some milliseconds of mathematics follow."""
+
+
+Ask = TakesLong | Posteriors | Priors | OfCampaign | OfAnnotators | OfItems | LongOfItems | ItemsAfter
+Step = Generator[Ask, Any, Change]
+"""One HIT under way: it yields what it must know, is sent the answers, and returns what has changed. Pure, so whoever
+keeps a campaign's state, in memory or in a database, takes the same steps to the same bits.
+"""
+
+Counted = tuple[list[float], list[float]]
+"""What each judgment of an item counts for, first to last: weights in [0, 1], and corrected values as the law reads
+them.
+"""
+
+
+def advanced(asking: Generator[Ask, Any, T], told: Any) -> Ask | T:
+    """What is asked next, once the answer to what was asked before is told, or what came of it all."""
+    try:
+        return asking.send(told)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+def answered(asking: Generator[Ask, Any, T], answer: Callable[[Ask], Any]) -> T:
+    """What comes of it, for whoever has the answers to all that is asked at hand."""
+    got = advanced(asking, None)
+    while isinstance(got, Ask):
+        got = advanced(asking, answer(got))
+    return got
+
+
+class Beliefs(Protocol):
+    """All that a law believes of a campaign of N items, in memory, as HITs are applied in order.
+
+    state: the posteriors' numbers, (numbers, N).
+    """
+
+    state: Array
+
+    def take(self, hits: Sequence[Hit]) -> None:
+        """Apply HITs. Raises ValueError for what cannot be one; start afresh then."""
+
+    def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
+        """Apply HITs one by one; what each changed."""
+
+    def copy(self) -> "Beliefs":
+        """One that goes its own way."""
+
+    def kept(self) -> Kept:
+        """What the law knows besides posteriors."""
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of distribution that a posterior is, and what its numbers, the state, say.
+
+    name: as people write it before the numbers: "Beta" or "Normal".
+    parameter_names: what the numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
     score_name: what the estimate is called, "mode" or "mean".
-    default_prior: the two numbers every item starts with.
+    default_prior: the numbers every item starts with.
     support: where scores can lie, as (lowest, highest); infinite for an unbounded scale.
-    valid_prior(a, b): whether two floats may be a start; says False to NaN and infinity.
+    valid_prior(*state): whether these floats may be a start; says False to NaN and infinity.
 
-    Vectorised, `a` and `b` of shape (N,) (or any that broadcast, floats included), each answer of that shape:
-    score(a, b): the estimate on the scale of the scores.
-    variance(a, b): the uncertainty, in squared units of the score.
-    interval(a, b, level=0.95): the central interval that holds `level` of the posterior, as (low, high).
-    density(a, b, x): the posterior's density at `x`, which broadcasts with them, per unit of the score.
-    These raise ValueError for a parameter that cannot be one of this posterior, such as alpha = 0 or NaN.
+    Vectorised, the columns of a state of shape (N,) (or any that broadcast, floats included), answers of that shape:
+    score(*state): the estimate on the scale of the scores.
+    variance(*state): the uncertainty, in squared units of the score.
+    interval(*state, level=0.95): the central interval that holds `level` of the posterior, as (low, high).
+    density(*state, x): the posterior's density at `x`, which broadcasts with them, per unit of the score.
+    These raise ValueError for a number that cannot be one of this posterior, such as alpha = 0 or NaN.
 
-    estimates(a, b): `score` and `variance` of the n posteriors of one HIT, sequences of n floats, as two new lists of n
-    plain floats with the same bits, many times faster for a few items. Raises ValueError as they do.
+    estimates(*state): `score` and `variance` of the n posteriors of one HIT, sequences of n floats, as two new lists of
+    n plain floats with the same bits, many times faster for a few items. Raises ValueError as they do.
+    """
 
-    update(a, b, scores, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order,
-    scores in [0, 1]; answers two new lists of n plain floats and leaves its arguments alone.
-    Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or a
-    posterior that cannot be. None: the law also learns about annotators, and `annotator_aware_online` is its update.
+    name: str
+    parameter_names: tuple[str, ...]
+    score_name: str
+    default_prior: tuple[float, ...]
+    support: tuple[float, float]
+    valid_prior: Callable[..., bool]
+    score: Callable[..., Array]
+    variance: Callable[..., Array]
+    interval: Callable[..., tuple[Array, Array]]
+    density: Callable[..., Array]
+    estimates: Callable[..., tuple[list[float], list[float]]]
 
-    update_all(a, b, items, scores): only of a law that moves an item by its own scores alone: all judgments of many
-    HITs at once, changing the arrays `a` and `b`, (N,), with the bits of one `update` after another. items, scores:
-    (T,) in the order of the HITs. It checks nothing.
+    def columns(self, states: Sequence[Sequence[float]]) -> Array:
+        """States of n items, one by one, as columns, (numbers, n)."""
+        return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
+
+
+@dataclass(frozen=True, slots=True)
+class Law(ABC):
+    """An online update law: what it keeps per item, and what one HIT does to that.
+
+    name: the key in `laws.ONLINE`, stored with a campaign. title: short words for people.
+    family: what its posteriors are. reads: what kind of values it takes.
+    layout: the version of what its `Kept` means, 0 for a law that keeps nothing besides posteriors.
+    quick: whether a HIT takes microseconds, so that a long campaign can be replayed while somebody waits.
     """
 
     name: str
     title: str
-    parameter_names: tuple[str, str]
-    family: str
-    score_name: str
-    default_prior: tuple[float, float]
-    support: tuple[float, float]
-    valid_prior: Callable[[float, float], bool]
-    score: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
-    variance: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
-    interval: Interval
-    density: Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Array]
-    estimates: Callable[[Sequence[float], Sequence[float]], Columns]
-    update: Callable[[Sequence[float], Sequence[float], Sequence[float], Parameters], Columns] | None
-    update_all: Callable[[Array, Array, npt.NDArray[np.intp], Array], None] | None = None
+    family: Family
+    reads: Reads = "points"
+    layout: int = 0
+    quick: bool = True
+
+    @abstractmethod
+    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> Beliefs:
+        """Before the first HIT. priors: the columns of the items' first states, (N,) each. kept: what is stored of the
+        campaign now, if anything: some laws begin as they did then. Raises ValueError for priors that cannot be.
+        """
+
+    @abstractmethod
+    def step(self, hit: Hit, parameters: Parameters) -> Step:
+        """What one HIT changes, asking for what it needs to know."""
+
+    def counted(self, item: int) -> Generator[Ask, Any, Counted] | None:  # noqa: ARG002  (most laws ask nothing)
+        """What each judgment of an item counts for now; None where all count alike."""
+        return None
 
 
 def checked_scores(scores: Sequence[float], items: int) -> list[float]:

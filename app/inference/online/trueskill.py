@@ -13,7 +13,8 @@ from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, checked_level
 from app.inference.online import truncated_normal
-from app.inference.online.law import Columns, Law, Parameters, checked_scores
+from app.inference.online.item_law import ItemLaw
+from app.inference.online.law import Columns, Family, Parameters, checked_scores
 from app.inference.online.pairs import Posterior, update_by_pairs
 
 DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
@@ -54,7 +55,7 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
 
-def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> Columns:
+def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
     return _checked(mu, sigma2)
 
@@ -102,7 +103,7 @@ def _shrunk(sigma2: float, rest: float, w: float) -> float:
     return sigma2 * ((rest + sigma2 * (1.0 - w)) / (rest + sigma2))
 
 
-def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> Columns:
+def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     if len(mu) != len(sigma2):
         raise ValueError(f"a posterior is a pair, but there are {len(mu)} means and {len(sigma2)} variances")
     mus, sigma2s = list(map(float, mu)), list(map(float, sigma2))
@@ -123,19 +124,21 @@ def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
     return mu, sigma2
 
 
-LAW = Law(
+LAW = ItemLaw(
     name="trueskill",
     title="TrueSkill: only the order counts, Gaussian",
-    parameter_names=("mu", "sigma2"),
-    family="Normal",
-    score_name="mean",
-    default_prior=DEFAULT_PRIOR,
-    support=(-math.inf, math.inf),
-    valid_prior=valid_prior,
-    score=score,
-    variance=variance,
-    interval=interval,
-    density=density,
-    estimates=estimates,
+    family=Family(
+        name="Normal",
+        parameter_names=("mu", "sigma2"),
+        score_name="mean",
+        default_prior=DEFAULT_PRIOR,
+        support=(-math.inf, math.inf),
+        valid_prior=valid_prior,
+        score=score,
+        variance=variance,
+        interval=interval,
+        density=density,
+        estimates=estimates,
+    ),
     update=update,
 )

@@ -1,0 +1,113 @@
+"""Laws that learn of items alone: one HIT changes the posteriors of its items, by these and its values."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.inference.online.law import Change, Columns, Hit, Kept, Law, Parameters, Posteriors, Step, checked_items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemLaw(Law):
+    """A law that keeps posteriors, and nothing else.
+
+    update(*state, values, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order; answers
+    new lists of n plain floats, one for each number of the state, and leaves its arguments alone. Raises ValueError for
+    lengths that differ, an empty HIT, a value that it does not read, or a posterior that cannot be.
+
+    update_all(*state, items, values): only of a law that moves an item by its own values alone: all judgments of many
+    HITs at once, changing the arrays of the state, (N,), with the bits of one `update` after another. items, values:
+    (T,) in the order of the HITs, the values in [0, 1]. It checks nothing.
+    """
+
+    update: Callable[..., Columns]
+    update_all: Callable[..., None] | None = None
+
+    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "ItemBeliefs":  # noqa: ARG002
+        """Nothing is kept of a campaign but its posteriors."""
+        return ItemBeliefs(self, checked_priors(self, priors), parameters)
+
+    def step(self, hit: Hit, parameters: Parameters) -> Step:
+        """The posteriors of the HIT's items, and no others. Raises what `update` raises."""
+        before: Columns = yield Posteriors(hit.items)
+        return Change(hit.items, self.update(*before, hit.values, parameters))
+
+
+@dataclass(slots=True)
+class ItemBeliefs:
+    """The posteriors of a campaign's items. state: their numbers, (numbers, N)."""
+
+    law: ItemLaw
+    state: Array
+    parameters: Parameters
+
+    @property
+    def nbytes(self) -> int:
+        """Of the posteriors."""
+        return self.state.nbytes
+
+    def copy(self) -> "ItemBeliefs":
+        """One that goes its own way."""
+        return ItemBeliefs(self.law, self.state.copy(), self.parameters)
+
+    def kept(self) -> Kept:
+        """Nothing."""
+        return Kept()
+
+    def take(self, hits: Sequence[Hit]) -> None:
+        """With `update_all` where there is one; what is wrong with a HIT is said by taking the HITs one by one."""
+        if self.law.update_all and (judgments := judgments_of(hits, self.state.shape[1])):
+            self.law.update_all(*self.state, *judgments)
+            return
+        for _ in self.steps(hits):
+            pass
+
+    def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
+        """Lists of floats, and of the HITs' items alone: to read an element is several times faster than from an array,
+        and gives plain floats.
+        """
+        for hit in hits:
+            checked_items(hit.items, self.state.shape[1])
+        touched = np.unique(np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp))
+        place = {number: k for k, number in enumerate(touched.tolist())}
+        columns = [column.tolist() for column in self.state[:, touched]]
+        for hit in hits:
+            places = [place[number] for number in hit.items]
+            before = [[column[k] for k in places] for column in columns]
+            after = self.law.update(*before, hit.values, self.parameters)
+            for column, new in zip(columns, after, strict=True):
+                for k, value in zip(places, new, strict=True):
+                    column[k] = value
+            yield Change(hit.items, after)
+        self.state[:, touched] = columns
+
+
+def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
+    """A copy of the priors, (numbers, N). Raises ValueError for what cannot be a prior."""
+    columns = [np.array(column, dtype=np.float64) for column in priors]
+    for column in columns:
+        if column.ndim != 1:
+            raise ValueError(f"priors are arrays of shape (N,), not {column.shape}")
+    lengths = [len(column) for column in columns]
+    if len(columns) != len(law.family.parameter_names) or len(set(lengths)) > 1:
+        names = " and ".join(law.family.parameter_names)
+        raise ValueError(f"a posterior is {names}, but the priors have lengths {', '.join(map(str, lengths))}")
+    law.family.score(*columns)  # raises ValueError for a prior that cannot be
+    return np.array(columns)
+
+
+def judgments_of(hits: Sequence[Hit], count: int) -> tuple[npt.NDArray[np.intp], Array] | None:
+    """Items and values of all HITs, (T,) each, in order; None if `steps` would refuse one of the HITs."""
+    sizes = np.fromiter((len(hit.items) for hit in hits), np.intp, len(hits))
+    if [len(hit.values) for hit in hits] != sizes.tolist() or not sizes.all():
+        return None
+    total = int(sizes.sum())
+    items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp, total)
+    values = np.fromiter(chain.from_iterable(hit.values for hit in hits), np.float64, total)
+    possible = ((items >= 0) & (items < count) & (values >= 0.0) & (values <= 1.0)).all()
+    in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * count + items)
+    return (items, values) if possible and (np.diff(in_hit) > 0).all() else None
