@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from app.analysis.contracts import Drawn, Section, TableMethod
+from app.analysis.drawing import COEFFICIENTS
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
@@ -155,3 +157,15 @@ def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> 
     counts = found.n_items, found.n_annotators, found.n_pairs
     own = " ".join(note for note in found.notes if note not in shared)
     return (*name, *cells((found.value, found.low, found.high, *counts)), found.sentence, own or None)
+
+
+AGREEMENT = TableMethod(
+    Section("agreement", "Agreement"),
+    "Agreement",
+    "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
+    "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",
+    fit,
+    reads=("classes",),
+    drawn=Drawn("value", COEFFICIENTS),
+    room=lambda _: len(MEASURES) + len({measure.group for measure in MEASURES}),
+)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from app.analysis import annotator_picture
+from app.analysis.contracts import Section, TableMethod
 from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
@@ -116,3 +118,14 @@ def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
     first, second, outcomes, hits = pairs_of(answers)
     who = answers.annotator_of_hit[hits]
     return transitivity.fit(first, second, outcomes, who, n_annotators=answers.n_annotators, hits=hits)
+
+
+ANNOTATORS = TableMethod(
+    Section("annotators", "Annotators"),
+    "Annotators",
+    "How much each annotator did, how their scores are spread, and how far they go with the others. Going with the "
+    "others is no proof of being right, and somebody who differs may know better.",
+    fit,
+    picture=annotator_picture.scatter,
+    room=lambda expected: expected.annotators,
+)

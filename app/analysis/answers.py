@@ -22,9 +22,9 @@ ITEMS = text("""
     WHERE campaign_id = :campaign ORDER BY number
 """)
 
-SYSTEMS = text("""
+UPLOADED = text("""
     SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign
-                   AND fields->>'system' IS NOT NULL AND fields->>'segment' IS NOT NULL)
+                   AND (SELECT bool_and(fields->>name IS NOT NULL) FROM unnest(CAST(:columns AS text[])) AS name))
 """)
 
 # Items are numbered from 0 without gaps. Annotators are counted no further than anybody looks at once.
@@ -61,9 +61,9 @@ async def size(connection: AsyncConnection, campaign: Row[Any], most: int) -> Ro
     return (await connection.execute(SIZE, {"campaign": campaign.id, "most": most})).one()
 
 
-async def has_systems(connection: AsyncConnection, campaign: Row[Any]) -> bool:
-    """Whether an item names the system that made it and the segment it was made from."""
-    return bool(await connection.scalar(SYSTEMS, {"campaign": campaign.id}))
+async def has_uploaded(connection: AsyncConnection, campaign: Row[Any], columns: Sequence[str]) -> bool:
+    """Whether an item came with all of these columns."""
+    return bool(await connection.scalar(UPLOADED, {"campaign": campaign.id, "columns": [*columns]}))
 
 
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:

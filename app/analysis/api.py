@@ -8,9 +8,11 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app.analysis import methods, posteriors
+from app.analysis import posteriors
 from app.analysis.export import export
-from app.analysis.labels import MOST_CLASSES
+from app.analysis.findings import MOST_CLASSES, Options, ResultTable
+from app.analysis.fitted_exports import offered
+from app.analysis.methods import SCORES, TABLES
 from app.analysis.routes import KeptFits, streamed
 from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
@@ -86,8 +88,8 @@ async def list_posteriors(
 
 
 EXPORTED = (
-    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), `scores` (of every method), or labels with "
-    "their confidence: `labels` of judgments, `item_labels` of items."
+    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
+    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in offered())}."
 )
 
 
@@ -112,7 +114,7 @@ async def get_export(
     classes: Classes = 2,
 ) -> StreamingResponse:
     """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms."""
-    options = methods.Options(classes)
+    options = Options(classes)
     return streamed(await export(database, slug, what, format, spreadsheet=spreadsheet, fits=fits, options=options))
 
 
@@ -150,7 +152,7 @@ class ScoreMethod(BaseModel):
 
 class TableMethod(BaseModel):
     name: str
-    section: methods.Section
+    section: str = Field(description="The part of the analysis page that it belongs to.")
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
@@ -168,19 +170,21 @@ async def list_methods(connection: Transaction, slug: str) -> Analysis:
     """The methods that score items, and the tables. Whether one applies to these answers is known when it is asked."""
     await campaign_by_slug(connection, slug)
     return Analysis(
-        scores=[score_method(name) for name in methods.SCORES],
-        tables=[table_method(name) for name in methods.TABLES],
+        scores=[score_method(name) for name in SCORES],
+        tables=[table_method(name) for name in TABLES],
     )
 
 
 def score_method(name: str) -> ScoreMethod:
-    of = methods.SCORES[name]
+    of = SCORES[name]
     return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit)
 
 
 def table_method(name: str) -> TableMethod:
-    of = methods.TABLES[name]
-    return TableMethod(name=name, section=of.section, title=of.title, explanation=of.explanation, per_item=of.per_item)
+    of = TABLES[name]
+    return TableMethod(
+        name=name, section=of.section.name, title=of.title, explanation=of.explanation, per_item=of.per_item
+    )
 
 
 CellValue = str | int | float | None
@@ -199,7 +203,7 @@ class Rows(BaseModel):
     notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
 
 
-def rows_of(table: methods.ResultTable, offset: int, limit: int) -> dict[str, Any]:
+def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
     """A page of a table, for `Rows`."""
     names = [column.name for column in table.columns]
     return {
@@ -284,11 +288,11 @@ async def get_table(
     name: str,
     *,
     classes: Classes = 2,
-    baseline: Annotated[str | None, Query(description="Of graded response; default: the system judged most.")] = None,
+    baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
     offset: Offset = 0,
     limit: Limit = 1000,
 ) -> AnalysisTable:
-    """Agreement, annotators, consistency, labels or the graded response model, from the newest answers."""
-    found = await fits.table(database, slug, name, methods.Options(classes, baseline))
+    """One of the tables that the analysis lists, from the newest answers."""
+    found = await fits.table(database, slug, name, Options(classes, baseline))
     of = {"table": table_method(name), "verdict": found.verdict}
     return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)

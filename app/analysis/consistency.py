@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import transitivity_fit
+from app.analysis.contracts import Drawn, Section, TableMethod
+from app.analysis.drawing import COEFFICIENTS, SHARES
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
@@ -134,3 +136,31 @@ def scale_of(answers: Answers) -> AbsoluteScores:
     if not found.estimable.any():
         raise Inestimable(notes[-1], code="no_scale")
     return AbsoluteScores(found.score, found.estimable, found.cycle, notes)
+
+
+SECTION = Section("consistency", "Consistency")
+
+CONSISTENCY = TableMethod(
+    SECTION,
+    "Consistency",
+    "Whether judgments of different HITs fit together: of three items, and of the same item judged again. "
+    "Consistent is not yet right.",
+    fit,
+    # Shares are no coefficients, and what is in points or items no common axis holds.
+    drawn=Drawn(
+        "value",
+        COEFFICIENTS,
+        dict.fromkeys(("retest_same", "pairs_again_same"), SHARES)
+        | dict.fromkeys(("retest_shift", "retest_error", "scale")),
+    ),
+    room=lambda _: 6,
+)
+
+SCALE = TableMethod(
+    SECTION,
+    "Scale from preferences",
+    "For each item, how many others it is at least as good as by the majority of judgments: a scale that mirrors "
+    "all preferences, where there is one.",
+    scale,
+    per_item=True,
+)

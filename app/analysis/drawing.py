@@ -82,6 +82,10 @@ def axis(title: str, low: float, high: float) -> Axis:
     return Axis(title, low, high, tuple((empty.at(value), written(value, places)) for value in values))
 
 
+COEFFICIENTS = axis("", -1.0, 1.0)
+SHARES = axis("", 0.0, 1.0)
+
+
 def known_ends(values: Array, ends: Array | None) -> Array:
     """The ends of intervals, the values themselves where there are none."""
     return values if ends is None else np.where(np.isfinite(ends), ends, values)
@@ -133,7 +137,10 @@ class Square:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same."""
+    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same.
+
+    readout: what a dot or a square is, in a sentence.
+    """
 
     title: str
     x: Axis
@@ -141,6 +148,7 @@ class Scatter:
     dots: list[Dot] = field(default_factory=list)
     squares: list[Square] = field(default_factory=list)
     level: bool = False
+    readout: str = ""
 
     @property
     def intervals(self) -> bool:

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated
 from app.analysis.findings import Options, columns_of
 from app.analysis.fits import Fits
-from app.analysis.fitted_exports import FITTED, Fitting
+from app.analysis.fitted_exports import Fitting, fitted
 from app.analysis.formats import (
     BYTE_ORDER_MARK,
     Cells,
@@ -95,9 +95,9 @@ async def export(
     fits: Fits | None = None,
     options: Options = Options(),
 ) -> Export:
-    """An export of `NAMES`; settings are JSON and the `easl` file is CSV, whatever the format.
+    """An export of `names`; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    fits: where those of `FITTED` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
+    fits: where those that are `fitted` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
     `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the law has none that the
     EASL program could read; with the code of an `Inestimable`: nothing can be fitted).
     """
@@ -105,12 +105,12 @@ async def export(
         campaign = await campaign_by_slug(connection, slug)
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
-    if what not in NAMES or format_ not in MEDIA_TYPES:
+    if what not in names() or format_ not in MEDIA_TYPES:
         raise NotFound(
-            f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*NAMES]
+            f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*names()]
         )
-    if what in FITTED:
-        table = await FITTED[what](Fitting(fits or Fits(), engine, slug, options))
+    if made := fitted().get(what):
+        table = await made(Fitting(fits or Fits(), engine, slug, options))
         pieces = written(table, format_, spreadsheet=spreadsheet)
         return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], pieces)
     if what in ("items", "easl") and campaign.status == "draft":
@@ -317,7 +317,12 @@ EXPORTS: dict[str, TableOf] = {
     "assignments": assignments_table,
     "easl": easl_table,
 }
-NAMES = (*EXPORTS, *FITTED, "settings")
+
+
+def names() -> tuple[str, ...]:
+    """What can be exported."""
+    return (*EXPORTS, *fitted(), "settings")
+
 
 # Numbers run from 0 without gaps, so a block is a range of both primary keys; each item of a launched campaign has a
 # posterior. All texts of a block come as one, and its numbers as arrays: to make a value of each cell, row by row,

@@ -16,7 +16,9 @@ from app.analysis import answers as stored
 from app.analysis import calibrated
 from app.analysis.answers import Mark
 from app.analysis.calibrated import Counted
-from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, ResultTable, Scores, compare
+from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
+from app.analysis.methods import SCORES, TABLES
+from app.analysis.scores import compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound, shortened

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from app.analysis.contracts import Drawn, Section, TableMethod
 from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
 from app.analysis.naming import in_order
 from app.analysis.scores import require_answers
@@ -162,3 +163,38 @@ def baseline_of(systems: list[str], wanted: str | None, first: Integers, second:
     if wanted not in systems:
         raise Inestimable(f"No item is of a system “{shortened(wanted)}”.", code="no_such_system")
     return systems.index(wanted)
+
+
+SECTION = Section("graded_response", "Graded response", asks=("baseline",))
+NEEDS = ("system", "segment")
+
+SYSTEMS = TableMethod(
+    SECTION,
+    "Systems",
+    "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
+    "compared with one baseline (Otani et al. 2016). It needs the columns system and segment.",
+    systems,
+    reads=("baseline",),
+    needs=NEEDS,
+    drawn=Drawn("score"),
+)
+
+ANNOTATORS = TableMethod(
+    SECTION,
+    "Sensitivity of annotators",
+    "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
+    annotators,
+    reads=("baseline",),
+    needs=NEEDS,
+    drawn=Drawn("sensitivity"),
+)
+
+SEGMENTS = TableMethod(
+    SECTION,
+    "Difficulty of segments",
+    "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
+    "chance of one half.",
+    segments,
+    reads=("baseline",),
+    needs=NEEDS,
+)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
+from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
@@ -84,8 +85,48 @@ def shown(
     return Scores(found.score, answers.judged, low, high, standard_error, sentences)
 
 
-bradley_terry_scores = pairwise(bradley_terry.fit)
-rao_kupper_scores = pairwise(bradley_terry.rao_kupper)
-thurstone_scores = pairwise(thurstone.fit)
-hopkins_may_scores = pairwise(hopkins_may.fit)
-expected_wins_scores = pairwise(partial(expected_wins.fit, ties="half"))
+BRADLEY_TERRY = ScoreMethod(
+    "Bradley-Terry",
+    "The odds that one item is preferred to another depend on the difference of their scores alone; a tie is half a "
+    "win for each.",
+    "log odds, mean 0",
+    pairwise(bradley_terry.fit),
+    usual=True,
+)
+
+RAO_KUPPER = ScoreMethod(
+    "Rao-Kupper",
+    "As Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
+    "log odds, mean 0",
+    pairwise(bradley_terry.rao_kupper),
+)
+
+THURSTONE = ScoreMethod(
+    "Thurstone, Case V",
+    "The impression that an item makes varies Normally, by the same amount for every item; a tie is half a win for "
+    "each.",
+    "standard deviations of a difference, mean 0",
+    pairwise(thurstone.fit),
+)
+
+ELO = ScoreMethod(
+    "Elo",
+    "Judgments of pairs come one after another, and the last ones say most; ratings never settle.",
+    "rating points, start 1500",
+    elo_ratings,
+)
+
+EXPECTED_WINS = ScoreMethod(
+    "Expected wins",
+    "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
+    "chance of beating another item, 0 to 1",
+    pairwise(partial(expected_wins.fit, ties="half")),
+)
+
+HOPKINS_MAY = ScoreMethod(
+    "Hopkins & May",
+    "Items and impressions vary Normally by amounts that are known, and two impressions within half a unit of each "
+    "other are a tie.",
+    "units of an impression’s standard deviation, mean 0",
+    pairwise(hopkins_may.fit),
+)

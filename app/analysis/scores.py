@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
 from app.designs.scale import POINTS
 from app.inference.agreement import side_by_side
@@ -77,6 +78,29 @@ def of_assessment(found: DirectAssessment) -> Scores:
     """The same in the form that all methods share."""
     return Scores(found.score, found.estimable, found.low, found.high, found.standard_error, found.notes)
 
+
+MEAN = ScoreMethod(
+    "Mean",
+    "All judgments count alike, and 20 points mean the same to every annotator and everywhere on the scale.",
+    "points, 0 to 100",
+    mean,
+    usual=True,
+)
+
+MEDIAN = ScoreMethod(
+    "Median",
+    "Only the order of the points matters, not how far apart they are, and it is the same for every annotator.",
+    "points, 0 to 100",
+    median,
+)
+
+Z_SCORES = ScoreMethod(
+    "Mean of z-scores",
+    "Annotators differ in strictness and in how much of the scale they use, but have seen items that are alike on the "
+    "whole.",
+    "standard deviations of an annotator",
+    z_scores,
+)
 
 # The online laws
 
@@ -168,6 +192,36 @@ def unseen_notes(seen: Mask) -> tuple[str, ...]:
     unseen = int(np.count_nonzero(~seen))
     return (f"{unseen:,} of {len(seen):,} items have no judgment, and so no score.",) if unseen else ()
 
+
+EASL = ScoreMethod(
+    "EASL",
+    "Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
+    "mode of the posterior, 0 to 1",
+    online("easl", ASKED),
+)
+
+BOUNDED_RA = ScoreMethod(
+    "Bounded RA",
+    "Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
+    "mode of the posterior, 0 to 1",
+    online("ra", ASKED),
+)
+
+TRUESKILL = ScoreMethod(
+    "TrueSkill",
+    "Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the same "
+    "size everywhere.",
+    "mean of the posterior, without bounds",
+    online("trueskill", told=how_far_off),
+)
+
+EASL_AWARE = ScoreMethod(
+    "EASL-aware",
+    "As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far as the "
+    "answers show that it helps.",
+    "mode of the posterior, 0 to 1",
+    online("easl-aware", ASKED),
+)
 
 # Side by side
 

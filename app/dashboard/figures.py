@@ -11,7 +11,7 @@ from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
 from app.dashboard.table import ItemsPage
 from app.designs.scale import POINTS
-from app.web import plural
+from app.errors import plural
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names

@@ -22,13 +22,13 @@ from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.scale import POINTS
+from app.errors import plural
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import Law
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 from app.selection.index import Counts
 from app.serving.posterior_cache import PosteriorCache
-from app.web import plural
 
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right

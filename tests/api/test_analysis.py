@@ -75,7 +75,7 @@ async def test_two_methods_come_side_by_side(program):
     assert found["rows"][0]["other_low"] < found["rows"][0]["other"] < found["rows"][0]["other_high"]
 
 
-REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.section == "graded_response"}
+REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.needs}
 
 
 async def test_every_table_has_its_columns_and_notes_or_its_reason(program):

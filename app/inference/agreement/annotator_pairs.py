@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from app.errors import plural
 from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ground.inestimable import Inestimable
@@ -73,9 +74,9 @@ def sharing(judgments: Judgments, least_shared: int) -> Shared:
     first, second = first[order], second[order]
     pair, starts = np.repeat(np.arange(len(kept)), kept), np.cumsum(kept) - kept
     typical = f"each weighted by the items they share, half of them {int(np.median(kept)):,} or fewer"
-    notes = [f"The value is the mean over {counted(len(kept), 'pair')} of annotators, {typical}."]
+    notes = [f"The value is the mean over {plural(len(kept), 'pair')} of annotators, {typical}."]
     if left := len(sizes) - len(kept):
-        notes.append(f"{counted(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")
+        notes.append(f"{plural(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")
     return Shared(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
 
 
@@ -98,7 +99,7 @@ def mean_over_pairs(
     missing = int(np.isnan(per_pair(np.ones((1, judgments.n_items))).values).sum())
     notes = shared.notes
     if missing:
-        notes += (f"{counted(missing, 'pair')} of annotators have no value, because {undefined}, and do not count.",)
+        notes += (f"{plural(missing, 'pair')} of annotators have no value, because {undefined}, and do not count.",)
     return measured(
         lambda weights: per_pair(weights).mean(),
         judgments,
@@ -114,8 +115,3 @@ def mean_over_pairs(
         # corrections and correlations: the draws lie a little lower than the value they are to surround.
         centred=True,
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """1 pair, 2 pairs."""
-    return f"{number:,} {noun}" + "s" * (number != 1)
