@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.contracts import Drawn, Section, TableMethod
-from app.analysis.drawing import COEFFICIENTS
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
-from app.analysis.view import NOTHING, between, written
+from app.analysis.view import between
+from app.drawing import COEFFICIENTS, NOTHING, written
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.coefficient import Agreement
 from app.inference.ground.inestimable import Inestimable
@@ -160,7 +160,7 @@ def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> 
 
 
 AGREEMENT = TableMethod(
-    Section("agreement", "Agreement"),
+    TableSection("agreement", "Agreement"),
     "Agreement",
     "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
     "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from app.analysis.drawing import MOST_DOTS, Dot, Scatter, axis, labelled, numbers, squares, upside_down
 from app.analysis.findings import ResultTable
-from app.analysis.view import written
+from app.analysis.scatter import MOST_DOTS, Dot, Scatter, labelled, numbers, squares, upside_down
+from app.drawing import axis, written
 from app.errors import plural
 
 MOST_NAMES = 200  # more would stand on each other

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.analysis import annotator_picture
-from app.analysis.contracts import Section, TableMethod
+from app.analysis.contracts import TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
@@ -121,7 +121,7 @@ def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
 
 
 ANNOTATORS = TableMethod(
-    Section("annotators", "Annotators"),
+    TableSection("annotators", "Annotators"),
     "Annotators",
     "How much each annotator did, how their scores are spread, and how far they go with the others. Going with the "
     "others is no proof of being right, and somebody who differs may know better.",

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import transitivity_fit
-from app.analysis.contracts import Drawn, Section, TableMethod
-from app.analysis.drawing import COEFFICIENTS, SHARES
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
+from app.drawing import COEFFICIENTS, SHARES
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import named
@@ -138,7 +138,7 @@ def scale_of(answers: Answers) -> AbsoluteScores:
     return AbsoluteScores(found.score, found.estimable, found.cycle, notes)
 
 
-SECTION = Section("consistency", "Consistency")
+SECTION = TableSection("consistency", "Consistency")
 
 CONSISTENCY = TableMethod(
     SECTION,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.analysis.drawing import Axis, Scatter
 from app.analysis.findings import Answers, Cell, Options, ResultTable, Scores
+from app.analysis.scatter import Scatter
+from app.drawing import Axis
 
 Reads = Literal["classes", "baseline"]
 
@@ -29,7 +30,7 @@ class ScoreMethod:
 
 
 @dataclass(frozen=True)
-class Section:
+class TableSection:
     """A part of the analysis page that is made of tables: of all whose entries name it, in their order.
 
     asks: the options that people choose here, for all parts that read them.
@@ -95,7 +96,7 @@ class TableMethod:
     room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
     """
 
-    section: Section
+    section: TableSection
     title: str
     explanation: str
     fit: Callable[[Answers, Options], ResultTable]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from app.analysis.contracts import Drawn, Section, TableMethod
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
 from app.analysis.naming import in_order
 from app.analysis.scores import require_answers
@@ -165,7 +165,7 @@ def baseline_of(systems: list[str], wanted: str | None, first: Integers, second:
     return systems.index(wanted)
 
 
-SECTION = Section("graded_response", "Graded response", asks=("baseline",))
+SECTION = TableSection("graded_response", "Graded response", asks=("baseline",))
 NEEDS = ("system", "segment")
 
 SYSTEMS = TableMethod(

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.analysis.contracts import Drawn, LongTable, MethodExport, Section, TableMethod
-from app.analysis.drawing import SHARES
+from app.analysis.contracts import Drawn, LongTable, MethodExport, TableMethod, TableSection
 from app.analysis.findings import MOST_CLASSES, Answers, Cell, Column, Options, ResultTable, once, rows_of
 from app.analysis.scores import require_answers
 from app.designs.scale import POINTS
+from app.drawing import SHARES
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import named
 from app.inference.labels import dawid_skene
@@ -183,7 +183,7 @@ def label_rows(
     )
 
 
-SECTION = Section("labels", "Labels", asks=("classes",))
+SECTION = TableSection("labels", "Labels", asks=("classes",))
 
 PREVALENCE = TableMethod(
     SECTION,

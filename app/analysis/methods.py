@@ -8,7 +8,7 @@ stands in its own module (see `contracts`); page, command, API and exports read 
 from collections.abc import Iterator
 
 from app.analysis import agreement_table, annotator_table, consistency, graded, labels, pairwise, scores
-from app.analysis.contracts import MethodExport, ScoreMethod, Section, TableMethod
+from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
 
 SCORES: dict[str, ScoreMethod] = {
     "mean": scores.MEAN,
@@ -40,9 +40,9 @@ TABLES: dict[str, TableMethod] = {
 }
 
 
-def sections() -> dict[Section, dict[str, TableMethod]]:
+def sections() -> dict[TableSection, dict[str, TableMethod]]:
     """The tables of each section, in the order in which the sections first come."""
-    found: dict[Section, dict[str, TableMethod]] = {}
+    found: dict[TableSection, dict[str, TableMethod]] = {}
     for name, method in TABLES.items():
         found.setdefault(method.section, {})[name] = method
     return found

@@ -9,16 +9,16 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.answers import has_answers, size
 from app.analysis.contracts import Expected
-from app.analysis.drawing import COEFFICIENTS, interval
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
 from app.analysis.fitted_exports import offered
 from app.analysis.formats import csv_lines
 from app.analysis.sections import parts, picture_of
-from app.analysis.view import ROWS, AnalysisView, between, written
+from app.analysis.view import ROWS, AnalysisView, between
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
+from app.drawing import COEFFICIENTS, interval, written
 from app.errors import NotFound, shortened
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 

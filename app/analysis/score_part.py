@@ -8,23 +8,13 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.contracts import ScoreMethod
-from app.analysis.drawing import (
-    MOST_DOTS,
-    Array,
-    Axis,
-    Dot,
-    Scatter,
-    around,
-    interval,
-    known_ends,
-    squares,
-    upside_down,
-)
 from app.analysis.findings import Answers, Column, Comparison, Scores
 from app.analysis.fits import Fits, known
 from app.analysis.methods import SCORES
 from app.analysis.naming import in_order
-from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals, written
+from app.analysis.scatter import MOST_DOTS, Dot, Scatter, squares, upside_down
+from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals
+from app.drawing import Array, Axis, around, interval, known_ends, written
 from app.errors import Conflict, plural
 
 COLUMNS = {

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis import score_part, table_part
-from app.analysis.contracts import Expected, Section, TableMethod
-from app.analysis.drawing import Scatter
+from app.analysis.contracts import Expected, TableMethod, TableSection
 from app.analysis.fits import Fits
 from app.analysis.methods import sections
+from app.analysis.scatter import Scatter
 from app.analysis.view import AnalysisView
 
 Content = Callable[[Fits, AsyncEngine, str, AnalysisView], Awaitable[dict[str, Any]]]
@@ -47,7 +47,7 @@ def parts() -> dict[str, PagePart]:
     return {"scores": SCORES} | {section.name: of_tables(section, tables) for section, tables in sections().items()}
 
 
-def of_tables(section: Section, tables: Mapping[str, TableMethod]) -> PagePart:
+def of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
     reads = tuple({name: None for table in tables.values() for name in table.reads})
     content = partial(table_part.content, section=section)
     return PagePart(

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.contracts import Drawn, Section, TableMethod
-from app.analysis.drawing import Axis, Scatter, around, interval, known_ends, numbers
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Cell, Column, Kind, Options, ResultTable
 from app.analysis.fits import Fits
 from app.analysis.methods import TABLES, sections
+from app.analysis.scatter import Scatter, numbers
 from app.analysis.view import (
     ROWS,
     AnalysisView,
@@ -26,6 +26,7 @@ from app.analysis.view import (
     page_of,
     same_counts,
 )
+from app.drawing import Axis, around, interval, known_ends
 from app.errors import Conflict
 
 FOR_PROGRAMS = {
@@ -115,7 +116,7 @@ class TablePart:
 
 
 async def content(
-    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: Section
+    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection
 ) -> dict[str, Any]:
     """What the template of a section needs."""
     tables = await tables_of(fits, engine, slug, section, view)
@@ -129,7 +130,7 @@ def systems_among(parts: Sequence[TablePart]) -> list[Cell]:
 
 
 async def tables_of(
-    fits: Fits, engine: AsyncEngine, slug: str, section: Section, view: AnalysisView
+    fits: Fits, engine: AsyncEngine, slug: str, section: TableSection, view: AnalysisView
 ) -> list[TablePart]:
     """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice.
 

@@ -16,11 +16,12 @@ from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.score_tables import one_table, two_table, wide_table
-from app.analysis.view import decimals, empty, same_counts, written
+from app.analysis.view import decimals, empty, same_counts
 from app.cli.layout import aligned, paragraphs, shortened, terminal_width, wrapped
 from app.cli.results import classes_option
 from app.cli.running import on_engine, output_option, put_out
 from app.database.campaign import campaign_by_slug
+from app.drawing import written
 
 SAID_ELSEWHERE = {"sentence", "notes", "group"}
 WIDEST = 48  # of a cell of text in a table for people, in characters

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from app.analysis.contracts import Drawn, LongTable, MethodExport, ScoreMethod, Section, TableMethod
-from app.analysis.drawing import axis
+from app.analysis.contracts import Drawn, LongTable, MethodExport, ScoreMethod, TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Options, ResultTable, Scores, rows_of
 from app.analysis.methods import SCORES, TABLES
+from app.drawing import axis
 
 
 def last_score(answers: Answers) -> Scores:
@@ -28,7 +28,7 @@ def times(answers: Answers, _options: Options) -> LongTable:
 
 LAST_SCORE = ScoreMethod("Last score", "Whoever spoke last is right.", "points, 0 to 100", last_score)
 HITS = TableMethod(
-    Section("toys", "Toys of a test"),
+    TableSection("toys", "Toys of a test"),
     "Highest scores",
     "How high the highest score of each HIT is.",
     hits,
