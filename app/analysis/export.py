@@ -342,28 +342,29 @@ UPLOADED_COLUMNS = text("""
     WHERE campaign_id = :campaign GROUP BY uploaded.name ORDER BY min(number), min(place)
 """)
 
-RESPONSES = text("""
-    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
-           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,
+# What the items of a HIT are called, in the order in which they were shown.
+IDS = """
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
+                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
+
+RESPONSES = text(f"""
+    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
+           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS}
     FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
-""")
+""")  # noqa: S608  (made of constants)
 
-WITHOUT_SCORE = text("""
+WITHOUT_SCORE = text(f"""
     SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
-           h.items AS shown,
-           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
-           CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
+           h.items AS shown,{IDS},
+           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
            h.closed_at AS received_at
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
-""")
+""")  # noqa: S608  (made of constants)
 
 ASSIGNMENTS = text("""
     SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,

@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.answers import item_count
 from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
@@ -34,8 +35,6 @@ PRIORS = text("""
     SELECT coalesce(array_agg(a ORDER BY number), '{}') AS a, coalesce(array_agg(b ORDER BY number), '{}') AS b
     FROM priors WHERE campaign_id = :campaign
 """)
-
-COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 
 class Past(Protocol):
@@ -159,7 +158,7 @@ class Precisions(Follower[Precision]):
         return known[1]
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
-        return precision.begun((await connection.execute(COUNT, {"campaign": campaign.id})).scalar_one())
+        return precision.begun(await item_count(connection, campaign.id))
 
     def followed(
         self,

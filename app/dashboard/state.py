@@ -36,19 +36,21 @@ Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in stan
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
-COUNTS = text("""
-    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
+# How many responses there are, and when the first was given here: imported ones say nothing about the pace.
+ANSWERED = """(SELECT count(*) FROM responses WHERE campaign_id = :campaign) AS hits,
+           (SELECT received_at FROM responses
+            WHERE campaign_id = :campaign AND source <> 'import'
+            ORDER BY seq LIMIT 1) AS first_at"""
+
+COUNTS = text(f"""
+    SELECT {ANSWERED},
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)) AS annotators,
            (SELECT count(*) FROM hits
-            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits,
-           (SELECT received_at FROM responses
-            WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at
-""")
+            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits
+""")  # noqa: S608  (made of constants)
 
-# Imported answers were not given here, so they say nothing about the pace.
 PER_MINUTE = text("""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
     WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' GROUP BY 1

@@ -171,7 +171,7 @@ async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_agai
         read.append(len(np.unique(rows["seq"])))
         return rows
 
-    monkeypatch.setattr(calibrated, "judgments", counting)
+    monkeypatch.setattr("app.analysis.answers.judgments", counting)
     campaign, fits = await running(engine, judgments_per_item=20), Fits()
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
