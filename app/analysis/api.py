@@ -18,6 +18,7 @@ from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.inference.ground.notes import Note
 from app.record import replay
 from app.web import Database, ReadingDatabase, Transaction, refusals
 
@@ -196,11 +197,39 @@ class Column(BaseModel):
     kind: Literal["text", "sentence", "count", "number"]
 
 
+MOST_TOLD = 100  # of the things that a note speaks of, which may be most items of a campaign
+NOTE_CODES = (
+    "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
+    "`confidence_too_high`, `counted_as_typical`, `cycle`, `dependent_pairs`, `draws_without_figure`, "
+    "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_shared`, `fewer_than_three_labels`, "
+    "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
+    "`hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
+    "`items_unseen`, `items_without_label`, `judged_again`, `labels_are_cut`, `labels_of_one_annotator`, "
+    "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_interval`, `no_intervals`, `no_reliability`, "
+    "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, `not_settled`, "
+    "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
+    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_missing`, "
+    "`pairs_without_value`, `plain_means`, `repeats_left_out`, `rounded_to_points`, `single_judgments_left_out`, "
+    "`start_left_out`, `starts_left_out`, `taken_for_most`, `ties_count_half`, `ties_in_every_triad`, "
+    "`too_many_for_errors`, `too_many_to_draw_again`, `unmet_classes`, `unrated`, `unscored_left_out`, "
+    "`weighted_and_corrected`, `without_judgment`"
+)
+
+
+class NoteFacts(BaseModel):
+    code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
+    about: dict[str, list[str] | list[int]] = Field(
+        description=f"By kind, such as `item`, the first {MOST_TOLD} of those that it speaks of: their names, or else "
+        "their numbers."
+    )
+
+
 class Rows(BaseModel):
     columns: list[Column]
     total: int = Field(description="Of all rows, whatever the page.")
     rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
     notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
+    note_facts: list[NoteFacts] = Field(description="Of each note, in the same order: what programs can rely on.")
 
 
 def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
@@ -211,7 +240,12 @@ def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
         "total": len(table.rows),
         "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
         "notes": table.notes,
+        "note_facts": [facts_of(note) for note in table.notes],
     }
+
+
+def facts_of(note: Note) -> dict[str, Any]:
+    return {"code": note.code, "about": {noun: told[:MOST_TOLD] for noun, told in note.about.items()}}
 
 
 INESTIMABLE = {

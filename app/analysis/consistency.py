@@ -12,7 +12,7 @@ from app.analysis.scores import require_answers
 from app.drawing import COEFFICIENTS, SHARES
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.preferences import relative_to_absolute
 from app.inference.preferences.relative_to_absolute import AbsoluteScores
 
@@ -46,7 +46,7 @@ def fit(answers: Answers, _options: Options) -> ResultTable:
     """One row per measure; where one cannot be estimated, its sentence says why."""
     require_answers(answers)
     rows: Rows = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for part in (transitive, again, pairs_again, mirrored):
         found, more = part(answers)
         rows += found
@@ -61,14 +61,14 @@ def scale(answers: Answers, _options: Options) -> ResultTable:
     return ResultTable(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
 
 
-Part = Callable[[Answers], tuple[Rows, Iterable[str]]]
+Part = Callable[[Answers], tuple[Rows, Iterable[Note]]]
 
 
-def refused(name: str, title: str, of: str, reason: Inestimable) -> tuple[Rows, Iterable[str]]:
+def refused(name: str, title: str, of: str, reason: Inestimable) -> tuple[Rows, Iterable[Note]]:
     return [(name, title, None, 0, of, str(reason))], ()
 
 
-def transitive(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def transitive(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
     try:
@@ -83,7 +83,7 @@ def transitive(answers: Answers) -> tuple[Rows, Iterable[str]]:
     ], found.notes  # fmt: skip
 
 
-def again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Scores of items that an annotator met again."""
     margin = answers.parameters.tie_margin
     try:
@@ -99,7 +99,7 @@ def again(answers: Answers) -> tuple[Rows, Iterable[str]]:
     return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
 
 
-def pairs_again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def pairs_again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Pairs of items that an annotator met again."""
     first, second, outcomes, hits = pairs_of(answers)
     try:
@@ -117,7 +117,7 @@ def rows_on(measures: Iterable[tuple[str, str, float, str]], count: int, of: str
     return [(name, title, cell(value), count, of, sentence) for name, title, value, sentence in measures]
 
 
-def mirrored(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def mirrored(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Whether the preferences fit on one scale."""
     name, title = "scale", "Items on a scale from preferences"
     try:

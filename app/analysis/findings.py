@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import Note
 from app.inference.online.law import Parameters
 
 Mask = npt.NDArray[np.bool_]
@@ -146,7 +147,7 @@ class Scores:
     low: Array | None = None
     high: Array | None = None
     standard_error: Array | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class ResultTable:
 
     columns: tuple[Column, ...]
     rows: list[tuple[Cell, ...]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     verdict: str = ""
 
 
@@ -191,7 +192,7 @@ class Comparison:
     other: Scores
     n: int
     figures: tuple[Figure, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     refusal: str = ""
 
 

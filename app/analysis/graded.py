@@ -17,7 +17,7 @@ from app.analysis.scores import require_answers
 from app.errors import shortened
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.observations import comparisons
 from app.inference.observations.baseline import against, baseline_advice
 from app.inference.systems import graded_response
@@ -41,7 +41,7 @@ class Graded:
     by_system: Integers
     by_annotator: Integers
     by_segment: Integers
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def systems(answers: Answers, options: Options) -> ResultTable:
@@ -138,7 +138,8 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
         f"The baseline is “{shortened(baseline)}”, which has no score of its own. A performance of 0 is what the "
         "model expects of a system before any judgment; it is not the baseline’s."
     )
-    notes = (about, baseline_advice(outcomes).sentence, *named(fit.notes, names))
+    advice = Note("baseline_advice", baseline_advice(outcomes).sentence)
+    notes = (Note("baseline", about), advice, *named(fit.notes, names))
     return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
 
 

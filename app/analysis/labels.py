@@ -13,13 +13,14 @@ from app.analysis.scores import require_answers
 from app.designs.scale import POINTS
 from app.drawing import SHARES
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.labels import dawid_skene
 from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information
 
-TOO_SURE = (
+TOO_SURE = Note(
+    "confidence_too_high",
     "Confidence is too high where items or annotators have few labels: annotators’ errors are taken to be independent, "
-    "and what is learned of annotators to be certain."
+    "and what is learned of annotators to be certain.",
 )
 
 
@@ -55,7 +56,7 @@ def fitted(answers: Answers, classes: int) -> Result:
     )
 
 
-def notes_of(answers: Answers, found: Result) -> tuple[str, ...]:
+def notes_of(answers: Answers, found: Result) -> tuple[Note, ...]:
     return named(found.notes, {"item": answers.ids, "annotator": answers.names})
 
 

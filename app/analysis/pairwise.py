@@ -10,7 +10,7 @@ from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.observations import comparisons
 from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
 from app.inference.preferences.elo import EloRatings
@@ -21,9 +21,10 @@ Z = float(ndtri(0.975))
 RESAMPLES, LEAST_RESAMPLES = 200, 20
 PLAYED_PAIRS = 10_000_000  # in all resamples; Elo goes through them one by one, in about half a microsecond each
 
-DEPENDENT = (
+DEPENDENT = Note(
+    "dependent_pairs",
     "The pairs of a HIT come from the same few scores, and so are not independent: intervals are too narrow, the more "
-    "so the more items a HIT has."
+    "so the more items a HIT has.",
 )
 
 Fitted = PairwiseScores | ExpectedWins | EloRatings
@@ -63,11 +64,11 @@ def elo_ratings(answers: Answers) -> Scores:
         *(first, second, outcomes), n_items=answers.n_items, together=hits, resamples=resamples, rng=answers.rng()
     )
     if resamples:
-        of_hits = ("HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent.",)
-        notes = (*named(found.notes, {"item": answers.ids}), *of_hits)
+        sentence = "HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent."
+        notes = (*named(found.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(found.score, answers.judged, found.low, found.high, found.standard_error, notes)
-    too_many = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
-    return shown(answers, found, notes=(too_many,))
+    sentence = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
+    return shown(answers, found, notes=(Note("too_many_to_draw_again", sentence),))
 
 
 def shown(
@@ -77,7 +78,7 @@ def shown(
     low: Array | None = None,
     high: Array | None = None,
     standard_error: Array | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Scores:
     """What was found, with items by their names in the notes."""
     dependent = (DEPENDENT,) if low is not None and np.bincount(answers.hit).max() > 2 else ()

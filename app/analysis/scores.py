@@ -12,6 +12,7 @@ from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import ONLINE, Law, Replay
 from app.inference.ratings import direct_assessment
@@ -57,8 +58,8 @@ def median(answers: Answers) -> Scores:
         n_annotators=answers.n_annotators,
         n_labels=int(POINTS) + 1,
     )
-    rounded = ("Scores were rounded to whole points.",) if (points != answers.score).any() else ()
-    notes = (*rounded, *found.mean.notes)
+    rounded = Note("rounded_to_points", "Scores were rounded to whole points.")
+    notes = (*((rounded,) if (points != answers.score).any() else ()), *found.mean.notes)
     return Scores(found.median, found.mean.estimable, found.low, found.high, found.standard_error, notes)
 
 
@@ -108,13 +109,14 @@ Z_SCORES = ScoreMethod(
 MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes about a millisecond for each
 
 
-ASKED = (
+ASKED = Note(
+    "interval_of_asking",
     "The interval tells how much has been asked, not how much people agree. So it is as a rule wider than that of the "
-    "mean from the same answers."
+    "mean from the same answers.",
 )
 
 
-def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
+def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
     none while no two annotators differ.
 
@@ -131,11 +133,11 @@ def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
         f"they lie around a score from the order alone, and are {wide} as the mean’s calibrated intervals, which hold "
         "it 95 times in 100."
     )
-    return (sentence,)
+    return (Note("intervals_too_narrow", sentence),)
 
 
 def online(
-    name: str, *notes: str, told: Callable[[Answers, Array, Array], tuple[str, ...]] = lambda *_: ()
+    name: str, *notes: Note, told: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
 ) -> Callable[[Answers], Scores]:
     """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers.
 
@@ -187,10 +189,11 @@ def hits_of(answers: Answers) -> list[tuple[list[int], list[float]]]:
     return [(items[start:stop], scores[start:stop]) for start, stop in ends]
 
 
-def unseen_notes(seen: Mask) -> tuple[str, ...]:
+def unseen_notes(seen: Mask) -> tuple[Note, ...]:
     """A sentence about items without a judgment, if there are any."""
     unseen = int(np.count_nonzero(~seen))
-    return (f"{unseen:,} of {len(seen):,} items have no judgment, and so no score.",) if unseen else ()
+    sentence = f"{unseen:,} of {len(seen):,} items have no judgment, and so no score."
+    return (Note("items_unscored", sentence),) if unseen else ()
 
 
 EASL = ScoreMethod(

@@ -28,6 +28,7 @@ from app.analysis.view import (
 )
 from app.drawing import Axis, around, interval, known_ends
 from app.errors import Conflict
+from app.inference.ground.notes import Note
 
 FOR_PROGRAMS = {
     "measure": "title",
@@ -92,7 +93,7 @@ class TablePart:
     page: ShownRows | None = None
     line: DrawnColumn | None = None
     alike: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     picture: Scatter | None = None
 
     @property
