@@ -16,6 +16,11 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 1] + "…"
 
 
+def plural(count: int, word: str) -> str:
+    """`1 item`, `2 items`, `1,000 items`."""
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
 def listed(names: Sequence[str]) -> str:
     """`a, b, c`; of many names the first ones, and how many more there are."""
     more = [f"and {len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []

@@ -27,7 +27,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Refusal, shortened
+from app.errors import Refusal, plural, shortened
 from app.settings import Settings, easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,11 +87,6 @@ def static_url(path: str) -> str:
     """The address of a file under static/, with its hash, so that browsers may keep it for ever."""
     digest = hashlib.sha256((STATIC / path).read_bytes()).hexdigest()[:12]
     return f"/static/{path}?v={digest}"
-
-
-def plural(count: int, word: str) -> str:
-    """`1 item`, `2 items`, `1,000 items`."""
-    return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
 templates.env.globals["static_url"] = static_url

@@ -12,8 +12,9 @@ from contextlib import suppress
 import numpy as np
 
 from app.analysis.findings import Answers, Options
-from app.analysis.methods import SCORES, TABLES, compare
-from app.analysis.sections import SECTIONS
+from app.analysis.methods import SCORES, TABLES
+from app.analysis.scores import compare
+from app.analysis.sections import parts
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Parameters
 
@@ -39,7 +40,7 @@ def crowd(seed: int = 1) -> Answers:
 def estimate(part: str, answers: Answers) -> None:
     if part == "scores":
         compare(answers, SCORES["easl"].fit(answers), SCORES["bradley_terry"].fit(answers))
-    for table in (table for table in TABLES.values() if table.section == part):
+    for table in (table for table in TABLES.values() if table.section.name == part):
         with suppress(Inestimable):  # that it cannot be estimated is what the page shows
             table.fit(answers, Options())
 
@@ -52,7 +53,7 @@ def timed(part: str, answers: Answers) -> float:
 
 def main() -> None:
     print("| part | first, s | again, s |\n|---|---|---|", flush=True)
-    for part in ("scores", *SECTIONS):
+    for part in parts():
         subprocess.run([sys.executable, "-m", "benchmarks.analysis_page", part], check=True)
 
 

@@ -1,5 +1,7 @@
 """How methods for pairwise judgments bear random judges, and how long the graded response model takes.
 
+The methods that it is compared with and that Easel does not offer are in `benchmarks/systems`.
+
 `python -m benchmarks.graded_response [FOLDER]`: FOLDER holds llmfao.csv and llmfao-golden.csv of the repository
 dustalov/evalica (commit 2ebe79e); they are not shipped, and without them their table is left out.
 
@@ -25,7 +27,8 @@ from app.inference.observations.baseline import against, baseline_advice
 from app.inference.online import laws as online
 from app.inference.online import trueskill
 from app.inference.preferences import expected_wins, hopkins_may
-from app.inference.systems import graded_response, graded_response_online, two_stage
+from app.inference.systems import graded_response
+from benchmarks.systems import graded_response_online, two_stage
 
 BASELINE = "Weaver 12k"
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

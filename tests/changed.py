@@ -57,7 +57,7 @@ def concerned(paths: Iterable[str], files: Mapping[str, str]) -> set[str]:
 
 
 def _tests_of(path: str, tests: set[str], importers: Mapping[str, set[str]]) -> Iterator[str]:
-    if not (path.endswith(".py") and path.startswith(("app/", "tests/"))):
+    if not (path.endswith(".py") and path.startswith(("app/", "benchmarks/", "tests/"))):
         named = next(names for pattern, names in SEEN_IN.items() if fnmatch(path, pattern))
         yield from tests.intersection(named)
         return
@@ -102,7 +102,7 @@ def _module(path: str) -> str:
 
 
 def main() -> None:
-    folders = (ROOT / "app", ROOT / "tests")
+    folders = (ROOT / "app", ROOT / "benchmarks", ROOT / "tests")
     files = {str(file.relative_to(ROOT)): file.read_text() for folder in folders for file in folder.rglob("*.py")}
     sys.stdout.write("\n".join(sorted(concerned(changed("main"), files) or {"tests/test_packaging.py"})) + "\n")
 

@@ -6,13 +6,16 @@ from functools import partial
 
 import numpy as np
 
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
 from app.analysis.labels import cuts, labels_of
 from app.analysis.scores import draws, require_answers
-from app.analysis.view import NOTHING, between, written
+from app.analysis.view import between
+from app.drawing import COEFFICIENTS, NOTHING, written
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.coefficient import Agreement
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 
 MOST_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""
@@ -114,12 +117,13 @@ def beginning_small(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def what_a_label_is(classes: int) -> str:
+def what_a_label_is(classes: int) -> Note:
     where = ", ".join(cuts(classes))
-    return f"Labels are scores cut into {classes} classes at {where}; a score on a cut belongs to the upper class."
+    sentence = f"Labels are scores cut into {classes} classes at {where}; a score on a cut belongs to the upper class."
+    return Note("labels_are_cut", sentence)
 
 
-def for_all(notes: list[tuple[str, ...]]) -> list[str]:
+def for_all(notes: list[tuple[Note, ...]]) -> list[Note]:
     """The notes that every one of several results has."""
     return [note for note in notes[0] if len(notes) > 1 and all(note in other for other in notes)]
 
@@ -147,7 +151,7 @@ def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inest
         return reason
 
 
-def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> tuple[Cell, ...]:
+def row(measure: Measure, found: Agreement | Inestimable, shared: list[Note]) -> tuple[Cell, ...]:
     """shared: notes that are given elsewhere."""
     name = measure.name, measure.group, measure.title
     if isinstance(found, Inestimable):
@@ -155,3 +159,15 @@ def row(measure: Measure, found: Agreement | Inestimable, shared: list[str]) -> 
     counts = found.n_items, found.n_annotators, found.n_pairs
     own = " ".join(note for note in found.notes if note not in shared)
     return (*name, *cells((found.value, found.low, found.high, *counts)), found.sentence, own or None)
+
+
+AGREEMENT = TableMethod(
+    TableSection("agreement", "Agreement"),
+    "Agreement",
+    "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
+    "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",
+    fit,
+    reads=("classes",),
+    drawn=Drawn("value", COEFFICIENTS),
+    room=lambda _: len(MEASURES) + len({measure.group for measure in MEASURES}),
+)

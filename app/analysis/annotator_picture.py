@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from app.analysis.drawing import MOST_DOTS, Dot, Scatter, axis, labelled, numbers, squares, upside_down
 from app.analysis.findings import ResultTable
-from app.analysis.view import written
-from app.web import plural
+from app.analysis.scatter import MOST_DOTS, Dot, Scatter, labelled, numbers, squares, upside_down
+from app.drawing import axis, written
+from app.errors import plural
 
 MOST_NAMES = 200  # more would stand on each other
 NARROWEST = 10.0  # points to each side, so that small biases look small
@@ -25,7 +25,8 @@ def scatter(table: ResultTable) -> Scatter | None:
     y = axis("reliability", 0.0, 1.0).padded(MARGIN)
     title = "Reliability and bias"
     if len(seen) > MOST_DOTS:
-        return Scatter(title, x, y, squares=squares(x, y, bias[seen], reliability[seen]))
+        counted = f"{len(table.rows)} annotators, counted in small fields: the darker, the more."
+        return Scatter(title, x, y, squares=squares(x, y, bias[seen], reliability[seen]), readout=counted)
     names = [str(columns["name"][i]) for i in seen]
     radius = np.maximum(SMALLEST, LARGEST * np.sqrt(judgments[seen] / judgments[seen].max())).round(1).tolist()
     dots = [
@@ -34,7 +35,8 @@ def scatter(table: ResultTable) -> Scatter | None:
             names, bias[seen], reliability[seen], judgments[seen], radius, strict=True
         )
     ]
-    return Scatter(title, x, y, labelled(dots, names) if len(dots) <= MOST_NAMES else dots)
+    dots = labelled(dots, names) if len(dots) <= MOST_NAMES else dots
+    return Scatter(title, x, y, dots, readout="Each dot is an annotator; the larger, the more they judged.")
 
 
 def in_words(bias: float, reliability: float, judgments: int) -> str:

@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from app.analysis import annotator_picture
+from app.analysis.contracts import TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import sums
+from app.inference.ground.notes import Note
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
 
@@ -84,7 +87,7 @@ def with_others(answers: Answers) -> Array:
     return sums(who, x * y, len(n)) / np.where(spread > 1e-9, spread, np.nan)
 
 
-def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
     """Reliability, chance of answering at random, weight, bias in points and scale, (A,) each, with notes."""
     try:
         found = annotator_aware.fit(
@@ -95,18 +98,19 @@ def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[str, ...]]:
             n_annotators=answers.n_annotators,
         )
     except Inestimable as reason:
-        return (np.full(answers.n_annotators, np.nan),) * 5, (f"No reliability, bias or scale: {reason}",)
+        note = Note("no_reliability", f"No reliability, bias or scale: {reason}")
+        return (np.full(answers.n_annotators, np.nan),) * 5, (note,)
     columns = (found.reliability, found.random, found.annotator_weight, 100.0 * found.bias, found.scale)
     return columns, found.notes
 
 
-def transitivity_of(answers: Answers) -> tuple[tuple[Values, ...], tuple[str, ...]]:
+def transitivity_of(answers: Answers) -> tuple[tuple[Values, ...], tuple[Note, ...]]:
     """Kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
         found = transitivity_fit(answers)
     except Inestimable as reason:
         nothing = np.full(answers.n_annotators, np.nan)
-        return (nothing, nothing, nothing, nothing), (f"No transitivity: {reason}",)
+        return (nothing, nothing, nothing, nothing), (Note("no_transitivity", f"No transitivity: {reason}"),)
     columns = (found.kappa, found.triads, found.kappa_without_ties, found.triads_without_ties)
     return columns, found.notes
 
@@ -116,3 +120,14 @@ def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
     first, second, outcomes, hits = pairs_of(answers)
     who = answers.annotator_of_hit[hits]
     return transitivity.fit(first, second, outcomes, who, n_annotators=answers.n_annotators, hits=hits)
+
+
+ANNOTATORS = TableMethod(
+    TableSection("annotators", "Annotators"),
+    "Annotators",
+    "How much each annotator did, how their scores are spread, and how far they go with the others. Going with the "
+    "others is no proof of being right, and somebody who differs may know better.",
+    fit,
+    picture=annotator_picture.scatter,
+    room=lambda expected: expected.annotators,
+)

@@ -1,7 +1,7 @@
 """A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,14 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
+from app.database.bulk import Numbers
 from app.record.law import law_of, parameters_of
-from app.record.stream import judgments
+from app.record.stream import LAST, judgments
 
 ROWS_AT_ONCE = 5_000
-HITS_AT_ONCE = 50_000  # about 10 MB of numbers
+HITS_AT_ONCE = 50_000  # about 20 MB of numbers
+
+ITEM_COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
@@ -22,9 +25,9 @@ ITEMS = text("""
     WHERE campaign_id = :campaign ORDER BY number
 """)
 
-SYSTEMS = text("""
+UPLOADED = text("""
     SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign
-                   AND fields->>'system' IS NOT NULL AND fields->>'segment' IS NOT NULL)
+                   AND (SELECT bool_and(fields->>name IS NOT NULL) FROM unnest(CAST(:columns AS text[])) AS name))
 """)
 
 # Items are numbered from 0 without gaps. Annotators are counted no further than anybody looks at once.
@@ -56,14 +59,18 @@ async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
 
 
+async def item_count(connection: AsyncConnection, campaign_id: int) -> int:
+    return int((await connection.execute(ITEM_COUNT, {"campaign": campaign_id})).scalar_one())
+
+
 async def size(connection: AsyncConnection, campaign: Row[Any], most: int) -> Row[Any]:
     """How many items there are, and how many annotators have come, if they are no more than `most`."""
     return (await connection.execute(SIZE, {"campaign": campaign.id, "most": most})).one()
 
 
-async def has_systems(connection: AsyncConnection, campaign: Row[Any]) -> bool:
-    """Whether an item names the system that made it and the segment it was made from."""
-    return bool(await connection.scalar(SYSTEMS, {"campaign": campaign.id}))
+async def has_uploaded(connection: AsyncConnection, campaign: Row[Any], columns: Sequence[str]) -> bool:
+    """Whether an item came with all of these columns."""
+    return bool(await connection.scalar(UPLOADED, {"campaign": campaign.id, "columns": [*columns]}))
 
 
 async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
@@ -73,12 +80,20 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
     async for rows in (await connection.stream(ITEMS, of)).partitions(ROWS_AT_ONCE):
         items += rows
     annotators = {row.id: row for row in await connection.execute(ANNOTATORS, of)}
-    pieces: list[dict[str, Values]] = []
-    after = 0
-    while len((piece := await judgments(connection, campaign.id, after=after, limit=HITS_AT_ONCE))["seq"]):
-        pieces.append(piece)
-        after = int(piece["seq"][-1])
+    pieces = [piece async for piece in in_pieces(connection, campaign.id)]
     return await asyncio.to_thread(assembled, campaign, items, annotators, pieces)
+
+
+async def in_pieces(
+    connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST
+) -> AsyncIterator[dict[str, Numbers]]:
+    """The judgments of the responses with numbers above `after` and up to `until`, as `judgments` has them."""
+    while after < until:
+        piece = await judgments(connection, campaign_id, after=after, until=until, limit=HITS_AT_ONCE)
+        if not len(piece["seq"]):
+            return
+        yield piece
+        after = int(piece["seq"][-1])
 
 
 def assembled(

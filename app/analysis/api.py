@@ -8,14 +8,17 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app.analysis import methods, posteriors
+from app.analysis import posteriors
 from app.analysis.export import export
-from app.analysis.labels import MOST_CLASSES
+from app.analysis.findings import MOST_CLASSES, Options, ResultTable
+from app.analysis.fitted_exports import offered
+from app.analysis.methods import SCORES, TABLES
 from app.analysis.routes import KeptFits, streamed
 from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.inference.ground.notes import Note
 from app.record import replay
 from app.web import Database, ReadingDatabase, Transaction, refusals
 
@@ -86,8 +89,8 @@ async def list_posteriors(
 
 
 EXPORTED = (
-    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), `scores` (of every method), or labels with "
-    "their confidence: `labels` of judgments, `item_labels` of items."
+    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
+    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in offered())}."
 )
 
 
@@ -112,7 +115,7 @@ async def get_export(
     classes: Classes = 2,
 ) -> StreamingResponse:
     """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms."""
-    options = methods.Options(classes)
+    options = Options(classes)
     return streamed(await export(database, slug, what, format, spreadsheet=spreadsheet, fits=fits, options=options))
 
 
@@ -150,7 +153,7 @@ class ScoreMethod(BaseModel):
 
 class TableMethod(BaseModel):
     name: str
-    section: methods.Section
+    section: str = Field(description="The part of the analysis page that it belongs to.")
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
@@ -168,19 +171,21 @@ async def list_methods(connection: Transaction, slug: str) -> Analysis:
     """The methods that score items, and the tables. Whether one applies to these answers is known when it is asked."""
     await campaign_by_slug(connection, slug)
     return Analysis(
-        scores=[score_method(name) for name in methods.SCORES],
-        tables=[table_method(name) for name in methods.TABLES],
+        scores=[score_method(name) for name in SCORES],
+        tables=[table_method(name) for name in TABLES],
     )
 
 
 def score_method(name: str) -> ScoreMethod:
-    of = methods.SCORES[name]
+    of = SCORES[name]
     return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit)
 
 
 def table_method(name: str) -> TableMethod:
-    of = methods.TABLES[name]
-    return TableMethod(name=name, section=of.section, title=of.title, explanation=of.explanation, per_item=of.per_item)
+    of = TABLES[name]
+    return TableMethod(
+        name=name, section=of.section.name, title=of.title, explanation=of.explanation, per_item=of.per_item
+    )
 
 
 CellValue = str | int | float | None
@@ -192,14 +197,42 @@ class Column(BaseModel):
     kind: Literal["text", "sentence", "count", "number"]
 
 
+MOST_TOLD = 100  # of the things that a note speaks of, which may be most items of a campaign
+NOTE_CODES = (
+    "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
+    "`confidence_too_high`, `counted_as_typical`, `cycle`, `dependent_pairs`, `draws_without_figure`, "
+    "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_shared`, `fewer_than_three_labels`, "
+    "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
+    "`hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
+    "`items_unseen`, `items_without_label`, `judged_again`, `labels_are_cut`, `labels_of_one_annotator`, "
+    "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_interval`, `no_intervals`, `no_reliability`, "
+    "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, `not_settled`, "
+    "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
+    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_missing`, "
+    "`pairs_without_value`, `plain_means`, `repeats_left_out`, `rounded_to_points`, `single_judgments_left_out`, "
+    "`start_left_out`, `starts_left_out`, `taken_for_most`, `ties_count_half`, `ties_in_every_triad`, "
+    "`too_many_for_errors`, `too_many_to_draw_again`, `unmet_classes`, `unrated`, `unscored_left_out`, "
+    "`weighted_and_corrected`, `without_judgment`"
+)
+
+
+class NoteFacts(BaseModel):
+    code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
+    about: dict[str, list[str] | list[int]] = Field(
+        description=f"By kind, such as `item`, the first {MOST_TOLD} of those that it speaks of: their names, or else "
+        "their numbers."
+    )
+
+
 class Rows(BaseModel):
     columns: list[Column]
     total: int = Field(description="Of all rows, whatever the page.")
     rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
     notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
+    note_facts: list[NoteFacts] = Field(description="Of each note, in the same order: what programs can rely on.")
 
 
-def rows_of(table: methods.ResultTable, offset: int, limit: int) -> dict[str, Any]:
+def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
     """A page of a table, for `Rows`."""
     names = [column.name for column in table.columns]
     return {
@@ -207,7 +240,12 @@ def rows_of(table: methods.ResultTable, offset: int, limit: int) -> dict[str, An
         "total": len(table.rows),
         "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
         "notes": table.notes,
+        "note_facts": [facts_of(note) for note in table.notes],
     }
+
+
+def facts_of(note: Note) -> dict[str, Any]:
+    return {"code": note.code, "about": {noun: told[:MOST_TOLD] for noun, told in note.about.items()}}
 
 
 INESTIMABLE = {
@@ -284,11 +322,11 @@ async def get_table(
     name: str,
     *,
     classes: Classes = 2,
-    baseline: Annotated[str | None, Query(description="Of graded response; default: the system judged most.")] = None,
+    baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
     offset: Offset = 0,
     limit: Limit = 1000,
 ) -> AnalysisTable:
-    """Agreement, annotators, consistency, labels or the graded response model, from the newest answers."""
-    found = await fits.table(database, slug, name, methods.Options(classes, baseline))
+    """One of the tables that the analysis lists, from the newest answers."""
+    found = await fits.table(database, slug, name, Options(classes, baseline))
     of = {"table": table_method(name), "verdict": found.verdict}
     return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)

@@ -9,21 +9,19 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.answers import in_pieces, item_count
 from app.analysis.findings import rows_of
 from app.database.bulk import Numbers
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated
-from app.record.stream import COUNTING, judgments
+from app.record.stream import COUNTING
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
-HITS_AT_ONCE = 50_000  # about 20 MB of numbers; kept of them is what `Tally` says
 # Of the newest responses, which others may still come before: they are read again. Rarely are more under way at once;
 # what comes later still shows in the number of responses.
 UNSETTLED = 200
-
-COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 # The revision, how many responses count up to a number, the last number that is settled, and the last of all.
 NUMBERS = text(f"""
@@ -68,8 +66,7 @@ async def newest(
     now = (await connection.execute(NUMBERS, parameters)).one()
     # Another number: one came late all the same, or was deleted. None: there may be more items since.
     if known is None or known.responses == 0 or (known.revision, known.responses) != (now.revision, now.responses):
-        items = (await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one()
-        known = Counted(Tally.nothing(items), now.revision)
+        known = Counted(Tally.nothing(await item_count(connection, campaign_id)), now.revision)
     settled = await counted(connection, campaign_id, known, until=now.settled)
     whole = await counted(connection, campaign_id, settled, until=now.last)
     return settled, await asyncio.to_thread(moderated, whole.tally)
@@ -77,12 +74,9 @@ async def newest(
 
 async def counted(connection: AsyncConnection, campaign_id: int, known: Counted, *, until: int) -> Counted:
     """With the judgments of later responses too, up to number `until`."""
-    while known.seq < until:
-        rows = await judgments(connection, campaign_id, after=known.seq, until=until, limit=HITS_AT_ONCE)
-        if not len(rows["seq"]):
-            return replace(known, seq=until)
+    async for rows in in_pieces(connection, campaign_id, after=known.seq, until=until):
         known = await asyncio.to_thread(plus, known, rows)
-    return known
+    return replace(known, seq=max(known.seq, until))
 
 
 def plus(known: Counted, rows: Mapping[str, Numbers]) -> Counted:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import transitivity_fit
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
+from app.drawing import COEFFICIENTS, SHARES
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.preferences import relative_to_absolute
 from app.inference.preferences.relative_to_absolute import AbsoluteScores
 
@@ -44,7 +46,7 @@ def fit(answers: Answers, _options: Options) -> ResultTable:
     """One row per measure; where one cannot be estimated, its sentence says why."""
     require_answers(answers)
     rows: Rows = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for part in (transitive, again, pairs_again, mirrored):
         found, more = part(answers)
         rows += found
@@ -59,14 +61,14 @@ def scale(answers: Answers, _options: Options) -> ResultTable:
     return ResultTable(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
 
 
-Part = Callable[[Answers], tuple[Rows, Iterable[str]]]
+Part = Callable[[Answers], tuple[Rows, Iterable[Note]]]
 
 
-def refused(name: str, title: str, of: str, reason: Inestimable) -> tuple[Rows, Iterable[str]]:
+def refused(name: str, title: str, of: str, reason: Inestimable) -> tuple[Rows, Iterable[Note]]:
     return [(name, title, None, 0, of, str(reason))], ()
 
 
-def transitive(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def transitive(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
     try:
@@ -81,7 +83,7 @@ def transitive(answers: Answers) -> tuple[Rows, Iterable[str]]:
     ], found.notes  # fmt: skip
 
 
-def again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Scores of items that an annotator met again."""
     margin = answers.parameters.tie_margin
     try:
@@ -97,7 +99,7 @@ def again(answers: Answers) -> tuple[Rows, Iterable[str]]:
     return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
 
 
-def pairs_again(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def pairs_again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Pairs of items that an annotator met again."""
     first, second, outcomes, hits = pairs_of(answers)
     try:
@@ -115,7 +117,7 @@ def rows_on(measures: Iterable[tuple[str, str, float, str]], count: int, of: str
     return [(name, title, cell(value), count, of, sentence) for name, title, value, sentence in measures]
 
 
-def mirrored(answers: Answers) -> tuple[Rows, Iterable[str]]:
+def mirrored(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Whether the preferences fit on one scale."""
     name, title = "scale", "Items on a scale from preferences"
     try:
@@ -134,3 +136,31 @@ def scale_of(answers: Answers) -> AbsoluteScores:
     if not found.estimable.any():
         raise Inestimable(notes[-1], code="no_scale")
     return AbsoluteScores(found.score, found.estimable, found.cycle, notes)
+
+
+SECTION = TableSection("consistency", "Consistency")
+
+CONSISTENCY = TableMethod(
+    SECTION,
+    "Consistency",
+    "Whether judgments of different HITs fit together: of three items, and of the same item judged again. "
+    "Consistent is not yet right.",
+    fit,
+    # Shares are no coefficients, and what is in points or items no common axis holds.
+    drawn=Drawn(
+        "value",
+        COEFFICIENTS,
+        dict.fromkeys(("retest_same", "pairs_again_same"), SHARES)
+        | dict.fromkeys(("retest_shift", "retest_error", "scale")),
+    ),
+    room=lambda _: 6,
+)
+
+SCALE = TableMethod(
+    SECTION,
+    "Scale from preferences",
+    "For each item, how many others it is at least as good as by the majority of judgments: a scale that mirrors "
+    "all preferences, where there is one.",
+    scale,
+    per_item=True,
+)

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated
 from app.analysis.findings import Options, columns_of
 from app.analysis.fits import Fits
-from app.analysis.fitted_exports import FITTED, Fitting
+from app.analysis.fitted_exports import Fitting, fitted
 from app.analysis.formats import (
     BYTE_ORDER_MARK,
     Cells,
@@ -94,9 +94,9 @@ async def export(
     fits: Fits | None = None,
     options: Options = Options(),
 ) -> Export:
-    """An export of `NAMES`; settings are JSON and the `easl` file is CSV, whatever the format.
+    """An export of `names`; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    fits: where those of `FITTED` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
+    fits: where those that are `fitted` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
     `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the law has none that the
     EASL program could read; with the code of an `Inestimable`: nothing can be fitted).
     """
@@ -104,12 +104,12 @@ async def export(
         campaign = await campaign_by_slug(connection, slug)
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
-    if what not in NAMES or format_ not in MEDIA_TYPES:
+    if what not in names() or format_ not in MEDIA_TYPES:
         raise NotFound(
-            f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*NAMES]
+            f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*names()]
         )
-    if what in FITTED:
-        table = await FITTED[what](Fitting(fits or Fits(), engine, slug, options))
+    if made := fitted().get(what):
+        table = await made(Fitting(fits or Fits(), engine, slug, options))
         pieces = written(table, format_, spreadsheet=spreadsheet)
         return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], pieces)
     if what in ("items", "easl") and campaign.status == "draft":
@@ -320,7 +320,12 @@ EXPORTS: dict[str, TableOf] = {
     "assignments": assignments_table,
     "easl": easl_table,
 }
-NAMES = (*EXPORTS, *FITTED, "settings")
+
+
+def names() -> tuple[str, ...]:
+    """What can be exported."""
+    return (*EXPORTS, *fitted(), "settings")
+
 
 # Numbers run from 0 without gaps, so a block is a range of both primary keys; each item of a launched campaign has a
 # posterior. All texts of a block come as one, and its numbers as arrays: to make a value of each cell, row by row,
@@ -339,28 +344,29 @@ UPLOADED_COLUMNS = text("""
     WHERE campaign_id = :campaign GROUP BY uploaded.name ORDER BY min(number), min(place)
 """)
 
-RESPONSES = text("""
-    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
-           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,
+# What the items of a HIT are called, in the order in which they were shown.
+IDS = """
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = r.campaign_id AND i.number = shown.number ORDER BY place) AS ids
+                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
+
+RESPONSES = text(f"""
+    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
+           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS}
     FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
     WHERE r.campaign_id = :campaign ORDER BY r.seq
-""")
+""")  # noqa: S608  (made of constants)
 
-WITHOUT_SCORE = text("""
+WITHOUT_SCORE = text(f"""
     SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
-           h.items AS shown,
-           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids,
-           CAST('{}' AS int[]) AS items, CAST('{}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
+           h.items AS shown,{IDS},
+           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
            h.closed_at AS received_at
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
-""")
+""")  # noqa: S608  (made of constants)
 
 ASSIGNMENTS = text("""
     SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,

@@ -1,7 +1,7 @@
 """What the methods of analysis take and give: a campaign's answers as arrays; scores of items, tables, comparisons.
 
 Pure: no SQL, no HTTP. Inside, what could not be estimated is NaN in arrays; in the cells of a table, which people and
-programs read, it is None. `methods` is the list of what there is.
+programs read, it is None. `contracts` says what a method is, and `methods` which there are.
 """
 
 import math
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import Note
 from app.inference.online.law import Parameters
 
 Mask = npt.NDArray[np.bool_]
@@ -23,7 +24,7 @@ Values = npt.NDArray[Any]
 Cell = str | int | float | None
 Kind = Literal["text", "sentence", "count", "number"]
 
-"""The scale of the slider; the estimators of `inference` take scores in [0, 1]."""
+MOST_CLASSES = 10  # labels that scores are cut into
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +125,8 @@ def once(fit: Callable[[Answers, Choice], Result]) -> Callable[[Answers, Choice]
 class Options:
     """What a researcher can choose.
 
-    classes: into how many labels of equal width scores are cut, 2 to 10. baseline: the system that others are compared
-    with; None for the one that is compared most.
+    classes: into how many labels of equal width scores are cut, 2 to `MOST_CLASSES`. baseline: the system that others
+    are compared with; None for the one that is compared most.
     """
 
     classes: int = 2
@@ -144,7 +145,7 @@ class Scores:
     low: Array | None = None
     high: Array | None = None
     standard_error: Array | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class ResultTable:
 
     columns: tuple[Column, ...]
     rows: list[tuple[Cell, ...]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     verdict: str = ""
 
 
@@ -189,7 +190,7 @@ class Comparison:
     other: Scores
     n: int
     figures: tuple[Figure, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     refusal: str = ""
 
 

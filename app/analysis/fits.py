@@ -16,11 +16,14 @@ from app.analysis import answers as stored
 from app.analysis import calibrated
 from app.analysis.answers import Mark
 from app.analysis.calibrated import Counted
-from app.analysis.methods import SCORES, TABLES, Answers, Comparison, Options, ResultTable, Scores, compare
+from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
+from app.analysis.methods import SCORES, TABLES
+from app.analysis.scores import compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.ratings.moderated import Moderated
 
 MOST_CAMPAIGNS = 3
@@ -61,19 +64,19 @@ class Fits:
 
     async def some_scores(
         self, engine: AsyncEngine, slug: str, names: Iterable[str]
-    ) -> tuple[Answers, dict[str, Scores | None], tuple[str, ...]]:
+    ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
         newest = await self.newest(engine, slug)
         found: dict[str, Scores | None] = {}
-        notes: list[str] = []
+        notes: list[Note] = []
         for name in names:
             method = known(SCORES, name, "method_not_found")
             try:
                 scores = await self.fitted(newest, ("scores", name), method.fit)
                 found[name], more = scores, scores.notes
             except Conflict as refusal:
-                found[name], more = None, (refusal.message,)
-            notes += [f"{method.title}: {note}" for note in more]
+                found[name], more = None, (Note(refusal.code, refusal.message),)
+            notes += [Note(note.code, f"{method.title}: {note}") for note in more]
         return newest.answers, found, tuple(notes)
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> ResultTable:

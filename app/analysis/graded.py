@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
 from app.analysis.naming import in_order
 from app.analysis.scores import require_answers
 from app.errors import shortened
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.observations import comparisons
 from app.inference.observations.baseline import against, baseline_advice
 from app.inference.systems import graded_response
@@ -40,7 +41,7 @@ class Graded:
     by_system: Integers
     by_annotator: Integers
     by_segment: Integers
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def systems(answers: Answers, options: Options) -> ResultTable:
@@ -137,7 +138,8 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
         f"The baseline is “{shortened(baseline)}”, which has no score of its own. A performance of 0 is what the "
         "model expects of a system before any judgment; it is not the baseline’s."
     )
-    notes = (about, baseline_advice(outcomes).sentence, *named(fit.notes, names))
+    advice = Note("baseline_advice", baseline_advice(outcomes).sentence)
+    notes = (Note("baseline", about), advice, *named(fit.notes, names))
     return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
 
 
@@ -162,3 +164,38 @@ def baseline_of(systems: list[str], wanted: str | None, first: Integers, second:
     if wanted not in systems:
         raise Inestimable(f"No item is of a system “{shortened(wanted)}”.", code="no_such_system")
     return systems.index(wanted)
+
+
+SECTION = TableSection("graded_response", "Graded response", asks=("baseline",))
+NEEDS = ("system", "segment")
+
+SYSTEMS = TableMethod(
+    SECTION,
+    "Systems",
+    "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
+    "compared with one baseline (Otani et al. 2016). It needs the columns system and segment.",
+    systems,
+    reads=("baseline",),
+    needs=NEEDS,
+    drawn=Drawn("score"),
+)
+
+ANNOTATORS = TableMethod(
+    SECTION,
+    "Sensitivity of annotators",
+    "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
+    annotators,
+    reads=("baseline",),
+    needs=NEEDS,
+    drawn=Drawn("sensitivity"),
+)
+
+SEGMENTS = TableMethod(
+    SECTION,
+    "Difficulty of segments",
+    "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
+    "chance of one half.",
+    segments,
+    reads=("baseline",),
+    needs=NEEDS,
+)

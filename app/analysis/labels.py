@@ -1,23 +1,26 @@
 """Scores cut into labels, and what Dawid and Skene make of them: of the classes, the annotators and the items."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from app.analysis.findings import Answers, Column, Options, ResultTable, once, rows_of
+from app.analysis.contracts import Drawn, LongTable, MethodExport, TableMethod, TableSection
+from app.analysis.findings import MOST_CLASSES, Answers, Cell, Column, Options, ResultTable, once, rows_of
 from app.analysis.scores import require_answers
 from app.designs.scale import POINTS
+from app.drawing import SHARES
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.labels import dawid_skene
 from app.inference.labels.dawid_skene import Result, confidence, consensus, expected_information
 
-MOST_CLASSES = 10
-
-TOO_SURE = (
+TOO_SURE = Note(
+    "confidence_too_high",
     "Confidence is too high where items or annotators have few labels: annotators’ errors are taken to be independent, "
-    "and what is learned of annotators to be certain."
+    "and what is learned of annotators to be certain.",
 )
 
 
@@ -53,7 +56,7 @@ def fitted(answers: Answers, classes: int) -> Result:
     )
 
 
-def notes_of(answers: Answers, found: Result) -> tuple[str, ...]:
+def notes_of(answers: Answers, found: Result) -> tuple[Note, ...]:
     return named(found.notes, {"item": answers.ids, "annotator": answers.names})
 
 
@@ -149,3 +152,82 @@ def labelled(answers: Answers, classes: int) -> Labelled:
     """All labels with their confidence; raises `Inestimable`."""
     found, labels = fitted(answers, classes), labels_of(answers, classes)
     return Labelled(labels, confidence(found, answers.item, labels), *consensus(found))
+
+
+LABEL_COLUMNS = (
+    *("seq", "annotator", "name", "item", "score", "label", "confidence", "item_label", "item_confidence"),
+)
+
+
+def judgments(answers: Answers, options: Options) -> LongTable:
+    """One row per judgment: its label, how probable it is that it is right, and the item's most probable label."""
+    found, names = labelled(answers, options.classes), label_names(options.classes)
+    return LongTable(LABEL_COLUMNS, len(answers.item), partial(label_rows, answers, found, names))
+
+
+def label_rows(
+    answers: Answers, found: Labelled, names: Sequence[str], start: int, stop: int
+) -> list[tuple[Cell, ...]]:
+    """Some judgments as `LABEL_COLUMNS`."""
+    some = slice(start, stop)
+    item, annotator = answers.item[some], answers.annotator[some].tolist()
+    return rows_of(
+        answers.seq[answers.hit[some]],
+        [answers.annotators[k] for k in annotator],
+        [answers.names[k] for k in annotator],
+        [answers.ids[k] for k in item.tolist()],
+        answers.score[some],
+        [names[k] for k in found.labels[some].tolist()],
+        found.confidence[some],
+        [names[k] if k >= 0 else None for k in found.item_labels[item].tolist()],
+        found.item_confidence[item],
+    )
+
+
+SECTION = TableSection("labels", "Labels", asks=("classes",))
+
+PREVALENCE = TableMethod(
+    SECTION,
+    "Labels",
+    "Scores cut into labels, and how common each is according to Dawid and Skene, who ask how good each annotator "
+    "is before counting their labels.",
+    prevalence,
+    reads=("classes",),
+    drawn=Drawn("prevalence", SHARES),
+    room=lambda expected: expected.classes,
+)
+
+ANNOTATORS = TableMethod(
+    SECTION,
+    "Annotators’ labels",
+    "How probable it is that an annotator’s label is right, and how much one of them tells about an item.",
+    annotators,
+    reads=("classes",),
+    drawn=Drawn("accuracy", SHARES),
+    room=lambda expected: expected.annotators,
+)
+
+ITEMS = TableMethod(
+    SECTION,
+    "Items’ labels",
+    "The most probable label of each item with its confidence, what is still uncertain, and how much one more "
+    "label is expected to tell: ask where that is most.",
+    items,
+    reads=("classes",),
+    per_item=True,
+    drawn=Drawn("confidence", SHARES),
+    room=lambda expected: expected.items,
+    exports=(
+        MethodExport(
+            "item_labels",
+            "Labels of items",
+            "Dawid and Skene’s label of every item, scores cut at 50 points: its confidence and uncertainty.",
+        ),
+        MethodExport(
+            "labels",
+            "Labels of judgments",
+            "The label of every judgment with the confidence that it is right, and the label of its item.",
+            judgments,
+        ),
+    ),
+)

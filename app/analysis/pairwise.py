@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
+from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import named
+from app.inference.ground.notes import Note, named
 from app.inference.observations import comparisons
 from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
 from app.inference.preferences.elo import EloRatings
@@ -20,9 +21,10 @@ Z = float(ndtri(0.975))
 RESAMPLES, LEAST_RESAMPLES = 200, 20
 PLAYED_PAIRS = 10_000_000  # in all resamples; Elo goes through them one by one, in about half a microsecond each
 
-DEPENDENT = (
+DEPENDENT = Note(
+    "dependent_pairs",
     "The pairs of a HIT come from the same few scores, and so are not independent: intervals are too narrow, the more "
-    "so the more items a HIT has."
+    "so the more items a HIT has.",
 )
 
 Fitted = PairwiseScores | ExpectedWins | EloRatings
@@ -62,11 +64,11 @@ def elo_ratings(answers: Answers) -> Scores:
         *(first, second, outcomes), n_items=answers.n_items, together=hits, resamples=resamples, rng=answers.rng()
     )
     if resamples:
-        of_hits = ("HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent.",)
-        notes = (*named(found.notes, {"item": answers.ids}), *of_hits)
+        sentence = "HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent."
+        notes = (*named(found.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(found.score, answers.judged, found.low, found.high, found.standard_error, notes)
-    too_many = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
-    return shown(answers, found, notes=(too_many,))
+    sentence = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
+    return shown(answers, found, notes=(Note("too_many_to_draw_again", sentence),))
 
 
 def shown(
@@ -76,7 +78,7 @@ def shown(
     low: Array | None = None,
     high: Array | None = None,
     standard_error: Array | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Scores:
     """What was found, with items by their names in the notes."""
     dependent = (DEPENDENT,) if low is not None and np.bincount(answers.hit).max() > 2 else ()
@@ -84,8 +86,48 @@ def shown(
     return Scores(found.score, answers.judged, low, high, standard_error, sentences)
 
 
-bradley_terry_scores = pairwise(bradley_terry.fit)
-rao_kupper_scores = pairwise(bradley_terry.rao_kupper)
-thurstone_scores = pairwise(thurstone.fit)
-hopkins_may_scores = pairwise(hopkins_may.fit)
-expected_wins_scores = pairwise(partial(expected_wins.fit, ties="half"))
+BRADLEY_TERRY = ScoreMethod(
+    "Bradley-Terry",
+    "The odds that one item is preferred to another depend on the difference of their scores alone; a tie is half a "
+    "win for each.",
+    "log odds, mean 0",
+    pairwise(bradley_terry.fit),
+    usual=True,
+)
+
+RAO_KUPPER = ScoreMethod(
+    "Rao-Kupper",
+    "As Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
+    "log odds, mean 0",
+    pairwise(bradley_terry.rao_kupper),
+)
+
+THURSTONE = ScoreMethod(
+    "Thurstone, Case V",
+    "The impression that an item makes varies Normally, by the same amount for every item; a tie is half a win for "
+    "each.",
+    "standard deviations of a difference, mean 0",
+    pairwise(thurstone.fit),
+)
+
+ELO = ScoreMethod(
+    "Elo",
+    "Judgments of pairs come one after another, and the last ones say most; ratings never settle.",
+    "rating points, start 1500",
+    elo_ratings,
+)
+
+EXPECTED_WINS = ScoreMethod(
+    "Expected wins",
+    "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
+    "chance of beating another item, 0 to 1",
+    pairwise(partial(expected_wins.fit, ties="half")),
+)
+
+HOPKINS_MAY = ScoreMethod(
+    "Hopkins & May",
+    "Items and impressions vary Normally by amounts that are known, and two impressions within half a unit of each "
+    "other are a tie.",
+    "units of an impression’s standard deviation, mean 0",
+    pairwise(hopkins_may.fit),
+)

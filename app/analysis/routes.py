@@ -8,17 +8,17 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.answers import has_answers, size
-from app.analysis.drawing import interval
+from app.analysis.contracts import Expected
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
+from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
+from app.analysis.fitted_exports import offered
 from app.analysis.formats import csv_lines
-from app.analysis.methods import SCORES, Options
-from app.analysis.score_part import COLUMNS, scores_part
-from app.analysis.sections import READS, TITLES, rows_to_come
-from app.analysis.table_part import COEFFICIENTS, table_part, tables_of
-from app.analysis.view import ROWS, AnalysisView, between, written
+from app.analysis.sections import parts, picture_of
+from app.analysis.view import ROWS, AnalysisView, between
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
+from app.drawing import COEFFICIENTS, interval, written
 from app.errors import NotFound, shortened
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
@@ -32,27 +32,22 @@ async def get_fits(request: Request) -> Fits:
 
 KeptFits = Annotated[Fits, Depends(get_fits)]
 
-TABLES = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
+FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
 def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """(title, contents, [(file, words)]) of what this campaign can export now; nothing is fitted without an answer."""
     if campaign.status != "draft":
         words = "Every item with its uploaded columns, posterior, score, variance, 95 % interval and judgments."
-        yield "Items", words, [(f"items.{end}", title) for end, title in TABLES]
+        yield "Items", words, [(f"items.{end}", title) for end, title in FORMATS]
     words = "One row for each item of each answer: annotator, score, rank, HIT, position, times, kind of input."
-    yield "Responses", words, [(f"responses.{end}", title) for end, title in TABLES]
+    yield "Responses", words, [(f"responses.{end}", title) for end, title in FORMATS]
     words = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
-    yield "Assignments", words, [(f"assignments.{end}", title) for end, title in TABLES]
-    if answered:
-        words = "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes."
-        yield "Scores", words, [(f"scores.{end}", title) for end, title in TABLES]
-        words = "Dawid and Skene’s label of every item, scores cut at 50 points: its confidence and uncertainty."
-        yield "Labels of items", words, [(f"item_labels.{end}", title) for end, title in TABLES]
-        words = "The label of every judgment with the confidence that it is right, and the label of its item."
-        yield "Labels of judgments", words, [(f"labels.{end}", title) for end, title in TABLES]
+    yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
+    for one in offered() if answered else ():
+        yield one.title, one.contents, [(f"{one.name}.{end}", title) for end, title in FORMATS]
     yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
@@ -98,7 +93,7 @@ async def view_of(
     *,
     one: Name = "",
     other: Name = "",
-    classes: Annotated[int, Query(ge=2, le=10)] = 2,
+    classes: Annotated[int, Query(ge=2, le=MOST_CLASSES)] = 2,
     baseline: Annotated[str, Query(max_length=1000)] = "",
     table: Name = "",
     sort: Name = "",
@@ -124,17 +119,21 @@ async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone:
         campaign = await campaign_of_page(connection, slug)
         answered = await has_answers(connection, campaign)
         seen = await size(connection, campaign, ROWS)
-    rows = rows_to_come(items=seen.items, annotators=seen.annotators, classes=view.classes)
-    return {"campaign": campaign, "answered": answered, "view": view, "titles": TITLES, "alone": alone, "rows": rows}
+    expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), view.classes)
+    return {
+        "campaign": campaign,
+        "answered": answered,
+        "view": view,
+        "alone": alone,
+        "titles": {name: part.title for name, part in parts().items()},
+        "rows": {name: part.room(expected) for name, part in parts().items()},
+    }
 
 
 @analysis.get("/figures/{name}.svg")
 async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
     """A picture of the page for papers. Refused: `figure_not_found`."""
-    if name == "scores":
-        picture = (await scores_part(fits, database, slug, view)).picture
-    else:
-        picture = (await table_part(fits, database, slug, name, view)).picture
+    picture = await picture_of(fits, database, slug, name, view)
     if picture is None:
         raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
     drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
@@ -152,26 +151,27 @@ async def analysis_table(fits: KeptFits, database: ReadingDatabase, slug: str, n
     return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
 
 
+# What the templates of all parts may use.
+WORDS = {
+    "written": written,
+    "between": between,
+    "interval": interval,
+    "correlation_axis": COEFFICIENTS,
+    "most_classes": MOST_CLASSES,
+}
+
+
 @analysis.get("/{section}")
 async def analysis_part(
     *, request: Request, fits: KeptFits, database: ReadingDatabase, slug: str, section: str, view: Seen
 ) -> HTMLResponse:
     """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
-    if section not in TITLES:
+    part = parts().get(section)
+    if part is None:
         raise NotFound(f"The analysis has no part “{shortened(section)}”.", code="part_not_found")
-    context = await frame(database, slug, view, alone=section) | {"own": READS[section]}
+    context = await frame(database, slug, view, alone=section)
     if not context["answered"]:
         return page(request, "admin/analysis.html", context)
-    context |= await content_of(fits, database, slug, section, view)
+    context |= WORDS | {"own": part.reads, "template": part.template}
+    context |= await part.content(fits, database, slug, view)
     return page(request, "admin/_analysis_part.html" if fetched(request) else "admin/analysis.html", context)
-
-
-async def content_of(
-    fits: Fits, database: ReadingDatabase, slug: str, section: str, view: AnalysisView
-) -> dict[str, Any]:
-    """What a part's template needs."""
-    words = {"written": written, "between": between, "interval": interval, "correlation_axis": COEFFICIENTS}
-    if section == "scores":
-        part = await scores_part(fits, database, slug, view)
-        return words | {"part": part, "methods": SCORES, "columns": COLUMNS}
-    return words | {"tables": await tables_of(fits, database, slug, section, view)}

@@ -1,31 +1,21 @@
 """Two methods of scores side by side: what the analysis page shows of them."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.drawing import (
-    MOST_DOTS,
-    Array,
-    Axis,
-    Dot,
-    Scatter,
-    around,
-    interval,
-    known_ends,
-    squares,
-    upside_down,
-)
-from app.analysis.findings import Column
+from app.analysis.contracts import ScoreMethod
+from app.analysis.findings import Answers, Column, Comparison, Scores
 from app.analysis.fits import Fits, known
-from app.analysis.methods import SCORES, Answers, Comparison, ScoreMethod, Scores
+from app.analysis.methods import SCORES
 from app.analysis.naming import in_order
-from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals, written
-from app.errors import Conflict
-from app.web import plural
+from app.analysis.scatter import MOST_DOTS, Dot, Scatter, squares, upside_down
+from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals
+from app.drawing import Array, Axis, around, interval, known_ends, written
+from app.errors import Conflict, plural
 
 COLUMNS = {
     "item": Column("item", "Item", "text"),
@@ -33,7 +23,6 @@ COLUMNS = {
     "other": Column("other", "Second method"),
     "shift": Column("shift", "Shift"),
 }
-COMPARED_FIRST = ("bradley_terry", "mean")
 
 
 def chosen(view: AnalysisView, law: str) -> tuple[str, str]:
@@ -41,8 +30,9 @@ def chosen(view: AnalysisView, law: str) -> tuple[str, str]:
 
     Raises `NotFound` (`method_not_found`).
     """
-    one = view.one or (law if law in SCORES else "mean")
-    other = view.other or next(name for name in (*COMPARED_FIRST, *SCORES) if name in SCORES and name != one)
+    usual = [name for name, method in SCORES.items() if method.usual]
+    one = view.one or (law if law in SCORES else usual[0])
+    other = view.other or next(name for name in (*reversed(usual), *SCORES) if name != one)
     for name in (one, other):
         known(SCORES, name, "method_not_found")
     return one, other
@@ -90,6 +80,16 @@ class ScoresPart:
     comparison: Comparison | None
     picture: Scatter | None
     page: ShownRows
+
+
+async def content(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
+    """What the template needs."""
+    return {"part": await scores_part(fits, engine, slug, view), "methods": SCORES, "columns": COLUMNS}
+
+
+async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
+    """What a file of the picture shows."""
+    return (await scores_part(fits, engine, slug, view)).picture
 
 
 async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
@@ -170,9 +170,17 @@ def scatter(answers: Answers, one: Side, other: Side) -> Scatter:
     both = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
     if len(both) <= MOST_DOTS:
         dots = [dot(answers.shown[i], mark(one, i), mark(other, i), one, other) for i in both.tolist()]
-        return Scatter(title, one.axis, other.axis, dots, level=level)
+        return told(Scatter(title, one.axis, other.axis, dots, level=level))
     counted = squares(one.axis, other.axis, one.scores.values[both], other.scores.values[both])
-    return Scatter(title, one.axis, other.axis, squares=counted, level=level)
+    readout = f"{plural(len(both), 'item')}, counted in small fields: the darker, the more."
+    return Scatter(title, one.axis, other.axis, squares=counted, level=level, readout=readout)
+
+
+def told(picture: Scatter) -> Scatter:
+    """With words on what its dots and lines are."""
+    lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.intervals
+    level = "; on the dotted line both scores are the same" * picture.level
+    return replace(picture, readout=f"Each dot is an item{lines}{level}.")
 
 
 def dot(shown: str, across: ScoreMark, upright: ScoreMark, one: Side, other: Side) -> Dot:

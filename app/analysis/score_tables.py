@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from app.analysis.findings import Answers, Cell, Column, Comparison, ResultTable, Scores, Values, rows_of
+from app.inference.ground.notes import Note
 
 ITEM = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("judgments", "Judgments", "count"))
 
@@ -24,7 +25,7 @@ def two_table(answers: Answers, compared: Comparison, one: str, other: str) -> R
     return ResultTable(columns, rows_of(*item_columns(answers), *values), notes)
 
 
-def wide_table(answers: Answers, found: Mapping[str, Scores | None], notes: tuple[str, ...]) -> ResultTable:
+def wide_table(answers: Answers, found: Mapping[str, Scores | None], notes: tuple[Note, ...]) -> ResultTable:
     """One row per item: score and interval by each of these methods."""
     return ResultTable(wide_columns(found), wide_rows(answers, found, 0, answers.n_items), notes)
 

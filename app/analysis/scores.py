@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
 from app.designs.scale import POINTS
 from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Law
 from app.inference.online.laws import ONLINE
@@ -57,8 +59,8 @@ def median(answers: Answers) -> Scores:
         n_annotators=answers.n_annotators,
         n_labels=int(POINTS) + 1,
     )
-    rounded = ("Scores were rounded to whole points.",) if (points != answers.score).any() else ()
-    notes = (*rounded, *found.mean.notes)
+    rounded = Note("rounded_to_points", "Scores were rounded to whole points.")
+    notes = (*((rounded,) if (points != answers.score).any() else ()), *found.mean.notes)
     return Scores(found.median, found.mean.estimable, found.low, found.high, found.standard_error, notes)
 
 
@@ -79,19 +81,43 @@ def of_assessment(found: DirectAssessment) -> Scores:
     return Scores(found.score, found.estimable, found.low, found.high, found.standard_error, found.notes)
 
 
+MEAN = ScoreMethod(
+    "Mean",
+    "All judgments count alike, and 20 points mean the same to every annotator and everywhere on the scale.",
+    "points, 0 to 100",
+    mean,
+    usual=True,
+)
+
+MEDIAN = ScoreMethod(
+    "Median",
+    "Only the order of the points matters, not how far apart they are, and it is the same for every annotator.",
+    "points, 0 to 100",
+    median,
+)
+
+Z_SCORES = ScoreMethod(
+    "Mean of z-scores",
+    "Annotators differ in strictness and in how much of the scale they use, but have seen items that are alike on the "
+    "whole.",
+    "standard deviations of an annotator",
+    z_scores,
+)
+
 # The online laws
 
 
 MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes about a millisecond for each
 
 
-ASKED = (
+ASKED = Note(
+    "interval_of_asking",
     "The interval tells how much has been asked, not how much people agree. So it is as a rule wider than that of the "
-    "mean from the same answers."
+    "mean from the same answers.",
 )
 
 
-def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
+def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
     none while no two annotators differ.
 
@@ -108,11 +134,11 @@ def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[str, ...]:
         f"they lie around a score from the order alone, and are {wide} as the mean’s calibrated intervals, which hold "
         "it 95 times in 100."
     )
-    return (sentence,)
+    return (Note("intervals_too_narrow", sentence),)
 
 
 def online(
-    name: str, *notes: str, told: Callable[[Answers, Array, Array], tuple[str, ...]] = lambda *_: ()
+    name: str, *notes: Note, told: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
 ) -> Callable[[Answers], Scores]:
     """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers.
 
@@ -163,11 +189,42 @@ def hits_of(answers: Answers) -> list[Hit]:
     return [Hit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
 
 
-def unseen_notes(seen: Mask) -> tuple[str, ...]:
+def unseen_notes(seen: Mask) -> tuple[Note, ...]:
     """A sentence about items without a judgment, if there are any."""
     unseen = int(np.count_nonzero(~seen))
-    return (f"{unseen:,} of {len(seen):,} items have no judgment, and so no score.",) if unseen else ()
+    sentence = f"{unseen:,} of {len(seen):,} items have no judgment, and so no score."
+    return (Note("items_unscored", sentence),) if unseen else ()
 
+
+EASL = ScoreMethod(
+    "EASL",
+    "Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
+    "mode of the posterior, 0 to 1",
+    online("easl", ASKED),
+)
+
+BOUNDED_RA = ScoreMethod(
+    "Bounded RA",
+    "Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
+    "mode of the posterior, 0 to 1",
+    online("ra", ASKED),
+)
+
+TRUESKILL = ScoreMethod(
+    "TrueSkill",
+    "Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the same "
+    "size everywhere.",
+    "mean of the posterior, without bounds",
+    online("trueskill", told=how_far_off),
+)
+
+EASL_AWARE = ScoreMethod(
+    "EASL-aware",
+    "As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far as the "
+    "answers show that it helps.",
+    "mode of the posterior, 0 to 1",
+    online("easl-aware", ASKED),
+)
 
 # Side by side
 

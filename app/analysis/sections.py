@@ -1,35 +1,67 @@
-"""The parts of the analysis page, in the order in which they stand."""
+"""The parts of the analysis page, in the order in which they stand: two methods side by side, then the tables."""
 
-from app.analysis.methods import TABLES
-from app.analysis.view import ROWS
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-SECTIONS = {
-    "agreement": "Agreement",
-    "annotators": "Annotators",
-    "consistency": "Consistency",
-    "labels": "Labels",
-    "graded_response": "Graded response",
-}
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-TITLES = {"scores": "Scores"} | {
-    name: title for name, title in SECTIONS.items() if name in {method.section for method in TABLES.values()}
-}
+from app.analysis import score_part, table_part
+from app.analysis.contracts import Expected, TableMethod, TableSection
+from app.analysis.fits import Fits
+from app.analysis.methods import sections
+from app.analysis.scatter import Scatter
+from app.analysis.view import AnalysisView
 
-READS = {"scores": ("one", "other")} | {
-    section: tuple({name: None for method in TABLES.values() if method.section == section for name in method.reads})
-    for section in SECTIONS
-}
-"""What of the address each part is made from, besides what is of one table."""
+Content = Callable[[Fits, AsyncEngine, str, AnalysisView], Awaitable[dict[str, Any]]]
 
 
-def rows_to_come(*, items: int, annotators: int, classes: int) -> dict[str, int]:
-    """About how many rows of tables each part will have: the page keeps room for them until they are there."""
-    items, annotators = min(items, ROWS), min(annotators, ROWS)
-    return {
-        "scores": items,
-        "agreement": 14,
-        "annotators": annotators,
-        "consistency": 6,
-        "labels": classes + annotators + items,
-        "graded_response": 0,
-    }
+@dataclass(frozen=True)
+class PagePart:
+    """reads: what of the address it is made from, besides what is of one table. content: what its template needs.
+
+    room: about how many rows its tables will have; the page keeps room for them until they are there.
+    picture: one that belongs to no table.
+    """
+
+    title: str
+    reads: tuple[str, ...]
+    template: str
+    content: Content
+    room: Callable[[Expected], int]
+    picture: Callable[[Fits, AsyncEngine, str, AnalysisView], Awaitable[Scatter | None]] | None = None
+
+
+SCORES = PagePart(
+    "Scores",
+    ("one", "other"),
+    "admin/_analysis_scores.html",
+    score_part.content,
+    lambda expected: expected.items,
+    score_part.picture,
+)
+
+
+def parts() -> dict[str, PagePart]:
+    return {"scores": SCORES} | {section.name: of_tables(section, tables) for section, tables in sections().items()}
+
+
+def of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
+    reads = tuple({name: None for table in tables.values() for name in table.reads})
+    content = partial(table_part.content, section=section)
+    return PagePart(
+        section.title,
+        reads,
+        "admin/_analysis_tables.html",
+        content,
+        lambda expected: sum(table.room(expected) for table in tables.values()),
+    )
+
+
+async def picture_of(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> Scatter | None:
+    """That of a part or of a table. Raises `NotFound` (`table_not_found`)."""
+    part = parts().get(name)
+    if part is not None and part.picture is not None:
+        return await part.picture(fits, engine, slug, view)
+    return (await table_part.table_part(fits, engine, slug, name, view)).picture

@@ -1,18 +1,18 @@
 """A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis import annotator_picture
-from app.analysis.drawing import Axis, Scatter, around, axis, interval, known_ends, numbers
-from app.analysis.findings import Cell, Column, Kind, ResultTable
+from app.analysis.contracts import Drawn, TableMethod, TableSection
+from app.analysis.findings import Cell, Column, Kind, Options, ResultTable
 from app.analysis.fits import Fits
-from app.analysis.methods import TABLES, Options, TableMethod
+from app.analysis.methods import TABLES, sections
+from app.analysis.scatter import Scatter, numbers
 from app.analysis.view import (
     ROWS,
     AnalysisView,
@@ -26,24 +26,10 @@ from app.analysis.view import (
     page_of,
     same_counts,
 )
+from app.drawing import Axis, around, interval, known_ends
 from app.errors import Conflict
+from app.inference.ground.notes import Note
 
-COEFFICIENTS = axis("", -1.0, 1.0)
-SHARES = axis("", 0.0, 1.0)
-
-# The column of a table that is drawn, and its axis; None: one that holds all its values.
-DRAWN: dict[str, tuple[str, Axis | None]] = {
-    "agreement": ("value", COEFFICIENTS),
-    "consistency": ("value", COEFFICIENTS),
-    "labels": ("prevalence", SHARES),
-    "label_annotators": ("accuracy", SHARES),
-    "label_items": ("confidence", SHARES),
-    "graded_response": ("score", None),
-    "graded_response_annotators": ("sensitivity", None),
-}
-# Measures that are no coefficients: shares, and what is in points or items, which no common axis holds.
-SHARES_AMONG_MEASURES = {"retest_same", "pairs_again_same"}
-NOT_DRAWN = {"retest_shift", "retest_error", "scale"}
 FOR_PROGRAMS = {
     "measure": "title",
     "id": "text",
@@ -55,11 +41,18 @@ ENDS = ("low", "high")
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """What is drawn, on which axis unless a row has another, and whether there are intervals."""
+    """What is drawn, on which axis unless a row has another, and whether there are intervals. apart: measures by name
+    that have another axis, or None.
+    """
 
     name: str
     axis: Axis
     intervals: bool
+    apart: Mapping[str, Axis | None]
+
+    def axis_of(self, measure: Cell) -> Axis | None:
+        """The axis of a row; None if it is not drawn."""
+        return self.apart.get(measure, self.axis) if isinstance(measure, str) else self.axis
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class TablePart:
     page: ShownRows | None = None
     line: DrawnColumn | None = None
     alike: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     picture: Scatter | None = None
 
     @property
@@ -123,13 +116,29 @@ class TablePart:
         return self.table is not None and len(self.table.rows) > ROWS
 
 
-async def tables_of(fits: Fits, engine: AsyncEngine, slug: str, section: str, view: AnalysisView) -> list[TablePart]:
+async def content(
+    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection
+) -> dict[str, Any]:
+    """What the template of a section needs."""
+    tables = await tables_of(fits, engine, slug, section, view)
+    return {"tables": tables, "systems": systems_among(tables), "asks": section.asks}
+
+
+def systems_among(parts: Sequence[TablePart]) -> list[Cell]:
+    """The systems that a table has a row for, of which one can be chosen as the baseline."""
+    tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
+    return column_of(tables[0], "system") if tables else []
+
+
+async def tables_of(
+    fits: Fits, engine: AsyncEngine, slug: str, section: TableSection, view: AnalysisView
+) -> list[TablePart]:
     """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice.
 
     Where all are missing for the same reason, the first says it for all.
     """
     parts: list[TablePart] = []
-    for name in (name for name, method in TABLES.items() if method.section == section):
+    for name in sections()[section]:
         part = await table_part(fits, engine, slug, name, view)
         said = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
         parts.append(replace(part, notes=tuple(note for note in part.notes if note not in said)))
@@ -143,12 +152,12 @@ async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view
         table = await fits.table(engine, slug, name, Options(view.classes, view.baseline or None))
     except Conflict as reason:
         return TablePart(name, TABLES[name], view.of(name), refusal=reason.message)
-    return await asyncio.to_thread(composed, name, table, view.of(name))
+    return await asyncio.to_thread(composed, name, TABLES[name], table, view.of(name))
 
 
-def composed(name: str, table: ResultTable, view: AnalysisView) -> TablePart:
+def composed(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
     page = page_of(table, view)
-    line = line_of(name, table)
+    line = line_of(method.drawn, table)
     alike = same_counts(table)
     beside = hidden(table) | set(alike) | (empty(table) - {line.name if line else ""})
     columns = tuple(column for column in table.columns if column.name not in beside)
@@ -158,9 +167,9 @@ def composed(name: str, table: ResultTable, view: AnalysisView) -> TablePart:
         replace(row_in_words(table, row, line, places, beside), group=group)
         for row, group in zip(page.rows, groups, strict=True)
     )
-    picture = annotator_picture.scatter(table) if name == "annotators" else None
+    picture = method.picture(table) if method.picture else None
     return TablePart(
-        name, TABLES[name], view, table, "", columns, rows, page, line, ", ".join(alike.values()), table.notes, picture
+        name, method, view, table, "", columns, rows, page, line, ", ".join(alike.values()), table.notes, picture
     )
 
 
@@ -177,15 +186,14 @@ def hidden(table: ResultTable) -> set[str]:
     return for_programs | sentences | HEADS_OF_GROUPS | (set(ENDS) & names)
 
 
-def line_of(name: str, table: ResultTable) -> DrawnColumn | None:
-    if name not in DRAWN or not table.rows:
+def line_of(drawn: Drawn | None, table: ResultTable) -> DrawnColumn | None:
+    if drawn is None or not table.rows:
         return None
-    column, drawn = DRAWN[name]
     intervals = set(ENDS) <= {one.name for one in table.columns}
-    values = numbers(column_of(table, column))
+    values = numbers(column_of(table, drawn.column))
     ends = [numbers(column_of(table, end)) if intervals else None for end in ENDS]
-    drawn = drawn or around("", values, *(known_ends(values, one) for one in ends))
-    return DrawnColumn(column, drawn, intervals)
+    axis = drawn.axis or around("", values, *(known_ends(values, one) for one in ends))
+    return DrawnColumn(drawn.column, axis, intervals, drawn.measures)
 
 
 def row_in_words(
@@ -209,9 +217,8 @@ def row_in_words(
 
 def drawn_of(cells: dict[str, Cell], line: DrawnColumn | None, places: dict[str, int]) -> Any:
     """The row's axis, where its figure and the ends of its interval stand there, and the interval in words."""
-    if line is None or cells.get("measure") in NOT_DRAWN:
+    if line is None or (axis := line.axis_of(cells.get("measure"))) is None:
         return None, None, None, ""
-    axis = SHARES if cells.get("measure") in SHARES_AMONG_MEASURES else line.axis
     value, low, high = (figure(cells.get(name)) for name in (line.name, *ENDS))
     at = None if value is None else axis.at(value)
     return axis, at, interval(axis, low, high), between(low, high, places[line.name])

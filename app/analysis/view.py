@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from app.analysis.findings import Cell, Column, ResultTable
 from app.analysis.naming import in_order
+from app.drawing import NOTHING, written
 
 ROWS = 20
-NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,6 @@ def decimals(values: Sequence[Any] | npt.NDArray[np.float64]) -> int:
     if largest >= 2 and all(value == int(value) for value in numbers):
         return 0
     return 1 if largest >= 20 else 2 if largest >= 2 else 3
-
-
-def written(value: float | None, places: int) -> str:
-    """With a true minus sign; a dash where there is no figure."""
-    if value is None or not math.isfinite(value):
-        return NOTHING
-    return f"{round(value, places) + 0.0:,.{places}f}".replace("-", "−")
 
 
 def between(low: float | None, high: float | None, places: int) -> str:

@@ -7,32 +7,36 @@ from pathlib import Path
 from typing import Any
 
 import click
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.answers import has_systems
+from app.analysis.answers import has_uploaded
 from app.analysis.findings import Cell, Column, Figure, Options, ResultTable
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.score_tables import one_table, two_table, wide_table
-from app.analysis.view import decimals, empty, same_counts, written
+from app.analysis.view import decimals, empty, same_counts
 from app.cli.layout import aligned, paragraphs, shortened, terminal_width, wrapped
 from app.cli.results import classes_option
 from app.cli.running import on_engine, output_option, put_out
 from app.database.campaign import campaign_by_slug
+from app.drawing import written
 
 SAID_ELSEWHERE = {"sentence", "notes", "group"}
 WIDEST = 48  # of a cell of text in a table for people, in characters
 
 
-def on_offer(*, has_systems: bool) -> ResultTable:
-    """What there is to ask for, without tables of systems where no item names one."""
+async def on_offer(connection: AsyncConnection, campaign: Row[Any]) -> ResultTable:
+    """What there is to ask for, without the tables that need columns which no item came with."""
+    needs = {table.needs for table in TABLES.values() if table.needs}
+    lacking = {columns for columns in needs if not await has_uploaded(connection, campaign, columns)}
     columns = (
         Column("option", "Option", "text"),
         Column("name", "Name", "text"),
         Column("title", "What it is", "sentence"),
     )
-    tables = {name: table for name, table in TABLES.items() if has_systems or table.section != "graded_response"}
+    tables = {name: table for name, table in TABLES.items() if table.needs not in lacking}
     rows: list[tuple[Cell, ...]] = [
         *(("--method", name, f"{method.title}. {method.assumes}") for name, method in SCORES.items()),
         *(("--table", name, f"{table.title}. {table.explanation}") for name, table in tables.items()),
@@ -72,7 +76,7 @@ class Inquiry:
             return Finding(wide_table(answers, some, notes), [line for name in names for line in head_of(name)])
         async with self.engine.connect() as connection:
             campaign = await campaign_by_slug(connection, self.slug)
-            return Finding(on_offer(has_systems=await has_systems(connection, campaign)))
+            return Finding(await on_offer(connection, campaign))
 
     async def compared(self, one: str, other: str) -> Finding:
         """Two methods side by side."""
@@ -205,7 +209,10 @@ async def pieces(text: Iterator[str]) -> AsyncIterator[str]:
 
 METHOD_HELP = "Scores of the items by this method; again for more of them."
 AGAINST_HELP = "Compare the scores of one --method with those of this."
-BASELINE_HELP = "Of graded_response: the system that others are compared with. Default: the one judged most."
+BASELINE_HELP = (
+    f"Of {next(name for name, table in TABLES.items() if 'baseline' in table.reads)}: the system that others are "
+    "compared with. Default: the one judged most."
+)
 EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."
 
 

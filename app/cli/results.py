@@ -6,10 +6,9 @@ from pathlib import Path
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import NAMES, Format
+from app.analysis.export import Format, names
 from app.analysis.export import export as export_of
-from app.analysis.findings import Options
-from app.analysis.labels import MOST_CLASSES
+from app.analysis.findings import MOST_CLASSES, Options
 from app.cli.commands import Failure
 from app.cli.running import as_json, on_engine, output_option, put_out, show_json
 from app.database.bulk import snapshot
@@ -53,7 +52,7 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 
 @click.command()
 @click.argument("slug")
-@click.argument("what", type=click.Choice(NAMES))
+@click.argument("what", type=click.Choice(names()))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
 @classes_option

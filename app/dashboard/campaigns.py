@@ -11,17 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
 from app.dashboard.follow import Precisions
-from app.dashboard.state import per_minute, precision_words
-from app.record.stream import COUNTING
+from app.dashboard.state import ANSWERED, per_minute, precision_words
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
 
 ANSWERS = text(f"""
-    SELECT count(*) FILTER (WHERE {COUNTING}) AS hits, (SELECT received_at FROM responses WHERE campaign_id = :campaign
-                              ORDER BY seq DESC LIMIT 1) AS last_at,
-           (SELECT received_at FROM responses WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at
-    FROM responses WHERE campaign_id = :campaign
+    SELECT {ANSWERED},
+           (SELECT received_at FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC LIMIT 1) AS last_at
 """)  # noqa: S608  (made of constants)
 
 

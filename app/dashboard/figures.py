@@ -11,7 +11,8 @@ from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
 from app.dashboard.table import ItemsPage
 from app.designs.scale import POINTS
-from app.web import plural
+from app.drawing import Scale, Tick, round_step
+from app.errors import plural
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
@@ -20,8 +21,6 @@ ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
 DASHES = dict(zip(EARLY, ((1, 3), (4, 3), (9, 3)), strict=True))
 
 BARS = "score (points; dot: {}, thick: calibrated 95 % interval, thin: the posterior’s)"
-
-Tick = tuple[float, str]
 
 
 @dataclass(frozen=True)
@@ -65,30 +64,10 @@ class Drawing:
     bottom: float = BOTTOM
 
 
-@dataclass(frozen=True)
-class Scale:
-    """A linear map from values to places; a range of no width is widened, so that nothing divides by 0."""
-
-    low: float
-    high: float
-    first: float
-    last: float
-
-    def __call__(self, value: float) -> float:
-        width = (self.high - self.low) or 1.0
-        return round(self.first + (value - self.low) / width * (self.last - self.first), 2)
-
-    def ticks(self, steps: int = 4) -> list[Tick]:
-        """Evenly from end to end."""
-        values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
-        return [(self(value), f"{value:.4g}") for value in values]
-
-
 def upright(highest: float) -> tuple[Scale, list[Tick]]:
     """A y axis from 0 to at least `highest`, in two to five steps of 1, 2 or 5 times a power of ten."""
     highest = highest or 1.0
-    power = 10.0 ** math.floor(math.log10(highest))
-    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if math.ceil(highest / (digit * power)) <= 5)
+    step = round_step(highest)
     steps = math.ceil(highest / step)
     y = Scale(0, steps * step, BOTTOM, TOP)
     return y, y.ticks(steps)

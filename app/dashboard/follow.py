@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Row, text
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.answers import item_count
 from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
@@ -27,8 +28,6 @@ from app.record.stream import Response, responses
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
 PATIENCE_SECONDS = 0.3
-
-COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 
 
 class Past(Protocol):
@@ -159,7 +158,7 @@ class Precisions(Follower[Precision]):
         return known[1]
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
-        return precision.begun((await connection.execute(COUNT, {"campaign": campaign.id})).scalar_one())
+        return precision.begun(await item_count(connection, campaign.id))
 
     def read(self, campaign: Row[Any], response: Response) -> Hit:
         """Its values on 0 to 1, whatever the law reads."""

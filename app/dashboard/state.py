@@ -22,6 +22,7 @@ from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.scale import POINTS
+from app.errors import plural
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
@@ -29,7 +30,6 @@ from app.record.law import law_of
 from app.record.stream import COUNTING
 from app.selection.index import Counts
 from app.serving.posterior_cache import PosteriorCache
-from app.web import plural
 
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
@@ -37,19 +37,21 @@ Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in stan
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
+# How many responses count, and when the first was given here: imported ones say nothing about the pace.
+ANSWERED = f"""(SELECT count(*) FROM responses WHERE campaign_id = :campaign AND {COUNTING}) AS hits,
+           (SELECT received_at FROM responses
+            WHERE campaign_id = :campaign AND source <> 'import'
+            ORDER BY seq LIMIT 1) AS first_at"""  # noqa: S608  (made of constants)
+
 COUNTS = text(f"""
-    SELECT (SELECT count(*) FROM responses WHERE campaign_id = :campaign AND {COUNTING}) AS hits,
+    SELECT {ANSWERED},
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)) AS annotators,
            (SELECT count(*) FROM hits
-            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits,
-           (SELECT received_at FROM responses
-            WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at
+            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits
 """)  # noqa: S608  (made of constants)
 
-# Imported answers were not given here, so they say nothing about the pace.
 PER_MINUTE = text("""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
     WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' GROUP BY 1

@@ -69,7 +69,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
 async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annotators_disagreement_tells(
     engine, monkeypatch
 ):
-    monkeypatch.setattr(calibrated, "HITS_AT_ONCE", 2)
+    monkeypatch.setattr("app.analysis.answers.HITS_AT_ONCE", 2)
     campaign = await launched(engine, ITEMS, update_law="trueskill")
     results = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     scores = [(20, 50), (60, 40), (70, 90)]

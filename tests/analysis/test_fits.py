@@ -17,10 +17,11 @@ from sqlalchemy import text
 from app.analysis import calibrated
 from app.analysis import fits as fits_module
 from app.analysis.answers import read
-from app.analysis.export import NAMES, export
+from app.analysis.contracts import ScoreMethod
+from app.analysis.export import export, names
 from app.analysis.findings import Options, ResultTable, Scores
 from app.analysis.fits import Fits
-from app.analysis.methods import SCORES, TABLES, ScoreMethod
+from app.analysis.methods import SCORES, TABLES
 from app.database.bulk import snapshot
 from app.errors import Conflict, NotFound
 from app.inference.online.laws import ONLINE
@@ -170,7 +171,7 @@ async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_agai
         read.append(len(np.unique(rows["seq"])))
         return rows
 
-    monkeypatch.setattr(calibrated, "judgments", counting)
+    monkeypatch.setattr("app.analysis.answers.judgments", counting)
     campaign, fits = await running(engine, judgments_per_item=20), Fits()
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
@@ -374,7 +375,7 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
     assert refusal.value.code == "no_judgments"
 
 
-@pytest.mark.parametrize("what", NAMES)
+@pytest.mark.parametrize("what", names())
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await judged(engine)
     for format_ in ("csv", "jsonl"):

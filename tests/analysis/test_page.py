@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from app.analysis.methods import SCORES, TABLES
-from app.analysis.sections import TITLES
+from app.analysis.sections import parts
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -18,7 +18,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 pytestmark = pytest.mark.usefixtures("app")
 
 FETCH = {"X-Easel": "fetch"}
-PARTS = [*TITLES]
+PARTS = [*parts()]
 
 
 def address(campaign, part=""):
@@ -146,7 +146,7 @@ async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dot
 
 @pytest.mark.parametrize("name", [name for name, method in TABLES.items() if not name.startswith("graded")])
 async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged, name):
-    html = (await researcher.get(address(judged, f"/{TABLES[name].section}"))).text
+    html = (await researcher.get(address(judged, f"/{TABLES[name].section.name}"))).text
     part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
     assert TABLES[name].explanation.partition(":")[0][:60] in words(html)
     assert '<th scope="row">' in part or 'class="notice warning"' in part

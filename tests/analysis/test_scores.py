@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from app.analysis import pairwise, scores
-from app.analysis.methods import SCORES, compare
+from app.analysis.methods import SCORES
 from app.analysis.score_tables import with_interval
+from app.analysis.scores import compare
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Parameters
@@ -170,12 +171,12 @@ def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
 
 
 def test_bradley_terry_says_that_pairs_of_one_hit_are_not_independent():
-    assert pairwise.DEPENDENT in pairwise.bradley_terry_scores(crowd()).notes
-    assert pairwise.DEPENDENT not in pairwise.bradley_terry_scores(answers(TWO)).notes
+    assert pairwise.DEPENDENT in SCORES["bradley_terry"].fit(crowd()).notes
+    assert pairwise.DEPENDENT not in SCORES["bradley_terry"].fit(answers(TWO)).notes
 
 
 def test_groups_that_were_never_compared_are_named_by_the_items_ids():
-    found = pairwise.bradley_terry_scores(answers([(0, {0: 80.0, 1: 20.0}), (1, {2: 60.0, 3: 40.0})]))
+    found = SCORES["bradley_terry"].fit(answers([(0, {0: 80.0, 1: 20.0}), (1, {2: 60.0, 3: 40.0})]))
     assert any("items “i0” and “i1”; items “i2” and “i3”" in note for note in found.notes)
 
 

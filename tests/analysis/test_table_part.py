@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from app.analysis.findings import Column, ResultTable
+from app.analysis.graded import SECTION as SYSTEMS
+from app.analysis.methods import TABLES
 from app.analysis.table_part import composed, tables_of
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
@@ -33,7 +35,7 @@ class Fits:
 async def shown(*tables: ResultTable | str) -> list[str]:
     names = ("graded_response", "graded_response_annotators", "graded_response_segments")
     fits: Any = Fits(**dict(zip(names, tables, strict=True)))
-    parts = await tables_of(fits, None, "c", "graded_response", AnalysisView())  # type: ignore[arg-type]  # stand-ins
+    parts = await tables_of(fits, None, "c", SYSTEMS, AnalysisView())  # type: ignore[arg-type]  # stand-ins
     return [part.refusal for part in parts]
 
 
@@ -47,7 +49,7 @@ async def test_other_reasons_stand_with_their_tables(tables: Any) -> None:
 
 
 def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all() -> None:
-    rows = composed("consistency", MEASURES, AnalysisView()).rows
+    rows = composed("consistency", TABLES["consistency"], MEASURES, AnalysisView()).rows
     assert [row.axis and (row.axis.low, row.axis.high, row.axis.zero, row.at) for row in rows] == [
         (-1.0, 1.0, 50.0, 75.0),
         (0.0, 1.0, None, 50.0),
@@ -58,4 +60,4 @@ def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all(
 @pytest.mark.parametrize(("rows", "one"), [([0, 1, 2], False), ([0, 2], True)])
 def test_a_column_has_an_axis_if_all_its_rows_have_the_same(rows: list[int], one: bool) -> None:
     table = replace(MEASURES, rows=[MEASURES.rows[row] for row in rows])
-    assert composed("consistency", table, AnalysisView()).one_axis == one
+    assert composed("consistency", TABLES["consistency"], table, AnalysisView()).one_axis == one

@@ -5,7 +5,8 @@ import math
 import pytest
 
 from app.analysis.findings import Column, ResultTable
-from app.analysis.view import AnalysisView, between, decimals, page_of, written
+from app.analysis.view import AnalysisView, between, decimals, page_of
+from app.drawing import written
 
 COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
 

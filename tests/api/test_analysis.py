@@ -75,7 +75,7 @@ async def test_two_methods_come_side_by_side(program):
     assert found["rows"][0]["other_low"] < found["rows"][0]["other"] < found["rows"][0]["other_high"]
 
 
-REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.section == "graded_response"}
+REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.needs}
 
 
 async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
@@ -88,6 +88,17 @@ async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
         assert found["table"]["name"] == name
         assert found["total"] == len(found["rows"]) > 0
         assert [column["name"] for column in found["columns"]] == [*found["rows"][0]]
+
+
+async def test_every_note_has_a_code_and_what_it_speaks_of_beside_its_words(program):
+    found = await got(program, f"{await judged(program)}/analysis/scores/elo")
+    assert [note["code"] for note in found["note_facts"]] == ["order_matters", "unrated", "hits_drawn_again"]
+    assert found["note_facts"][1]["about"] == {"item": ["v5"]}
+    assert found["notes"][1] == "Nothing is known about item “v5”: no judgment."
+    tables = [
+        await got(program, f"{API}/campaigns/verbs/analysis/tables/{name}") for name in ("agreement", "annotators")
+    ]
+    assert all(len(table["note_facts"]) == len(table["notes"]) > 0 for table in tables)
 
 
 async def test_the_number_of_classes_is_the_researchers_choice(program):

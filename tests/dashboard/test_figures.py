@@ -7,7 +7,6 @@ from app.dashboard.figures import (
     LEFT,
     RIGHT,
     TOP,
-    Scale,
     bar_chart,
     distribution,
     hits_per_hour,
@@ -15,16 +14,6 @@ from app.dashboard.figures import (
     upright,
 )
 from app.web import templates
-
-
-def test_a_scale_maps_its_ends_to_the_ends_of_the_drawing():
-    x = Scale(20, 60, LEFT, RIGHT)
-    assert (x(20), x(60), x(40)) == (LEFT, RIGHT, (LEFT + RIGHT) / 2)
-    assert [words for _, words in x.ticks()] == ["20", "30", "40", "50", "60"]
-
-
-def test_a_scale_of_no_width_divides_by_nothing():
-    assert Scale(5, 5, LEFT, RIGHT)(5) == LEFT
 
 
 def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():

@@ -1,8 +1,14 @@
+import ast
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from app.analysis.api import NOTE_CODES
 from app.inference.ground.notes import Note, listed, mention, named
 
+APP = Path(__file__).resolve().parents[2] / "app"
 NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
 
 
@@ -20,25 +26,56 @@ NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
     ],
 )
 def test_a_note_speaks_of_things_by_their_numbers_until_their_names_are_known(numbers, by_number, by_name):
-    note = Note("Nothing is known about {0}.", mention("item", numbers))
+    note = Note("unrated", "Nothing is known about {0}.", mention("item", numbers))
     assert note == f"Nothing is known about {by_number}."
     assert note.named(NAMES) == f"Nothing is known about {by_name}."
 
 
 def test_numbers_that_are_not_of_things_stay_as_they_are():
-    note = Note("{0} gave 3 of 1,000 items 2 judgments; judge 0 none.", mention("annotator", [1]))
+    note = Note("few", "{0} gave 3 of 1,000 items 2 judgments; judge 0 none.", mention("annotator", [1]))
     assert note.named(NAMES) == "Annotator “y” gave 3 of 1,000 items 2 judgments; judge 0 none."
     assert note.named({}) == note
 
 
 def test_a_mask_mentions_what_it_marks():
-    assert Note("{0}", mention("item", np.array([False, True, False]))) == "Item 1"
+    assert Note("one", "{0}", mention("item", np.array([False, True, False]))) == "Item 1"
 
 
 def test_groups_are_mentioned_one_after_another():
-    note = Note(f"Two groups: {listed(2)}.", mention("item", [0, 1]), mention("item", [2]))
+    note = Note("groups", f"Two groups: {listed(2)}.", mention("item", [0, 1]), mention("item", [2]))
     assert note.named(NAMES) == "Two groups: items “a” and “b”; item “c”."
 
 
-def test_plain_sentences_among_notes_are_left_alone():
-    assert named(["items 0, 1", Note("{0}", mention("item", [0]))], NAMES) == ("items 0, 1", "Item “a”")
+def test_a_note_without_mentions_is_its_sentence_whatever_is_in_it():
+    assert named([Note("plain", "items {0}, 1"), Note("one", "{0}", mention("item", [0]))], NAMES) == (
+        "items {0}, 1",
+        "Item “a”",
+    )
+
+
+def test_a_note_has_a_code_and_what_it_speaks_of_by_number_or_name():
+    note = Note("groups", "{0}; {1} by {2}", mention("item", [0, 1]), mention("item", [2]), mention("judge", [5]))
+    assert (note.code, note.about) == ("groups", {"item": [0, 1, 2], "judge": [5]})
+    assert (note.named(NAMES).code, note.named(NAMES).about) == ("groups", {"item": ["a", "b", "c"], "judge": [5]})
+
+
+def codes() -> list[str]:
+    """Of every note that the code makes."""
+    calls = (
+        node
+        for file in APP.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Note"
+    )
+    return [str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)]
+
+
+def test_every_code_is_a_word_for_programs_and_is_given_in_one_place():
+    found = codes()
+    assert len(found) > 50
+    assert [code for code in found if not re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", code)] == []
+    assert [code for code in found if found.count(code) > 1] == []
+
+
+def test_the_documentation_of_the_api_lists_every_code():
+    assert sorted(re.findall(r"`(\w+)`", NOTE_CODES)) == sorted(codes())

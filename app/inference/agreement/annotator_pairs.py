@@ -7,9 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from app.errors import plural
 from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments, pairs_within_items
 
 LEAST_SHARED = 5
@@ -30,7 +32,7 @@ class Shared:
     starts: Integers
     pair: Integers
     n_items: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def per_item(self, of: npt.ArrayLike = 1.0) -> csr_array:
         """`of` each entry, (E,), added up by item and pair of annotators, sparse (I, P); weights (D, I) times it are
@@ -73,9 +75,12 @@ def sharing(judgments: Judgments, least_shared: int) -> Shared:
     first, second = first[order], second[order]
     pair, starts = np.repeat(np.arange(len(kept)), kept), np.cumsum(kept) - kept
     typical = f"each weighted by the items they share, half of them {int(np.median(kept)):,} or fewer"
-    notes = [f"The value is the mean over {counted(len(kept), 'pair')} of annotators, {typical}."]
+    notes = [
+        Note("mean_over_pairs", f"The value is the mean over {plural(len(kept), 'pair')} of annotators, {typical}.")
+    ]
     if left := len(sizes) - len(kept):
-        notes.append(f"{counted(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count.")
+        sentence = f"{plural(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count."
+        notes.append(Note("few_items_shared", sentence))
     return Shared(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
 
 
@@ -98,7 +103,8 @@ def mean_over_pairs(
     missing = int(np.isnan(per_pair(np.ones((1, judgments.n_items))).values).sum())
     notes = shared.notes
     if missing:
-        notes += (f"{counted(missing, 'pair')} of annotators have no value, because {undefined}, and do not count.",)
+        sentence = f"{plural(missing, 'pair')} of annotators have no value, because {undefined}, and do not count."
+        notes += (Note("pairs_without_value", sentence),)
     return measured(
         lambda weights: per_pair(weights).mean(),
         judgments,
@@ -114,8 +120,3 @@ def mean_over_pairs(
         # corrections and correlations: the draws lie a little lower than the value they are to surround.
         centred=True,
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """1 pair, 2 pairs."""
-    return f"{number:,} {noun}" + "s" * (number != 1)

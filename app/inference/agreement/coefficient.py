@@ -14,6 +14,7 @@ import numpy as np
 
 from app.inference.ground.bootstrap import BootstrapInterval, Statistic, interval_of, value_of
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments
 
 ALL_THE_SAME = (
@@ -40,7 +41,7 @@ class Agreement:
     n_annotators: int
     n_pairs: int
     sentence: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def measured(
@@ -52,7 +53,7 @@ def measured(
     level: float,
     rng: np.random.Generator,
     n_pairs: int | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
     undefined: str = ALL_THE_SAME,
     code: str = "all_the_same",
     cells_per_draw: int = 0,
@@ -86,11 +87,11 @@ def measured(
     )
 
 
-def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[str, ...]:
+def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
     """What is to be said of an interval from so many draws."""
     if interval.refusal:
-        return (interval.refusal,)
+        return (Note("no_interval", interval.refusal),)
     if interval.usable < draws:
         missing = f"In {draws - interval.usable:,} of {draws:,} draws of the items the value does not exist"
-        return (f"{missing}; the interval rests on the others.",)
+        return (Note("draws_without_value", f"{missing}; the interval rests on the others."),)
     return ()

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, finite, numbered, sums
+from app.inference.ground.notes import Note
 from app.inference.observations.comparisons import Booleans, checked
 
 
@@ -31,7 +32,7 @@ class ScoreRetest:
     pooled_error: float
     pooled_correlation: float
     estimable: Booleans
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class LabelRetest:
     pooled_same: float
     pooled_kappa: float
     estimable: Booleans
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def scores(
@@ -172,16 +173,18 @@ class _Means:
         return np.where(keys[at] == wanted, times[at], 0) / self.divisor[self.who]
 
 
-def _notes(repeats: Integers, annotators: Integers) -> tuple[str, ...]:
+def _notes(repeats: Integers, annotators: Integers) -> tuple[Note, ...]:
     present = np.unique(annotators)
     without = int((repeats[present] == 0).sum())
-    return (f"{without} of {present.size} annotators judged nothing twice: no figure for them.",) if without else ()
+    sentence = f"{without} of {present.size} annotators judged nothing twice: no figure for them."
+    return (Note("nothing_judged_twice", sentence),) if without else ()
 
 
-def _kappa_note(kappa: Array, repeats: Integers) -> tuple[str, ...]:
+def _kappa_note(kappa: Array, repeats: Integers) -> tuple[Note, ...]:
     asked_again = repeats > 0
     constant = int((np.isnan(kappa) & asked_again).sum())
     if not constant:
         return ()
     of = f"{constant} of {int(asked_again.sum())} annotators asked again"
-    return (f"{of} gave one and the same label throughout, as chance would: no kappa for them.",)
+    sentence = f"{of} gave one and the same label throughout, as chance would: no kappa for them."
+    return (Note("one_label_again", sentence),)

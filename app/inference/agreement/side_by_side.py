@@ -10,6 +10,7 @@ from app.inference.ground import metrics
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.bootstrap import DRAWS, LEAST_ITEMS, Statistic, interval_of
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import Ranking, kendall, pearson, spearman
 
 MOST_AT_ONCE = 1_000
@@ -34,7 +35,7 @@ class SideBySide:
     spearman: IntervalEstimate
     kendall: IntervalEstimate
     ndcg: IntervalEstimate
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def compare(
@@ -63,9 +64,11 @@ def compare(
             interval = interval_of(statistic, found.n, draws=draws, level=level, rng=rng)
             figures[name] = IntervalEstimate(values[name], interval.low, interval.high)
             if interval.refusal:
-                notes.append(interval.refusal if found.n < LEAST_ITEMS else f"{NAMES[name]}: {interval.refusal}")
+                sentence = interval.refusal if found.n < LEAST_ITEMS else f"{NAMES[name]}: {interval.refusal}"
+                notes.append(Note("figure_without_interval", sentence))
             elif interval.usable < draws:
-                notes.append(f"{draws - interval.usable:,} of {draws:,} draws of the items have no {NAMES[name]}.")
+                sentence = f"{draws - interval.usable:,} of {draws:,} draws of the items have no {NAMES[name]}."
+                notes.append(Note("draws_without_figure", sentence))
     return SideBySide(n=found.n, **figures, notes=tuple(dict.fromkeys(notes)))
 
 

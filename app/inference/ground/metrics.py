@@ -9,6 +9,7 @@ import numpy.typing as npt
 from app.inference.ground import weighted_correlation
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 
 _FEW = 1_000  # items; from there on sorting them is faster than comparing each two
 
@@ -22,7 +23,7 @@ class Correlations:
     spearman: float
     kendall: float
     ndcg: float
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Correlations:
@@ -37,11 +38,8 @@ def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Correlations:
     both = ~(np.isnan(reference) | np.isnan(score))
     kept, other = reference[both], score[both]
     gain = kept - kept.min(initial=np.inf)
-    notes = (
-        [f"Left out, as one side has no score for them: {both.size - kept.size} of {both.size} items."]
-        if not both.all()
-        else []
-    )
+    missing = f"Left out, as one side has no score for them: {both.size - kept.size} of {both.size} items."
+    notes = [] if both.all() else [Note("unscored_left_out", missing)]
     figures: dict[str, float] = {}
     for name, measure, left in (
         ("pearson", pearson, kept),
@@ -54,13 +52,13 @@ def compare(reference: npt.ArrayLike, score: npt.ArrayLike) -> Correlations:
     return Correlations(n=int(both.sum()), **figures, notes=tuple(notes))
 
 
-def _tried(measure: Callable[[Array, Array], float], reference: Array, score: Array) -> tuple[float, str]:
+def _tried(measure: Callable[[Array, Array], float], reference: Array, score: Array) -> tuple[float, Note | None]:
     try:
-        return measure(reference, score), ""
+        return measure(reference, score), None
     except Inestimable as reason:
         if reason.code != "constant":
             raise
-        return np.nan, str(reason)
+        return np.nan, Note("one_side_constant", str(reason))
 
 
 def pearson(reference: npt.ArrayLike, score: npt.ArrayLike) -> float:

@@ -18,6 +18,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.ground.notes import Note
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, Climb, Labels, Rule
 
@@ -62,7 +63,7 @@ class Result:
     estimable_annotators: Mask
     log_likelihood: float
     trace: Array
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def iterations(self) -> int:
@@ -215,9 +216,9 @@ def _climbed(
     *,
     restarts: int,
     rng: np.random.Generator | None,
-) -> tuple[Climb, list[str]]:
+) -> tuple[Climb, list[Note]]:
     climbed = latent_classes.climb(_start(start, labels, smoothing), labels, smoothing, rule)
-    notes: list[str] = []
+    notes: list[Note] = []
     if restarts:
         if rng is None:
             raise ValueError("random restarts need rng")
@@ -258,7 +259,7 @@ def _typical_where_unknown(response: Array, result: Result) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 
-def _result(climbed: Climb, smoothing: ClassParameters, estimable: Mask, known: Mask, notes: list[str]) -> Result:
+def _result(climbed: Climb, smoothing: ClassParameters, estimable: Mask, known: Mask, notes: list[Note]) -> Result:
     end = climbed.end
     prevalence, evidence = end.parameters.prevalence, end.expected.sum(axis=-1)
     typical = latent_classes.normalised(end.expected.sum(axis=0) + smoothing.response)

@@ -146,27 +146,33 @@ def refuse_what_tells_nothing(outcomes: Integers) -> None:
         )
 
 
-def notes_on(columns: AgainstBaseline) -> list[str]:
+def notes_on(columns: AgainstBaseline) -> list[Note]:
     """What these judgments cannot tell, in sentences."""
     groups = (("system", columns.items), ("judge", columns.annotators), ("segment", columns.segments))
     notes = [note for name, group in groups for note in unseen(name, group)]
     if len(columns.annotators.used) == 1:
-        notes.append(
+        sentence = (
             "All judgments are by one judge: how far apart the systems lie cannot be told from how sensitive the judge"
             " is, and rests on the prior. Their order does not."
         )
+        notes.append(Note("one_judge", sentence))
     if len(columns.items.used) == 1:
-        notes.append("Only one system was judged, so its score cannot be told from the difficulty of the segments.")
+        sentence = "Only one system was judged, so its score cannot be told from the difficulty of the segments."
+        notes.append(Note("one_system", sentence))
     return notes + _disconnected(columns)
 
 
-def unseen(name: str, group: Numbering) -> list[str]:
+def unseen(name: str, group: Numbering) -> list[Note]:
     """At most one sentence, on those without a judgment."""
     missing = np.flatnonzero(~group.seen)
-    return [Note("{0} had no judgment and no estimate.", mention(name, missing))] if len(missing) else []
+    return (
+        [Note("without_judgment", "{0} had no judgment and no estimate.", mention(name, missing))]
+        if len(missing)
+        else []
+    )
 
 
-def _disconnected(columns: AgainstBaseline) -> list[str]:
+def _disconnected(columns: AgainstBaseline) -> list[Note]:
     """Systems judged on no common segments, even by way of others, meet only in the prior of the difficulties."""
     systems, segments = len(columns.items.used), len(columns.segments.used)
     edges = columns.items.index, systems + columns.segments.index
@@ -180,4 +186,4 @@ def _disconnected(columns: AgainstBaseline) -> list[str]:
         f"The systems fall into {groups} groups that share no segment: {listed(len(members))}{more}. Scores of "
         "different groups are comparable only if their segments are equally difficult."
     )
-    return [Note(sentence, *members)]
+    return [Note("groups_of_systems", sentence, *members)]

@@ -159,8 +159,8 @@ def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def unseen_note(comparisons: Comparisons) -> tuple[str, ...]:
+def unseen_note(comparisons: Comparisons) -> tuple[Note, ...]:
     """A sentence about the items that are in no pair, if there are any."""
     unseen = np.flatnonzero(~comparisons.seen)
     sentence = "Nothing is known about {0}: never compared with another item."
-    return (Note(sentence, mention("item", unseen)),) if unseen.size else ()
+    return (Note("never_compared", sentence, mention("item", unseen)),) if unseen.size else ()

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Judgments:
     annotators: Integers
     values: Array
     per_item: Integers
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def n_items(self) -> int:
@@ -94,18 +95,18 @@ def refuse_if_nothing_is_shared(annotators: Integers, counts: Integers) -> None:
     raise Inestimable("No item was judged by two annotators, so no judgments can be compared.", code="no_shared_items")
 
 
-def repeats_note(count: int) -> str:
+def repeats_note(count: int) -> Note:
     """What is said of judgments by an annotator who had judged the item before."""
-    if count == 1:
-        return "1 judgment was left out: its annotator had judged the same item before."
-    return f"{count:,} judgments were left out: their annotators had judged the same items before."
+    one = "1 judgment was left out: its annotator had judged the same item before."
+    more = f"{count:,} judgments were left out: their annotators had judged the same items before."
+    return Note("repeats_left_out", one if count == 1 else more)
 
 
-def alone_note(count: int) -> str:
+def alone_note(count: int) -> Note:
     """What is said of items with a single judgment."""
-    if count == 1:
-        return "1 item was left out: only one annotator judged it."
-    return f"{count:,} items were left out: only one annotator judged each of them."
+    one = "1 item was left out: only one annotator judged it."
+    more = f"{count:,} items were left out: only one annotator judged each of them."
+    return Note("single_judgments_left_out", one if count == 1 else more)
 
 
 def pairs_within_items(judgments: Judgments) -> tuple[Integers, Integers]:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit
 
 from app.inference.ground.arrays import Array
+from app.inference.ground.notes import Note
 from app.inference.observations.comparisons import Comparisons, counted
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR, PairwiseScores, Slopes, most_likely
 
@@ -50,7 +51,7 @@ def rao_kupper(
     comparisons = counted(first, second, outcomes, n_items=n_items)
     ties, all_judged = float(comparisons.tied.sum()), float(comparisons.judged.sum())
     if not ties:
-        note = "There are no ties, so this is Bradley-Terry with a zone of ties of width 0."
+        note = Note("no_ties", "There are no ties, so this is Bradley-Terry with a zone of ties of width 0.")
         plain = most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=(note,))
         return replace(plain, threshold=0.0)
     # Below 1, so that the start is finite where all are ties; that is refused with the groups known.
@@ -60,14 +61,15 @@ def rao_kupper(
     return most_likely(comparisons, ties_and_wins, prior=prior, tolerance=tolerance, threshold=start)
 
 
-def tie_note(comparisons: Comparisons) -> tuple[str, ...]:
+def tie_note(comparisons: Comparisons) -> tuple[Note, ...]:
     """What is done with ties where they count half, if there are any."""
     ties = int(comparisons.tied.sum())
     if not ties:
         return ()
     if ties == comparisons.judged.sum():
-        return ("Every judgment is a tie, so all scores are equal.",)
-    return (f"{ties} {'tie counts' if ties == 1 else 'ties count'} as half a win for each of the two items.",)
+        return (Note("all_tied", "Every judgment is a tie, so all scores are equal."),)
+    count = "tie counts" if ties == 1 else "ties count"
+    return (Note("ties_count_half", f"{ties} {count} as half a win for each of the two items."),)
 
 
 def _half_wins(comparisons: Comparisons, difference: Array, _threshold: float, /) -> Slopes:

@@ -26,7 +26,7 @@ class EloRatings:
     low: Array
     high: Array
     estimable: Booleans
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -114,9 +114,10 @@ def _played(first: Integers, second: Integers, outcomes: Integers, start: Array,
     return np.array(rating)
 
 
-def _notes(seen: Booleans) -> tuple[str, ...]:
-    order = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
+def _notes(seen: Booleans) -> tuple[Note, ...]:
+    sentence = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
+    order = Note("order_matters", sentence)
     unseen = np.flatnonzero(~seen)
     if not unseen.size:
         return (order,)
-    return order, Note("Nothing is known about {0}: no judgment.", mention("item", unseen))
+    return order, Note("unrated", "Nothing is known about {0}: no judgment.", mention("item", unseen))

@@ -26,7 +26,7 @@ class ExpectedWins:
     standard_error: Array
     opponents: Integers
     estimable: Booleans
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -75,17 +75,18 @@ def _at_both(comparisons: Comparisons, low: Array, high: Array) -> Array:
     return sums(comparisons.low, low, n_items) + sums(comparisons.high, high, n_items)
 
 
-def _notes(comparisons: Comparisons, opponents: Array) -> tuple[str, ...]:
+def _notes(comparisons: Comparisons, opponents: Array) -> tuple[Note, ...]:
     notes = list(unseen_note(comparisons))
     only_ties = np.flatnonzero(comparisons.seen & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: nothing but ties, and ties do not count here."
-        notes.append(Note(sentence, mention("item", only_ties)))
+        notes.append(Note("nothing_but_ties", sentence, mention("item", only_ties)))
     possible = int(comparisons.seen.sum()) - 1
     partly = np.flatnonzero((opponents > 0) & (opponents < possible))
     if partly.size:
-        notes.append(
+        sentence = (
             f"Not all met all: {partly.size} of {possible + 1} items met only some of the others, so a score also "
             "says how strong an item's opponents happened to be. Bradley-Terry allows for that."
         )
+        notes.append(Note("not_all_met", sentence))
     return tuple(notes)

@@ -57,7 +57,7 @@ class PairwiseScores:
     threshold_error: float
     log_likelihood: float
     iterations: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def most_likely(
     prior: float,
     tolerance: float = 1e-9,
     threshold: float | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> PairwiseScores:
     """The scores that maximise link's log-likelihood minus prior / 2 times the sum of their squares.
 
@@ -156,7 +156,7 @@ def _spread(values: Array, members: Integers, n_items: int) -> Array:
     return spread
 
 
-def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tuple[str, ...]:
+def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tuple[Note, ...]:
     notes = []
     alone = np.flatnonzero(comparisons.seen & (group < 0))
     if alone.size:
@@ -164,7 +164,7 @@ def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tup
             "Without a prior there is no finite score for {0}: between such an item and any other, all comparisons, "
             "or all chains of comparisons, went one way."
         )
-        notes.append(Note(sentence, mention("item", alone)))
+        notes.append(Note("no_finite_score", sentence, mention("item", alone)))
     if group.max() > 0:
         sizes = np.bincount(group[group >= 0])
         members = [mention("item", group == number) for number in range(min(sizes.size, 4))]
@@ -175,7 +175,7 @@ def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tup
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
             f"{listed(len(members))}{others}."
         )
-        notes.append(Note(sentence, *members))
+        notes.append(Note("groups_of_items", sentence, *members))
     return tuple(notes)
 
 
@@ -231,7 +231,7 @@ class _Fit:
         threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / left
         return step - along * threshold_step, threshold_step
 
-    def uncertainty(self, point: _Point, *, estimated: bool) -> tuple[Array, float, tuple[str, ...]]:
+    def uncertainty(self, point: _Point, *, estimated: bool) -> tuple[Array, float, tuple[Note, ...]]:
         """Variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
         variance, notes = curvature.inverse_diagonal()
@@ -307,11 +307,11 @@ class _Curvature:
             diagonal[np.unique(self.group, return_index=True)[1]] *= 2.0
         return splu((diags_array(diagonal) - self.upper - self.lower).tocsc()).solve(right)
 
-    def inverse_diagonal(self) -> tuple[Array, tuple[str, ...]]:
+    def inverse_diagonal(self) -> tuple[Array, tuple[Note, ...]]:
         """The variances that go with the curvature, (n,): exact in groups of up to 2,000 items, else estimated."""
         if self.size.size == 1:
             return self.inverse_diagonal_at_once()
-        variance, notes = np.empty(self.n), list[str]()
+        variance, notes = np.empty(self.n), list[Note]()
         order = np.argsort(self.group, kind="stable")
         weights = (self.upper + self.lower)[order][:, order].tocsr()
         for groups_here, items_here in self.batches():
@@ -331,7 +331,7 @@ class _Curvature:
         for start, stop in pairwise([0, *cuts.tolist()]):
             yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
 
-    def inverse_diagonal_at_once(self) -> tuple[Array, tuple[str, ...]]:
+    def inverse_diagonal_at_once(self) -> tuple[Array, tuple[Note, ...]]:
         if self.n <= _DENSE_INVERSE:
             return self.exact_inverse_diagonal(), ()
         variance, note = self.probed_inverse_diagonal()
@@ -346,7 +346,7 @@ class _Curvature:
         variance: Array = np.square(inverse).sum(axis=0) - 1.0 / (added * self.size[self.group])
         return variance
 
-    def probed_inverse_diagonal(self) -> tuple[Array, str]:
+    def probed_inverse_diagonal(self) -> tuple[Array, Note]:
         """Hutchinson's estimate: the mean of z times inverse z over vectors z of random signs, the same each time."""
         rng = np.random.default_rng(_PROBE_SEED)
         probes = rng.choice([-1.0, 1.0], (_PROBES, self.n))
@@ -355,8 +355,7 @@ class _Curvature:
         poor = error > _PROBE_ERROR * mean
         note = f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes"
         if not poor.any():
-            return mean, f"{note}, within about {50 * float((error / mean).max()):.1f} % of the exact ones."
-        return (
-            np.where(poor, np.nan, mean),
-            f"{note}; they are left out for {int(poor.sum())} items where those are not within about 10 %.",
-        )
+            near = f", within about {50 * float((error / mean).max()):.1f} % of the exact ones."
+            return mean, Note("errors_by_probes", note + near)
+        left = f"; they are left out for {int(poor.sum())} items where those are not within about 10 %."
+        return np.where(poor, np.nan, mean), Note("errors_left_out", note + left)

@@ -22,7 +22,7 @@ class AbsoluteScores:
     score: Array
     estimable: Booleans
     cycle: tuple[int, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -49,14 +49,14 @@ def fit(
             "There is no scale that mirrors these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
             "is better than {0}."
         )
-        reason = Note(sentence, *(mention("item", [item]) for item in cycle))
+        reason = Note("cycle", sentence, *(mention("item", [item]) for item in cycle))
         return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
     score = nothing
     score[seen] = f
     return AbsoluteScores(score, comparisons.seen, (), notes)
 
 
-def _missing_note(comparisons: Comparisons, seen: Integers) -> str:
+def _missing_note(comparisons: Comparisons, seen: Integers) -> Note:
     """How many pairs were judged, and one that was not."""
     judged = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
     items = seen.tolist()
@@ -65,7 +65,7 @@ def _missing_note(comparisons: Comparisons, seen: Integers) -> str:
         f"There is no scale: {len(judged):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
         "every pair would have to be. Not compared, for example: {0}."
     )
-    return Note(sentence, mention("item", [low, high]))
+    return Note("pairs_missing", sentence, mention("item", [low, high]))
 
 
 def _relation(comparisons: Comparisons, seen: Integers) -> Booleans:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.ground.notes import Note
 from app.inference.observations.comparisons import Booleans, checked, followers, left_in_run
 
 CHANCE = 13 / 27
@@ -40,7 +41,7 @@ class Transitivity:
     pooled_kappa: float
     pooled_kappa_without_ties: float
     estimable: Booleans
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -99,16 +100,17 @@ def kappa(transitive: npt.ArrayLike, triads: npt.ArrayLike, chance: float = CHAN
     return np.asarray((share - chance) / (1.0 - chance))
 
 
-def _notes(counts: Integers, present: Integers) -> tuple[str, ...]:
+def _notes(counts: Integers, present: Integers) -> tuple[Note, ...]:
     notes = []
     without = int((counts[0, present] == 0).sum())
     if without:
-        notes.append(
+        sentence = (
             f"{without} of {present.size} annotators have no triad whose pairs they judged in three different HITs, "
             "and so no kappa."
         )
+        notes.append(Note("no_triad", sentence))
     if not counts[2].any():
-        notes.append("Every triad contains a tie, so there is no kappa without ties.")
+        notes.append(Note("ties_in_every_triad", "Every triad contains a tie, so there is no kappa without ties."))
     return tuple(notes)
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.notes import Note
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import COMPARED, COMPARED_AT_LEAST, Judged, N, evidence_of
@@ -53,7 +54,7 @@ class AnnotatorAware:
     scale_trust: float
     iterations: int
     converged: bool
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -150,41 +151,42 @@ def _standard_error(judged: Judged, weight: Array, score: Array, mean: Array, to
     return error
 
 
-def _unsettled(end: FixedPoint, tolerance: float) -> tuple[str, ...]:
+def _unsettled(end: FixedPoint, tolerance: float) -> tuple[Note, ...]:
     if end.residual <= tolerance:
         return ()
-    return (
-        (
-            f"What is believed of annotators had not settled after {end.rounds:,} rounds: one more would still have "
-            f"changed something by {end.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
-            "differences."
-        ),
+    sentence = (
+        f"What is believed of annotators had not settled after {end.rounds:,} rounds: one more would still have "
+        f"changed something by {end.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
+        "differences."
     )
+    return (Note("not_settled", sentence),)
 
 
-def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[str, ...]:
+def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[Note, ...]:
     notes = []
     if unseen := int(np.count_nonzero(~seen)):
-        notes.append(f"{unseen:,} of {len(seen):,} items have no judgment and no score.")
+        notes.append(Note("items_unseen", f"{unseen:,} of {len(seen):,} items have no judgment and no score."))
     gave = evidence[:, N] > 0.0
     if np.count_nonzero(gave) == 1:
-        notes.append(
-            "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
-        )
+        sentence = "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
+        notes.append(Note("nobody_to_compare", sentence))
     elif alone := int(np.count_nonzero(gave & ~answered)):
-        notes.append(
+        sentence = (
             f"{alone:,} of {np.count_nonzero(gave):,} annotators judged fewer than {COMPARED_AT_LEAST} items "
             "that others have judged too, so nothing is said of them; they are taken for what most annotators are."
         )
+        notes.append(Note("taken_for_most", sentence))
     if common.trust == 0.0:
-        notes.append(
+        sentence = (
             "There is no sure sign that annotators agree better when the others are weighted and corrected than when "
             "they are averaged, so scores are plain means and every judgment counts the same."
         )
+        notes.append(Note("plain_means", sentence))
     else:
-        notes.append(
+        sentence = (
             "Annotators agree better when the others are weighted and corrected than when they are averaged. So far as "
             f"that is sure, scores use {common.trust:.0%} of the weights and biases learned, and "
             f"{common.trust * common.scale_trust:.0%} of the widths."
         )
+        notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers, checked_level
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.notes import Note
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, Scale, moderated
 
@@ -35,7 +36,7 @@ class DirectAssessment:
     high: Array
     judgments: Integers
     estimable: Mask
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _assessed(
     *,
     scale: Scale | None,
     level: float,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> tuple[DirectAssessment, Moderated]:
     checked_level(level)
     if not len(items):
@@ -211,40 +212,41 @@ def _wider(judgments: Integers) -> Array:
     return np.where(n <= 2, 1.0, ratio)
 
 
-def _notes(tally: Tally, found: Moderated) -> tuple[str, ...]:
+def _notes(tally: Tally, found: Moderated) -> tuple[Note, ...]:
     unseen, single = int((tally.judgments == 0).sum()), int((tally.judgments == 1).sum())
     again = int((tally.judgments > tally.annotators).sum())
     notes = []
     if unseen:
-        notes.append(f"{_items(unseen, 'has', 'have')} no judgment, and so no score.")
+        notes.append(Note("no_score", f"{_items(unseen, 'has', 'have')} no judgment, and so no score."))
     if np.isnan(found.standard_error).all():
         notes.append(_nothing_told(tally))
     elif single:
-        notes.append(f"{_items(single, 'has', 'have')} one judgment: how far off it may be is taken from the others.")
+        sentence = f"{_items(single, 'has', 'have')} one judgment: how far off it may be is taken from the others."
+        notes.append(Note("one_judgment", sentence))
     if again:
-        notes.append(f"{_items(again, 'was', 'were')} judged again by the same annotator, which narrows no interval.")
+        sentence = f"{_items(again, 'was', 'were')} judged again by the same annotator, which narrows no interval."
+        notes.append(Note("judged_again", sentence))
     return tuple(notes)
 
 
-def _nothing_told(tally: Tally) -> str:
+def _nothing_told(tally: Tally) -> Note:
     """Why no item has an interval."""
-    if tally.annotators.max() < 2:
-        return "No item was judged by two annotators, so nothing tells how far they differ: there are no intervals."
-    return (
-        "Annotators never gave an item different scores, so nothing tells how far they differ: there are no intervals."
-    )
+    alone = tally.annotators.max() < 2
+    why = "No item was judged by two annotators" if alone else "Annotators never gave an item different scores"
+    return Note("no_intervals", f"{why}, so nothing tells how far they differ: there are no intervals.")
 
 
 def _items(count: int, one: str, more: str) -> str:
     return f"1 item {one}" if count == 1 else f"{count:,} items {more}"
 
 
-def _left_out(given: Integers, usable: Mask) -> tuple[str, ...]:
+def _left_out(given: Integers, usable: Mask) -> tuple[Note, ...]:
     """What is said of annotators without z-scores, given how many judgments each gave."""
     notes = []
     for left, why in ((given == 1, "gave one judgment"), ((given > 1) & ~usable, "always gave the same score")):
         if annotators := int(left.sum()):
             who, lost = f"{annotators:,} annotator" + "s" * (annotators > 1), int(given[left].sum())
             judgments = f"{lost:,} judgment" + "s" * (lost > 1)
-            notes.append(f"{who} {why}, which cannot be standardised: {judgments} left out.")
+            sentence = f"{who} {why}, which cannot be standardised: {judgments} left out."
+            notes.append(Note("not_standardised", sentence))
     return tuple(notes)

@@ -68,7 +68,7 @@ class GradedResponse:
     log_marginal: float
     iterations: int
     prior: Prior
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Placement:
     score: Array
     standard_error: Array
     estimable: Mask
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def fit(
@@ -158,7 +158,11 @@ def place(
     terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
     theta, curvature = modes(terms, fitted.prior, np.log(a), b.T.ravel())
     notes = [
-        Note("{0} had no judgment in the fit and counted as typical.", mention(name, group.used[new]))
+        Note(
+            "counted_as_typical",
+            "{0} had no judgment in the fit and counted as typical.",
+            mention(name, group.used[new]),
+        )
         for name, group, new in (("judge", columns.annotators, new_judges), ("segment", columns.segments, new_segments))
         if new.any()
     ]
@@ -238,18 +242,18 @@ def _parameters(point: Array, judges: int) -> tuple[Array, Array]:
     return point[:judges], np.concatenate([centre - half_width, centre + half_width])
 
 
-def _errors(terms: Terms, prior: Prior, found: _Maximum, *, wanted: bool) -> tuple[Array, Array, tuple[str, ...]]:
+def _errors(terms: Terms, prior: Prior, found: _Maximum, *, wanted: bool) -> tuple[Array, Array, tuple[Note, ...]]:
     """Standard errors of log a and b, from the inverse of the information, or NaN and why."""
     size = len(found.log_a) + len(found.b)
     unknown_a, unknown_b = np.full(len(found.log_a), np.nan), np.full(len(found.b), np.nan)
     if not wanted:
         return unknown_a, unknown_b, ()
     if size > MOST_PARAMETERS:
-        note = (
+        sentence = (
             f"{terms.n_judges:,} judges and {terms.n_segments:,} segments are too many for standard errors of"
             " sensitivities and difficulties; those of the scores are not affected."
         )
-        return unknown_a, unknown_b, (note,)
+        return unknown_a, unknown_b, (Note("too_many_for_errors", sentence),)
     error = np.sqrt(_inverse_diagonal(information(terms, prior, found.log_a, found.b, found.nodes)))
     return error[: terms.n_judges], error[terms.n_judges :], ()
 

@@ -1,12 +1,20 @@
-"""Where things stand in the analysis page's pictures."""
+"""Where values stand on the scales and axes of drawings."""
 
 import warnings
 
 import numpy as np
-import pytest
 
-from app.analysis import drawing
-from app.analysis.drawing import Dot, around, axis, labelled
+from app.drawing import Scale, around, axis
+
+
+def test_a_scale_maps_its_ends_to_the_ends_of_the_drawing():
+    x = Scale(20, 60, 64, 616)
+    assert (x(20), x(60), x(40)) == (64, 616, 340)
+    assert [words for _, words in x.ticks()] == ["20", "30", "40", "50", "60"]
+
+
+def test_a_scale_of_no_width_divides_by_nothing():
+    assert Scale(5, 5, 64, 616)(5) == 64
 
 
 def test_ticks_stand_at_round_numbers_inside_the_axis():
@@ -53,16 +61,6 @@ def test_without_any_value_there_is_still_an_axis():
         assert around("", nothing, nothing, nothing).at(0.5) == 50
 
 
-def test_squares_count_every_dot_once_and_the_fullest_is_darkest():
-    x = axis("", 0.0, 1.0)
-    found = drawing.squares(x, x, np.array([0.01, 0.011, 0.99]), np.array([0.01, 0.011, 0.99]))
-    assert len(found) == 2
-    assert max(square.shade for square in found) == 1
-    lower = min(found, key=lambda square: square.x)
-    assert lower.shade == 1
-    assert lower.y + lower.side == pytest.approx(100, abs=0.01)
-
-
 def test_a_padded_axis_keeps_its_ticks_at_their_values():
     found = axis("reliability", 0.0, 1.0).padded(0.05)
     assert [words for _, words in found.ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
@@ -73,31 +71,3 @@ def test_a_padded_axis_keeps_its_ticks_at_their_values():
 def test_a_title_is_cut_before_the_unit():
     assert axis("Elo: rating points, start 1500", 0.0, 1.0).lines == ["Elo", "rating points, start 1500"]
     assert axis("reliability", 0.0, 1.0).lines == ["reliability"]
-
-
-def test_names_do_not_cover_dots_or_each_other():
-    crowded = [Dot(50 + i * 0.5, 50.0, "") for i in range(10)] + [Dot(10.0, 10.0, "")]
-    found = labelled(crowded, [f"annotator {i}" for i in range(11)])
-    assert found[10].label == "annotator 10"
-    assert sum(bool(dot.label) for dot in found) <= 3
-    boxes = [drawing.label_box(dot, dot.label, dot.side) for dot in found if dot.label]
-    assert not any(drawing.overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
-
-
-def test_a_name_at_the_right_edge_stands_at_the_left_of_its_dot():
-    (found,) = labelled([Dot(98.0, 50.0, "")], ["somebody"])
-    assert (found.label, found.side) == ("somebody", -1)
-
-
-def test_on_a_phone_the_furthest_dot_is_named_and_no_names_cover_each_other():
-    rng = np.random.default_rng(5)
-    names = [f"annotator{i}" for i in range(30)]
-    found = labelled(
-        [Dot(float(x), float(y), "") for x, y in rng.uniform(40, 60, (29, 2))] + [Dot(5.0, 95.0, "")], names
-    )
-    narrow = [dot for dot in found if dot.everywhere]
-    assert found[29] in narrow
-    assert len(narrow) < sum(bool(dot.label) for dot in found)
-    for room, shown in ((drawing.NARROW, narrow), (drawing.WIDE, [dot for dot in found if dot.label])):
-        boxes = [drawing.label_box(dot, dot.label, dot.side, room) for dot in shown]
-        assert not any(drawing.overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])

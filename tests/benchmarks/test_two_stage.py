@@ -7,9 +7,9 @@ from scipy.special import expit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.observations.baseline import checked
-from app.inference.systems import two_stage
 from app.inference.systems.graded_marginal import Prior
-from app.inference.systems.two_stage import fit
+from benchmarks.systems import two_stage
+from benchmarks.systems.two_stage import fit
 
 
 def drawn(judgments, systems, judges, segments, *, seed):

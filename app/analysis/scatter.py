@@ -1,16 +1,13 @@
-"""Pictures of the analysis: what stands where, in per cent of the frame, so that one drawing fits page and paper."""
+"""Dots over two axes: what stands where, in per cent of the frame, so that one drawing fits page and paper."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from app.analysis.findings import Cell
-from app.analysis.view import written
-
-Array = npt.NDArray[np.float64]
+from app.drawing import Array, Axis
 
 MOST_DOTS = 1_000  # above, squares that count the dots in them
 SQUARES = 48
@@ -26,76 +23,6 @@ class Room:
 
 
 WIDE, NARROW = Room(1.3, 3.5, 1.2), Room(2.6, 5.0, 3.2)  # beside the text, and on a phone
-
-
-@dataclass(frozen=True)
-class Axis:
-    """From `low` to `high`; ticks at their places with their words."""
-
-    title: str
-    low: float
-    high: float
-    ticks: tuple[tuple[float, str], ...]
-
-    def at(self, value: float) -> float:
-        """Where a value stands, in per cent from the low end, or just outside the frame."""
-        return round(min(102.0, max(-2.0, (value - self.low) / (self.high - self.low) * 100)), 2)
-
-    @property
-    def zero(self) -> float | None:
-        """Where 0 stands, if it lies inside."""
-        return self.at(0.0) if self.low < 0 < self.high else None
-
-    @property
-    def lines(self) -> list[str]:
-        """The title in short lines: what is measured, then its unit."""
-        return self.title.split(": ", 1)
-
-    def padded(self, share: float) -> "Axis":
-        """The same ticks, with so much of its length before and after it: dots and names keep clear of the edge."""
-        more = share * (self.high - self.low)
-        wider = Axis(self.title, self.low - more, self.high + more, ())
-        places = [self.low + at / 100 * (self.high - self.low) for at, _ in self.ticks]
-        words = [words for _, words in self.ticks]
-        return replace(wider, ticks=tuple((wider.at(place), said) for place, said in zip(places, words, strict=True)))
-
-    @property
-    def few_ticks(self) -> tuple[tuple[float, str], ...]:
-        """Two to four, for the head of a column."""
-        return self.ticks[::2] if len(self.ticks) > 4 else self.ticks
-
-
-def axis(title: str, low: float, high: float) -> Axis:
-    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten.
-
-    A range of no width is widened, and so is one that is only rounding.
-    """
-    rounding = 1e-9 * max(1.0, abs(low), abs(high))
-    if high - low < rounding:
-        more = max(0.5, rounding)
-        low, high = low - more, high + more
-    power = 10.0 ** math.floor(math.log10(high - low))
-    step = next(digit * power for digit in (0.2, 0.5, 1, 2) if (high - low) / (digit * power) <= 5)
-    values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
-    empty = Axis(title, low, high, ())
-    places = max(0, -math.floor(math.log10(step) + 1e-9))
-    return Axis(title, low, high, tuple((empty.at(value), written(value, places)) for value in values))
-
-
-def known_ends(values: Array, ends: Array | None) -> Array:
-    """The ends of intervals, the values themselves where there are none."""
-    return values if ends is None else np.where(np.isfinite(ends), ends, values)
-
-
-def around(title: str, values: Array, low: Array, high: Array) -> Axis:
-    """An axis that holds all values, and beyond the outermost as much of their intervals as a typical one needs."""
-    if not np.isfinite(values).any():
-        return axis(title, 0.0, 1.0)
-    first, last = float(np.nanmin(values)), float(np.nanmax(values))
-    margin, typical = 0.04 * (last - first), float(np.nanmedian(high - low)) / 2
-    lowest = max(first - typical, float(np.nanmin(low)))
-    highest = min(last + typical, float(np.nanmax(high)))
-    return axis(title, min(first, lowest) - margin, max(last, highest) + margin)
 
 
 def numbers(cells: Sequence[Cell]) -> Array:
@@ -133,7 +60,10 @@ class Square:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same."""
+    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same.
+
+    readout: what a dot or a square is, in a sentence.
+    """
 
     title: str
     x: Axis
@@ -141,17 +71,11 @@ class Scatter:
     dots: list[Dot] = field(default_factory=list)
     squares: list[Square] = field(default_factory=list)
     level: bool = False
+    readout: str = ""
 
     @property
     def intervals(self) -> bool:
         return any(dot.across or dot.upright for dot in self.dots)
-
-
-def interval(along: Axis, low: float | None, high: float | None) -> tuple[float, float] | None:
-    """Both ends of an interval in per cent, if there is one."""
-    if low is None or high is None or not math.isfinite(low + high):
-        return None
-    return along.at(low), along.at(high)
 
 
 def upside_down(at: float) -> float:

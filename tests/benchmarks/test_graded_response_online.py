@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from app.inference.systems import graded_response
 from app.inference.systems.graded_marginal import Prior
-from app.inference.systems.graded_response_online import choose, expected_gain, fit, learn, start, update
+from benchmarks.systems.graded_response_online import choose, expected_gain, fit, learn, start, update
 
 mean = st.floats(-3, 3)
 logarithm = st.tuples(st.floats(-1.5, 1.5), st.floats(1e-3, 2))

@@ -1,0 +1,113 @@
+"""What a method of analysis says of itself: its words, what it reads, how it is shown and drawn, what it exports.
+
+Pages, command, API and exports know methods by these alone; no other place knows one by its name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.analysis.findings import Answers, Cell, Options, ResultTable, Scores
+from app.analysis.scatter import Scatter
+from app.drawing import Axis
+
+Reads = Literal["classes", "baseline"]
+
+
+@dataclass(frozen=True)
+class ScoreMethod:
+    """title: for people. assumes: what it takes for granted, one sentence. unit: of its scores, in words.
+
+    fit: raises `Inestimable` if there is no score at all. usual: shown where nobody has chosen another; of two such,
+    the later one stands beside the campaign's own.
+    """
+
+    title: str
+    assumes: str
+    unit: str
+    fit: Callable[[Answers], Scores]
+    usual: bool = False
+
+
+@dataclass(frozen=True)
+class TableSection:
+    """A part of the analysis page that is made of tables: of all whose entries name it, in their order.
+
+    asks: the options that people choose here, for all parts that read them.
+    """
+
+    name: str
+    title: str
+    asks: tuple[Reads, ...] = ()
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How many rows a page will show of items and of annotators, and into how many classes scores are cut."""
+
+    items: int
+    annotators: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The column of a table whose figures are drawn as dots on a line.
+
+    axis: of the line; None for one that holds all figures. measures: of a table in which each row is a quantity of its
+    own, those on another axis; None for one that is not drawn.
+    """
+
+    column: str
+    axis: Axis | None = None
+    measures: Mapping[str, Axis | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LongTable:
+    """A table whose rows are made as they are needed. rows: those from a place to before another; there are `count`."""
+
+    columns: Sequence[str]
+    count: int
+    rows: Callable[[int, int], Sequence[tuple[Cell, ...]]]
+
+
+@dataclass(frozen=True)
+class MethodExport:
+    """A download. title, contents: for people, the second in a sentence. fit: its rows; None for those of the table."""
+
+    name: str
+    title: str
+    contents: str
+    fit: Callable[[Answers, Options], LongTable] | None = None
+
+
+def no_rows(_expected: Expected) -> int:
+    return 0
+
+
+@dataclass(frozen=True)
+class TableMethod:
+    """section: what it belongs to on a page. explanation: what it shows and what it cannot, in sentences.
+
+    fit: raises `Inestimable` if nothing of it can be estimated. reads: the options that change it. per_item: whether it
+    has a row per item, so that it may be long. needs: uploaded columns without which there is nothing to estimate.
+    drawn: the column that is drawn, if one is; picture: a drawing of all rows, None where there is nothing to draw.
+    room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
+    """
+
+    section: TableSection
+    title: str
+    explanation: str
+    fit: Callable[[Answers, Options], ResultTable]
+    reads: tuple[Reads, ...] = ()
+    per_item: bool = False
+    needs: tuple[str, ...] = ()
+    drawn: Drawn | None = None
+    picture: Callable[[ResultTable], Scatter | None] | None = None
+    room: Callable[[Expected], int] = no_rows
+    exports: tuple[MethodExport, ...] = ()
+
+    def chosen(self, options: Options) -> Options:
+        """The options that change this table; the others as if nobody had chosen."""
+        return Options(**{name: getattr(options, name) for name in self.reads})

@@ -1,0 +1,46 @@
+"""A method of scores and a table that only tests know, as somebody would add them: an entry each in the registry."""
+
+import numpy as np
+
+from app.analysis.contracts import Drawn, LongTable, MethodExport, ScoreMethod, TableMethod, TableSection
+from app.analysis.findings import Answers, Column, Options, ResultTable, Scores, rows_of
+from app.analysis.methods import SCORES, TABLES
+from app.drawing import axis
+
+
+def last_score(answers: Answers) -> Scores:
+    """What was said of an item last, in points."""
+    values = np.full(answers.n_items, np.nan)
+    values[answers.item] = answers.score
+    return Scores(values, answers.judged)
+
+
+def hits(answers: Answers, _options: Options) -> ResultTable:
+    """One row per HIT: its highest score."""
+    highest = np.maximum.reduceat(answers.score, answers.first_of_hit)
+    return ResultTable((Column("hit", "HIT", "text"), Column("top", "Top")), rows_of(map(str, answers.seq), highest))
+
+
+def times(answers: Answers, _options: Options) -> LongTable:
+    rows = rows_of(answers.seq)
+    return LongTable(("seq",), len(rows), lambda start, stop: rows[start:stop])
+
+
+LAST_SCORE = ScoreMethod("Last score", "Whoever spoke last is right.", "points, 0 to 100", last_score)
+HITS = TableMethod(
+    TableSection("toys", "Toys of a test"),
+    "Highest scores",
+    "How high the highest score of each HIT is.",
+    hits,
+    drawn=Drawn("top", axis("", 0.0, 100.0)),
+    room=lambda _: 4,
+    exports=(
+        MethodExport("hits", "HITs", "Every HIT with its highest score."),
+        MethodExport("times", "Times", "Every HIT by its number.", times),
+    ),
+)
+
+
+def register() -> None:
+    SCORES["last_score"] = LAST_SCORE
+    TABLES["hits"] = HITS

@@ -1,0 +1,172 @@
+"""What holds for every entry of the registry of analysis, and what an entry that a test adds shows everywhere."""
+
+import asyncio
+import csv
+import io
+import json
+import os
+import re
+import sys
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.analysis.fitted_exports import offered
+from app.analysis.methods import SCORES, TABLES, sections
+from tests.analysis import toy
+from tests.api.conftest import API
+
+RESEARCHERS = (Path(__file__).resolve().parents[2] / "docs" / "researchers.md").read_text()
+SETTINGS = {"name": "Outputs", "question": "How good?", "items_per_hit": 6}
+CSV = {"content-type": "text/csv"}
+ITEMS = "id,text,system,segment\n" + "".join(f"v{k},output {k},{'xyz'[k % 3]},{k // 3}\n" for k in range(6))
+SCORED = ([10, 30, 35, 20, 60, 90], [15, 5, 33, 40, 70, 35], [0, 20, 60, 30, 50, 100])
+COLUMNS = [f"{what}{k}" for what in ("Input.id", "Answer.range") for k in range(1, 7)]
+RESULTS = "\n".join(
+    [
+        ",".join(["AssignmentId", "WorkerId", *COLUMNS]),
+        *(
+            ",".join([f"A{who}", f"W{who}", *(f"v{k}" for k in range(6)), *map(str, scores)])
+            for who, scores in enumerate(SCORED)
+        ),
+    ]
+)
+PAGE = "/admin/campaigns/outputs"
+
+
+@pytest.fixture
+async def judged(program) -> str:
+    """Outputs of three systems, all scored by three annotators: every method has something to estimate."""
+    assert (await program.post(f"{API}/campaigns", json=SETTINGS)).status_code == 201
+    address = f"{API}/campaigns/outputs"
+    assert (await program.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code < 300
+    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    sent = await program.post(f"{address}/responses", content=RESULTS, headers=CSV)
+    assert sent.status_code < 300, sent.text
+    return address
+
+
+async def got(client, address: str, **params: Any) -> Any:
+    reply = await client.get(address, params=params)
+    assert reply.status_code == 200, reply.text
+    return json.loads(reply.text, parse_constant=pytest.fail)  # NaN is no JSON
+
+
+async def page(researcher, address: str, **params: Any) -> str:
+    reply = await researcher.get(f"{PAGE}{address}", params=params, headers={"X-Easel": "fetch"})
+    assert reply.status_code == 200, reply.text
+    return unescape(reply.text)
+
+
+async def file(client, address: str) -> list[dict[str, str]]:
+    reply = await client.get(address)
+    assert reply.status_code == 200, reply.text
+    return [*csv.DictReader(io.StringIO(reply.text))]
+
+
+async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(judged, program, researcher):
+    exported = (await file(program, f"{judged}/export/scores"))[0]
+    for name, method in SCORES.items():
+        found = await got(program, f"{judged}/analysis/scores/{name}")
+        assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
+        assert found["rows"][5]["score"] > found["rows"][0]["score"]
+        html = await page(researcher, "/analysis/scores", one=name, other="mean" if name != "mean" else "elo")
+        assert method.assumes in html
+        assert html.count('<circle class="dot"') == 6
+        assert float(exported[name]) == found["rows"][0]["score"]
+        assert {f"{name}_low", f"{name}_high"} <= set(exported)
+
+
+async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged, program, researcher):
+    for section, tables in sections().items():
+        html = await page(researcher, f"/analysis/{section.name}")
+        for name, method in tables.items():
+            found = await got(program, f"{judged}/analysis/tables/{name}")
+            assert [column["name"] for column in found["columns"]] == [*found["rows"][0]]
+            part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
+            assert method.explanation in part
+            assert '<th scope="row">' in part
+            assert ('<td class="forest' in part) == (method.drawn is not None)
+            rows = await file(researcher, f"{PAGE}/analysis/tables/{name}.csv")
+            assert len(rows) == found["total"]
+            assert ('class="drawing' in part) == (method.picture is not None)
+
+
+async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(judged, program, researcher):
+    html = await page(researcher, "/export")
+    for one in offered():
+        assert one.contents in html
+        assert f"{PAGE}/export/{one.name}.xl.csv" in html
+        assert await file(program, f"{judged}/export/{one.name}")
+
+
+@pytest.mark.parametrize("name", [*SCORES, *TABLES, *(one.name for one in offered())])
+def test_every_method_table_and_file_is_explained_to_researchers(name):
+    assert f"`{name}`" in RESEARCHERS
+
+
+def test_no_two_files_and_no_two_sections_have_the_same_name():
+    for names in ([one.name for one in offered()], [section.name for section in sections()]):
+        assert len(names) == len(set(names))
+
+
+# A method that only this test knows
+
+
+@pytest.fixture
+def toys(monkeypatch) -> None:
+    monkeypatch.setitem(SCORES, "last_score", toy.LAST_SCORE)
+    monkeypatch.setitem(TABLES, "hits", toy.HITS)
+
+
+@pytest.mark.usefixtures("toys")
+async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(judged, researcher):
+    whole = (await researcher.get(f"{PAGE}/analysis")).text
+    assert f'<a href="{PAGE}/analysis/toys?">Show toys of a test</a>' in whole
+    scores = await page(researcher, "/analysis/scores", one="last_score", other="elo")
+    assert "Whoever spoke last is right." in scores
+    assert scores.count('<circle class="dot"') == 6
+    table = await page(researcher, "/analysis/toys")
+    assert re.findall(r'<th scope="row">(\d)</th>', table) == ["1", "2", "3"]
+    assert table.count('<td class="forest"><svg') == 3
+
+
+@pytest.mark.usefixtures("toys")
+async def test_a_new_method_and_a_new_table_are_in_the_api(judged, program):
+    offer = await got(program, f"{judged}/analysis")
+    assert (offer["scores"][-1]["name"], offer["tables"][-1]["section"]) == ("last_score", "toys")
+    scores = await got(program, f"{judged}/analysis/scores/last_score")
+    assert [row["score"] for row in scores["rows"]] == SCORED[-1]
+    table = await got(program, f"{judged}/analysis/tables/hits")
+    assert [row["top"] for row in table["rows"]] == [90, 70, 100]
+
+
+@pytest.mark.usefixtures("toys")
+async def test_a_new_method_and_a_new_table_are_in_the_exports(judged, program, researcher):
+    assert [float(row["last_score"]) for row in await file(program, f"{judged}/export/scores")] == SCORED[-1]
+    assert [row["top"] for row in await file(researcher, f"{PAGE}/export/hits.csv")] == ["90.0", "70.0", "100.0"]
+    assert [row["seq"] for row in await file(program, f"{judged}/export/times")] == ["1", "2", "3"]
+    assert "Every HIT with its highest score." in await page(researcher, "/export")
+
+
+async def test_a_new_method_and_a_new_table_are_in_the_command(judged, database_url):
+    async def easel(*arguments: str) -> str:
+        start = "from tests.analysis import toy; toy.register(); from app.cli.commands import easel; easel()"
+        here = os.environ | {"DATABASE_URL": database_url}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", start, *arguments, env=here, stdout=asyncio.subprocess.PIPE
+        )
+        return (await process.communicate())[0].decode()
+
+    offer, scores, table, export = await asyncio.gather(
+        easel("analyse", "outputs"),
+        easel("analyse", "outputs", "--method", "last_score", "--format", "json"),
+        easel("analyse", "outputs", "--table", "hits", "--format", "csv"),
+        easel("export", "outputs", "hits"),
+    )
+    assert "Whoever spoke last is right." in offer
+    assert [row["score"] for row in json.loads(scores)["rows"]] == SCORED[-1]
+    assert table.split() == ["hit,top", "1,90.0", "2,70.0", "3,100.0"]
+    assert export.split() == table.split()
