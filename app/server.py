@@ -25,7 +25,7 @@ from uvicorn.supervisors import Multiprocess
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
 from app.campaigns.demo import demo
-from app.crowd.platforms import links
+from app.crowd.registry import public_link
 from app.database.chosen import own_database
 from app.database.migrate import upgrade
 from app.database.session import create_engine
@@ -232,7 +232,7 @@ async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]
     """A line for each of the newest campaigns that annotators can work on."""
     statement = select(campaigns.c.name, campaigns.c.link_key).where(campaigns.c.status == "running")
     running = await connection.execute(statement.order_by(campaigns.c.id.desc()).limit(LINKS_SHOWN))
-    return [f"  Annotators   {links(base, key)['link']}  ({name})" for name, key in running]
+    return [f"  Annotators   {public_link(base, key)}  ({name})" for name, key in running]
 
 
 # Running

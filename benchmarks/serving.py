@@ -36,7 +36,7 @@ from app.auth.users import create_api_token, first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import WorkerTokens, arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import create_engine, driver_of

@@ -15,8 +15,8 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.mturk_results import ResultRow
-from app.campaigns.upload import refuse
+from app.crowd.answered import ResultRow
+from app.crowd.registry import of_results
 from app.database import tables
 from app.database.bulk import copy, reserve
 from app.database.session import driver_of
@@ -28,8 +28,8 @@ from app.inference.online.laws import Replay
 from app.record import states
 from app.record.law import law_of, parameters_of
 from app.record.store import UPDATE_POSTERIORS
+from app.upload import refuse
 
-PLATFORM = "mturk"
 LOOKED_UP = 5_000  # rows at once
 ASSIGNMENT_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
 HIT_COLUMNS = (
@@ -166,9 +166,10 @@ async def stored_before(
 ) -> dict[str, list[Row[Any]]]:
     """What is stored of the assignments of these HITs, by assignment."""
     known: dict[str, list[Row[Any]]] = {}
+    platform, _ = of_results()
     for some in pieces(hits):
         ids = [hit.assignment_id for hit in some]
-        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": PLATFORM, "ids": ids}):
+        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": platform.name, "ids": ids}):
             known.setdefault(row.external_id, []).append(row)
     return known
 
@@ -213,9 +214,10 @@ async def annotators_of(
 ) -> dict[str, int]:
     """The annotator of each worker id, made where new."""
     workers = sorted({hit.worker_id for hit in hits})
+    platform, _ = of_results()
     parameters = {
         "campaign": campaign.id,
-        "platform": PLATFORM,
+        "platform": platform.name,
         "workers": workers,
         "pseudonyms": [secrets.token_hex(5) for _ in workers],
         "now": now,

@@ -13,12 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
 from app.campaigns.template import Shown, check_known, guess, shown_by
-from app.campaigns.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.laws import ONLINE
+from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 LONGEST_ID = 200
 LONGEST_SHOWN = 10_000

@@ -136,7 +136,8 @@ async def edit(
     before = settings_of(campaign)
     settings = change(before)
     if any(getattr(settings, name) != value for name, value in before if name not in OPEN_AFTER_LAUNCH):
-        require_draft(campaign, "of its settings only the Prolific completion code can be changed")
+        open_ = " and ".join(f"the {title}" for title in OPEN_AFTER_LAUNCH.values())
+        require_draft(campaign, f"of its settings only {open_} can be changed")
     await keep_items_priors(connection, campaign, settings)
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()

@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from app.crowd.registry import campaign_settings
 from app.inference.online.laws import ONLINE
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 else:
     UpdateLaw = Literal[tuple(ONLINE)]  # so that one line in `ONLINE` is all that a new law needs
 Selection = Literal["streaming", "iterations"]
-
-
-# What a launch leaves open: the way back to a platform, on which no answer depends.
-OPEN_AFTER_LAUNCH = frozenset({"prolific_completion_code"})
 
 
 class CampaignSettings(BaseModel):
@@ -172,3 +169,7 @@ class CampaignSettings(BaseModel):
         if not ONLINE[self.update_law].valid_prior(self.prior_a, self.prior_b):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
+
+
+# What a launch leaves open, with its title: the ways back to platforms, on which no answer depends.
+OPEN_AFTER_LAUNCH = {name: str(CampaignSettings.model_fields[name].title) for name in campaign_settings()}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.campaigns.upload import as_text
 from app.errors import Invalid, listed, shortened, some_of
+from app.upload import as_text
 
 Shown = Callable[[Mapping[str, Any]], str]
 

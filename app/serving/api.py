@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.auth.guards import Token
 from app.auth.users import admit
 from app.crowd.annotators import AssignmentId
-from app.crowd.platforms import LONGEST_ID
+from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver, Record
 from app.designs.answer import Answer, InputKind, Touch
 from app.designs.numbers import LARGEST_COUNT, whole_number

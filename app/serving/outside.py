@@ -9,13 +9,14 @@ from sqlalchemy import text
 from app.auth.secret import digest
 from app.auth.users import admit_found
 from app.crowd.annotators import arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
+from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Record, fetch_one
 from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
-PLATFORM = "api"
+PLATFORM = API.name
 
 T = TypeVar("T")  # Python 3.11 has no other way
 

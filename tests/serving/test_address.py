@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import transition
 from app.database.session import ServingConnections
-from tests.serving.campaigns import running, until, value, values, waiting
+from tests.serving.campaigns import fields_of, running, until, value, values, waiting
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -22,13 +22,6 @@ FETCH = {"x-easel": "fetch", "accept": "application/json"}
 @pytest.fixture
 def engine(app):
     return app.state.database
-
-
-def fields_of(html):
-    """What the form on a page would send, with a score for every item."""
-    ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', html, re.DOTALL)
-    items = re.findall(r'name="score-(\d+)"', html)
-    return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
 async def started(client, campaign):
