@@ -84,7 +84,7 @@ class EndRequest:
 
     def __init__(self) -> None:
         self.asked = False
-        for number in signals_heeded():
+        for number in signals_not_ignored():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
@@ -92,7 +92,7 @@ class EndRequest:
         raise KeyboardInterrupt
 
 
-def signals_heeded() -> list[signal.Signals]:
+def signals_not_ignored() -> list[signal.Signals]:
     """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
     return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -251,7 +251,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        for number in signals_heeded():
+        for number in signals_not_ignored():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
@@ -265,7 +265,7 @@ class Workers(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
         self.listeners = listeners
-        ignored = set(ENDING).difference(signals_heeded())
+        ignored = set(ENDING).difference(signals_not_ignored())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)

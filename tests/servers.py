@@ -37,13 +37,13 @@ def serving(
 
 
 def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> bool:
-    """End a process, if it still runs; whether it heeded the signal. Who does not is killed."""
+    """End a process, if it still runs; whether the signal was enough. Who does not is killed."""
     process.send_signal(how)
     # Asked a second time so, Python says where each of its threads stands.
-    for heeded, next_ in ((True, signal.SIGABRT), (False, signal.SIGKILL)):
+    for enough, next_ in ((True, signal.SIGABRT), (False, signal.SIGKILL)):
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENT_SECONDS)
-            return heeded
+            return enough
         process.send_signal(next_)
     process.wait(60)
     return False

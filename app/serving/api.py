@@ -17,7 +17,7 @@ from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.web import LARGEST_ID, Now, RowId, Turn, address_of, get_now, refusals
+from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -30,7 +30,7 @@ Annotator = Annotated[
 ]
 
 
-async def connection_of_program(request: Request, token: Token, connection: Turn, now: Now) -> Driver:
+async def connection_of_program(request: Request, token: Token, connection: ServingConnection, now: Now) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
     await admit(connection, token, address_of(request), now=now)
     return connection
@@ -47,8 +47,8 @@ async def hit_shown_to_program(request: Request, token: Token) -> Record:
 HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
 
 
-async def turn_of_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
-    """A turn of the HIT's campaign, which only the HIT names."""
+async def connection_for_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
+    """A connection for the HIT's campaign, which only the HIT names."""
     async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
         yield connection
 
@@ -143,7 +143,7 @@ class Receipt(BaseModel):
 )
 async def submit(
     hit: HitShownBefore,
-    connection: Annotated[Driver, Depends(turn_of_hit, scope="function")],
+    connection: Annotated[Driver, Depends(connection_for_hit, scope="function")],
     now: Now,
     hit_id: RowId,
     response: Response,

@@ -26,7 +26,7 @@ from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import by_id
-from app.web import LARGEST_ID, Now, Turn, address_of, fetched, page, sanitised
+from app.web import LARGEST_ID, Now, ServingConnection, address_of, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
 
@@ -85,7 +85,9 @@ def visitor(request: Request) -> Visitor:
 
 
 @router.get(ADDRESS)
-async def show(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> HTMLResponse:
+async def show(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
@@ -107,7 +109,9 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
 
 
 @router.post(ADDRESS)
-async def post(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> Response:
+async def post(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> Response:
     """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
@@ -147,7 +151,7 @@ async def answer(
 
 @router.put(ADDRESS, status_code=204)
 async def keep_draft(
-    request: Request, platform_name: str, link_key: str, connection: Turn, draft: Annotated[Draft, Body()]
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, draft: Annotated[Draft, Body()]
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
     assignment = tokens(request).read(draft.token, platform_name, link_key)
