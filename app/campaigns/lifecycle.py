@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers, copy_numbers, numbers
-from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
+from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.session import driver_of
 from app.database.tables import campaigns, items, posteriors
 from app.errors import Conflict, NotFound, shortened
@@ -156,9 +156,7 @@ async def locked(connection: AsyncConnection, slug: str) -> Row[Any]:
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    statement = select(campaigns).where(campaigns.c.slug == slug).with_for_update(key_share=True)
-    campaign: Row[Any] = (await connection.execute(statement)).one_or_none() or await find(connection, slug)
-    return campaign
+    return await only(connection, select(campaigns).with_for_update(key_share=True), slug)
 
 
 def require_draft(campaign: Row[Any], rule: str) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.auth.guards import Token
-from app.auth.users import admit
+from app.auth import guards
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver, Record
@@ -30,18 +29,22 @@ Annotator = Annotated[
 ]
 
 
-async def connection_of_program(request: Request, token: Token, connection: ServingConnection, now: Now) -> Driver:
+async def connection_of_program(
+    request: Request, token: guards.Token, connection: ServingConnection, now: Now
+) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
-    await admit(connection, token, address_of(request), now=now)
+    await guards.admit_program(connection, request, token, now=now)
     return connection
 
 
-async def hit_shown_to_program(request: Request, token: Token) -> Record:
+async def hit_shown_to_program(request: Request, token: guards.Token) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
-        return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+        hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+    guards.require_access(hit.user_id, hit.campaign_id)
+    return hit
 
 
 HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
