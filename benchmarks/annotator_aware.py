@@ -183,7 +183,8 @@ def rankme() -> dict[tuple[str, str], Arm]:
 def oracle(arms: dict[tuple[str, str], Arm], key: tuple[str, str]) -> Floats:
     """The mean of the other arms' means, each moved to mean 0."""
     others = [arm.oracle - arm.oracle.mean() for other, arm in arms.items() if other[0] == key[0] and other != key]
-    return np.mean(others, axis=0)
+    means: Floats = np.mean(others, axis=0)
+    return means
 
 
 def on_arm(arm: Arm, random_share: float, per_item: int, seed: int) -> Floats:

@@ -198,7 +198,7 @@ async def prepare(
 ) -> Task:
     """A fresh campaign with everyone who will arrive; `settings` that are not those of the others."""
     usual = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
-    chosen = CampaignSettings.model_validate(usual | settings)
+    chosen = CampaignSettings.model_validate({**usual, **settings})
     worker_tokens = WorkerTokens(SECRET, hours=1)
     async with engine_on(url) as engine, engine.begin() as connection:
         campaign = await lifecycle.create(connection, chosen, now=NOW)
