@@ -82,7 +82,7 @@ def nothing(_settings: Settings) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Platform:
-    """One way to arrive. Whoever is asked to behave differently for some platforms asks for one of these facts.
+    """One way to arrive. What differs between platforms is said by these facts; nobody asks for a name.
 
     name: the key in `PLATFORMS`, the first part of its addresses, stored with annotators. title: for people.
     read(parameters, settings): who came, by the query parameters; None for a preview or a visitor who is not known yet.
