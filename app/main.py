@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from itertools import chain
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -23,7 +24,7 @@ from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
-from app.crowd.platforms import MTURK_FRAMES, MTURK_ORIGINS, PLATFORMS, Destinations
+from app.crowd.registry import with_pages
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
@@ -114,8 +115,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
     )
     app.state.settings = settings
-    app.state.unsafe_paths = tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.has_page)
-    app.state.destinations = Destinations(settings.mturk_submit_origins)
+    app.state.unsafe_paths = tuple(platform.address("") for platform in with_pages())
     app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
     # First, because the most requests are for them, and every router before the right one is asked in vain.
     app.include_router(serving.router)
@@ -137,9 +137,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(middleware.Compressed)
     app.add_middleware(
         middleware.SecurityHeaders,
-        form_targets=(*MTURK_ORIGINS, *settings.mturk_submit_origins),
-        frame_ancestors=(*MTURK_FRAMES, *settings.frame_ancestors),
-        framed_paths=tuple(f"/{platform.name}/" for platform in PLATFORMS.values() if platform.framed),
+        form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
+        frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
+        framed_paths=tuple(platform.address("") for platform in with_pages() if platform.framed_by),
     )
     # The last added is the first asked: all others see a GET.
     app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)

@@ -25,7 +25,7 @@ from uvicorn.supervisors import Multiprocess
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
 from app.campaigns.demo import demo
-from app.crowd.platforms import links
+from app.crowd.registry import public_link
 from app.database.chosen import own_database
 from app.database.migrate import upgrade
 from app.database.session import create_engine
@@ -84,7 +84,7 @@ class EndRequest:
 
     def __init__(self) -> None:
         self.asked = False
-        for number in signals_heeded():
+        for number in signals_not_ignored():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
@@ -92,7 +92,7 @@ class EndRequest:
         raise KeyboardInterrupt
 
 
-def signals_heeded() -> list[signal.Signals]:
+def signals_not_ignored() -> list[signal.Signals]:
     """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
     return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -232,7 +232,7 @@ async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]
     """A line for each of the newest campaigns that annotators can work on."""
     statement = select(campaigns.c.name, campaigns.c.link_key).where(campaigns.c.status == "running")
     running = await connection.execute(statement.order_by(campaigns.c.id.desc()).limit(LINKS_SHOWN))
-    return [f"  Annotators   {links(base, key)['link']}  ({name})" for name, key in running]
+    return [f"  Annotators   {public_link(base, key)}  ({name})" for name, key in running]
 
 
 # Running
@@ -251,7 +251,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        for number in signals_heeded():
+        for number in signals_not_ignored():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
@@ -265,7 +265,7 @@ class Workers(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
         self.listeners = listeners
-        ignored = set(ENDING).difference(signals_heeded())
+        ignored = set(ENDING).difference(signals_not_ignored())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)

@@ -61,7 +61,7 @@ async def get_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def get_turn(request: Request) -> AsyncIterator[session.Driver]:
+async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
     connections: session.ServingConnections = request.app.state.serving_connections
     campaign = await request.app.state.names.campaign(connections, request.path_params)
@@ -76,7 +76,7 @@ Database = Annotated[AsyncEngine, Depends(get_database)]
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
 # Ask for `Now` after it: the time is then not that of before a wait.
-Turn = Annotated[session.Driver, Depends(get_turn, scope="function")]
+ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
 Now = Annotated[datetime, Depends(get_now)]

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from app.inference.online.annotator_aware_learned import Learned
 
 from app.inference.ground.metrics import spearman
 from app.inference.online import beta
-from app.inference.online.annotator_aware_learned import Learned
 from app.inference.ratings import annotator_aware
 
 Floats = npt.NDArray[np.float64]
@@ -183,7 +183,8 @@ def rankme() -> dict[tuple[str, str], Arm]:
 def oracle(arms: dict[tuple[str, str], Arm], key: tuple[str, str]) -> Floats:
     """The mean of the other arms' means, each moved to mean 0."""
     others = [arm.oracle - arm.oracle.mean() for other, arm in arms.items() if other[0] == key[0] and other != key]
-    return np.mean(others, axis=0)
+    means: Floats = np.mean(others, axis=0)
+    return means
 
 
 def on_arm(arm: Arm, random_share: float, per_item: int, seed: int) -> Floats:

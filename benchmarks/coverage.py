@@ -95,7 +95,8 @@ def own_error(made: Judgments) -> tuple[Array, Array]:
 
 def law_interval(name: str, made: Judgments) -> tuple[Array, Array]:
     law = ONLINE[name]
-    replay = Replay(law, *(np.full(ITEMS, value) for value in law.default_prior), Parameters())
+    a, b = (np.full(ITEMS, value) for value in law.default_prior)
+    replay = Replay(law, a, b, Parameters())
     rows = zip(made.items.reshape(-1, N).tolist(), made.scores.reshape(-1, N).tolist(), strict=True)
     replay.take(list(rows), made.annotators[::N].tolist())
     return law.interval(replay.a, replay.b)

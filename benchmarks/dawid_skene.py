@@ -111,7 +111,12 @@ def speed(crowd_kit: Path) -> None:
     print("| 1,000,000 items x 5 labels, K = 2 | seconds | iterations | peak GB | log-likelihood | items right |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        np.savez(Path(name) / "labels.npz", **labels)
+        np.savez(
+            Path(name) / "labels.npz",
+            items=labels["items"],
+            annotators=labels["annotators"],
+            labels=labels["labels"],
+        )
         for title, python, program in programs:
             (seconds, iterations, gigabytes), found = run(python, program, Path(name))
             height = latent_classes.expectation(data, ClassParameters(found["prevalence"], found["response"]))[1]

@@ -50,7 +50,8 @@ class Judgments(NamedTuple):
     baseline: int
 
     def only(self, rows: npt.NDArray[np.generic]) -> "Judgments":
-        return Judgments(*(column[rows] for column in self[:5]), self.gold, self.baseline)
+        first, second, judge, segment, outcome = (column[rows] for column in self[:5])
+        return Judgments(first, second, judge, segment, outcome, self.gold, self.baseline)
 
 
 def load(folder: Path) -> Judgments:
@@ -173,7 +174,8 @@ def drawn(n: int, systems: int, judges: int, segments: int, seed: int) -> tuple[
 
 def answers(a: Floats, distance: Floats, width: Floats, rng: np.random.Generator) -> Integers:
     chances = np.stack([1.0 / (1.0 + np.exp(-a * (distance + side * width / 2))) for side in (1, -1)])
-    return (rng.random(distance.shape) < chances).sum(axis=0) - 1
+    given: Integers = (rng.random(distance.shape) < chances).sum(axis=0) - 1
+    return given
 
 
 def speed() -> None:

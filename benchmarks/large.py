@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -202,20 +203,28 @@ def large_campaign(url: str, program: Program, others: Task, items: int) -> None
     action = json.dumps({"action": "launch"}).encode()
     peaks: list[float] = []
     measured(
-        *(f"import of {items:,} items", f"{25 * scale:.1f} s, 200 ms"),
-        *(lambda: program.ask("POST", shown, content, csv), others),
+        f"import of {items:,} items",
+        f"{25 * scale:.1f} s, 200 ms",
+        lambda: program.ask("POST", shown, content, csv),
+        others,
     )
     measured(
-        *(f"launch of {items:,} items", f"{10 * scale:.1f} s, 200 ms"),
-        *(lambda: program.ask("POST", f"{path}/transitions", action), others),
+        f"launch of {items:,} items",
+        f"{10 * scale:.1f} s, 200 ms",
+        lambda: program.ask("POST", f"{path}/transitions", action),
+        others,
     )
     measured(
-        *(f"import of {len(results.splitlines()) - 1:,} results on {items:,} items", "200 ms"),
-        *(lambda: program.ask("POST", f"{path}/responses", results, csv), others),
+        f"import of {len(results.splitlines()) - 1:,} results on {items:,} items",
+        "200 ms",
+        lambda: program.ask("POST", f"{path}/responses", results, csv),
+        others,
     )
     measured(
-        *(f"export of {items:,} items", f"{20 * scale:.1f} s, 200 ms"),
-        *(lambda: exported(program, slug, peaks), others),
+        f"export of {items:,} items",
+        f"{20 * scale:.1f} s, 200 ms",
+        lambda: exported(program, slug, peaks),
+        others,
     )
     print(f"| the same, growth of the server's memory at most {peaks[0]:.0f} MB | | | flat |", flush=True)
     verified(url, slug)
@@ -227,8 +236,11 @@ def results_while_people_work(url: str, program: Program, others: Task, law: str
         results = results_file(rows, RESULT_ITEMS, np.random.default_rng(2))
         path = f"/campaigns/{own.slug}/responses"
         measured(
-            *(f"import of {rows:,} results on {RESULT_ITEMS} items, {law}", "linear; 200 ms, own campaign 1000 ms"),
-            *(lambda path=path, results=results: program.ask("POST", path, results, "text/csv"), others, own),
+            f"import of {rows:,} results on {RESULT_ITEMS} items, {law}",
+            "linear; 200 ms, own campaign 1000 ms",
+            partial(program.ask, "POST", path, results, "text/csv"),
+            others,
+            own,
         )
 
 

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import statements

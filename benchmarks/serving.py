@@ -36,7 +36,7 @@ from app.auth.users import create_api_token, first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import WorkerTokens, arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import create_engine, driver_of
@@ -200,7 +200,7 @@ async def prepare(
 ) -> Task:
     """A fresh campaign with everyone who will arrive; `settings` that are not those of the others."""
     usual = {"name": f"bench {items}", "question": "How much?", "judgments_per_item": 10_000}
-    chosen = CampaignSettings.model_validate(usual | settings)
+    chosen = CampaignSettings.model_validate({**usual, **settings})
     worker_tokens = WorkerTokens(SECRET, hours=1)
     async with engine_on(url) as engine, engine.begin() as connection:
         campaign = await lifecycle.create(connection, chosen, now=NOW)

@@ -6,7 +6,7 @@ const said = document.getElementById("said");
 const TABLE = ["table", "sort", "order", "page", "search"]; // parts of the address that speak of one table
 
 const shown = new Map(); // name of a part: the address its content came from
-const asked = new Map(); // name of a part: how often it was asked for, so that an answer that is late changes nothing
+const requests = new Map(); // name of a part: how often it was asked for, so that an answer that is late changes nothing
 
 const part = (name) => analysis.querySelector(`.part[id="${name}"]`);
 const title = (name) => part(name).querySelector("h2").firstChild.textContent.trim();
@@ -74,12 +74,12 @@ function kept(changing) {
 
 /** Fetch a part and put it in its place; gives whether it is there. */
 async function load(name, address) {
-  const mine = (asked.get(name) ?? 0) + 1;
-  asked.set(name, mine);
+  const mine = (requests.get(name) ?? 0) + 1;
+  requests.set(name, mine);
   const done = busy(name);
   const reply = await fetch(address, { headers: { "X-Easel": "fetch", accept: "text/html" } }).catch(() => null);
   const html = await reply?.text().catch(() => null);
-  if (asked.get(name) !== mine) return false;
+  if (requests.get(name) !== mine) return false;
   done();
   if (reply?.redirected) {
     location.reload(); // logged out

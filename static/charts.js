@@ -40,8 +40,8 @@ ruler.font = FONT;
 const room = (_plot, values) => Math.ceil(Math.max(16, ...(values ?? []).map((words) => ruler.measureText(words).width))) + 8;
 
 // The last number of a lying axis is centred on the chart's end: half of it needs room beside the chart.
-const BESIDE_TIME = [8, 30, 0, 0];
-const BESIDE_NUMBER = [8, 16, 0, 0];
+const PADDING_FOR_TIMES = [8, 30, 0, 0];
+const PADDING_FOR_NUMBERS = [8, 16, 0, 0];
 
 /** Make a chart, or give the one that is there new data. `describe(index)` is told what the pointer is over, or null. */
 function show(element, chart, data, describe, options) {
@@ -54,7 +54,7 @@ function show(element, chart, data, describe, options) {
   const entry = { chart };
   drawn.set(element, entry);
   entry.plot = new uPlot({
-    width: Math.max(240, element.clientWidth), height: HEIGHT, padding: BESIDE_NUMBER,
+    width: Math.max(240, element.clientWidth), height: HEIGHT, padding: PADDING_FOR_NUMBERS,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     ...options(() => entry.chart),
@@ -83,7 +83,7 @@ export function sweep() {
 export function bars(element, chart, describe) {
   const starts = chart.heights.map((_, i) => chart.begin + i * chart.width);
   show(element, chart, [starts, chart.heights], describe, (now) => ({
-    padding: chart.time ? BESIDE_TIME : BESIDE_NUMBER,
+    padding: chart.time ? PADDING_FOR_TIMES : PADDING_FOR_NUMBERS,
     series: [{}, {
       width: 0, points: { show: false }, stroke: () => colour("--accent"), fill: () => colour("--accent"),
       paths: uPlot.paths.bars({ size: [0.88, Infinity], align: 1, disp: { fill: { unit: 3, values: () => fills(now()) } } }),
@@ -107,7 +107,7 @@ const clock = (_plot, splits) => splits.map((seconds) => hour.format(seconds * 1
 /** A curve from 0 on. `chart`: `x` and `y`, `xLabel`, `yLabel`. */
 export function line(element, chart, describe) {
   show(element, chart, [chart.x, chart.y], describe, (now) => ({
-    padding: BESIDE_TIME,
+    padding: PADDING_FOR_TIMES,
     series: [{}, { width: 1.5, points: { show: false }, stroke: () => colour("--accent") }],
     axes: [lying(chart.xLabel, { incrs: WHOLE, space: 56 }), upright(chart.yLabel)],
     scales: {

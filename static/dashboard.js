@@ -235,20 +235,20 @@ function refocus(next, focused) {
   if (target?.type === "search") target.setSelectionRange(focused.selectionStart, focused.selectionEnd);
 }
 
-let asked = 0;
+let refreshes = 0;
 
 async function refresh({ live = false } = {}) {
-  asked += 1;
-  const mine = asked;
+  refreshes += 1;
+  const mine = refreshes;
   const reply = await fetch(location.href, { headers: { "X-Easel": "fetch" } }).catch(() => null);
-  if (mine !== asked || !reply) return; // a newer question is under way, or the connection is: the next event asks again
+  if (mine !== refreshes || !reply) return; // a newer question is under way, or the connection is: the next event asks again
   if (!reply.ok || reply.redirected) {
     location.reload();
     return;
   }
   const fresh = document.createElement("template");
   fresh.innerHTML = await reply.text();
-  if (mine !== asked) return;
+  if (mine !== refreshes) return;
   for (const part of [".campaign-head", "#scores", "#item"]) swap(part, fresh.content, live);
   drawItem();
 }

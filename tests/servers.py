@@ -20,14 +20,16 @@ PATIENT_SECONDS = 120  # only a test that fails waits so long; a busy machine ta
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "DATABASE_URL"))}
 COMMAND = (sys.executable, "-m", "app.cli", "serve", "--port", "0")
 # It takes a free port itself: one that was looked for beforehand can be another program's a moment later.
-UVICORN = [sys.executable, "-m", "uvicorn", "--factory", "app.main:create_app", "--port", "0", "--no-access-log"]
+UVICORN = [sys.executable, "-m", "uvicorn", "--port", "0", "--no-access-log", "--factory"]
 
 
 @contextmanager
-def serving(environment: Mapping[str, str], said: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def serving(
+    environment: Mapping[str, str], said: Path, application: str = "app.main:create_app"
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The process and its address, once it answers; what it says is in the file `said`."""
     with said.open("wb") as out:
-        process = subprocess.Popen(UVICORN, cwd=ROOT, env=environment, stderr=out)
+        process = subprocess.Popen([*UVICORN, application], cwd=ROOT, env=environment, stderr=out)
     try:
         yield process, _address(process, said)
     finally:
@@ -35,13 +37,13 @@ def serving(environment: Mapping[str, str], said: Path) -> Iterator[tuple[subpro
 
 
 def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> bool:
-    """End a process, if it still runs; whether it heeded the signal. Who does not is killed."""
+    """End a process, if it still runs; whether the signal was enough. Who does not is killed."""
     process.send_signal(how)
     # Asked a second time so, Python says where each of its threads stands.
-    for heeded, next_ in ((True, signal.SIGABRT), (False, signal.SIGKILL)):
+    for enough, next_ in ((True, signal.SIGABRT), (False, signal.SIGKILL)):
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENT_SECONDS)
-            return heeded
+            return enough
         process.send_signal(next_)
     process.wait(60)
     return False

@@ -12,10 +12,9 @@ from starlette.types import Message
 from app import web
 from app.database.session import ServingConnections, create_engine
 from app.main import create_app
-from app.serving import routes
 from app.settings import Settings
 from tests.conftest import browser_of
-from tests.serving.campaigns import running, until, value
+from tests.serving.campaigns import running, until, value, waiting
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 
@@ -85,35 +84,32 @@ async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(eng
     assert web.on_database_error(PROGRAM, problem.value).status_code == 503
 
 
-async def cancelled(connection):
-    """A statement that somebody else cancels with `pg_cancel_backend`."""
-    await connection.execute("SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(10)")
+CANCEL = text("""
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'
+""")
 
 
-async def out_of_time(connection):
-    await connection.execute("SET LOCAL statement_timeout = 1; SELECT pg_sleep(10)")
-
-
-async def locked_out(connection):
-    await connection.execute("SET LOCAL lock_timeout = 1; SELECT FROM campaigns FOR UPDATE")
-
-
-@pytest.mark.parametrize("trouble", [cancelled, out_of_time, locked_out])
-async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, client, monkeypatch, trouble):
+@pytest.mark.parametrize("limit", ["", "statement_timeout", "lock_timeout"])
+async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, client, limit):
+    """By a limit of its connection; without one, by somebody who cancels it."""
     campaign = await running(app.state.database)
-
-    async def troubled(connection, *_, **__):
-        async with connection.transaction():
-            await trouble(connection)
-
-    monkeypatch.setattr(routes, "campaign_by_link", troubled)
+    address = f"/link/{campaign.link_key}"
+    assert (await client.get(address)).status_code == 200  # the one connection there is then
+    async with app.state.serving_connections.borrow() as connection:
+        await connection.execute(f"SET {limit} = '50ms'" if limit else "SET lock_timeout = 0")
     async with app.state.database.begin() as holding:
-        await holding.execute(text("SELECT FROM campaigns FOR UPDATE"))
-        reply = await client.get(f"/link/{campaign.link_key}", headers={"accept": "application/json"})
+        await holding.execute(text("LOCK TABLE campaigns"))
+        asking = asyncio.create_task(client.get(address, headers={"accept": "application/json"}))
+        if not limit:
+            await until(app.state.database, waiting(1))
+            await holding.execute(CANCEL)
+        reply = await asking
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
     assert reply.headers["retry-after"]
-    monkeypatch.undo()
-    assert (await client.get(f"/link/{campaign.link_key}")).status_code == 200
+    async with app.state.serving_connections.borrow() as connection:
+        await connection.execute("RESET ALL")
+    assert (await client.get(address)).status_code == 200
 
 
 async def test_annotators_wait_for_a_lock_for_seconds_and_are_then_asked_to_try_again(app):

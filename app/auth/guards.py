@@ -2,9 +2,11 @@
 
 Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
 needs to know who it is takes `Researcher`. The serving path looks at the `Token` on the connection that it has.
+Whoever names a campaign also passes `require_access`: further on, a campaign is found by its slug alone.
 """
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Annotated
 from urllib.parse import quote, urlsplit
 
@@ -15,7 +17,7 @@ from starlette.exceptions import HTTPException
 from app.auth.login import Session, note_use, session_of, typed_name
 from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
-from app.database.session import statements
+from app.database.session import Driver, statements
 from app.errors import Forbidden, Unauthenticated
 from app.web import Database, Now, address_of, base_url, fetched, wants_json
 
@@ -50,7 +52,15 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",
         )
+    require_access(session.user_id, request.path_params.get("slug"))
     return session
+
+
+def require_access(_user_id: int, _campaign: str | int | None) -> None:
+    """Whether this user may reach this campaign, by its slug or its row's id; None where an address names none.
+
+    Every researcher may reach all campaigns. What roles forbid would be refused here, with `campaign_not_found`.
+    """
 
 
 def known_browser(request: Request, name: str) -> str | None:
@@ -116,4 +126,10 @@ Token = Annotated[str, Depends(token_shown)]
 async def program(request: Request, database: Database, now: Now, token: Token) -> None:
     """A program that shows a researcher's token. Raises `Unauthenticated`."""
     async with statements(database) as connection:
-        await admit(connection, token, address_of(request), now=now)
+        await admit_program(connection, request, token, now=now)
+
+
+async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
+    """The same on a connection that there is already."""
+    found = await admit(connection, token, address_of(request), now=now)
+    require_access(found.user_id, request.path_params.get("slug"))

@@ -17,7 +17,7 @@ from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
-FIND_TOKEN = text("SELECT id AS token_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
+FIND_TOKEN = text("SELECT id AS token_id, user_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
 
 # Of many requests at once one writes, and the others do not wait for it.
 NOTE_USE = text("""
@@ -126,14 +126,14 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> None:
-    """`address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
+async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> Record:
+    """The token's row. `address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
     found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)})
-    await admit_found(connection, found, address, now=now)
+    return await admit_found(connection, found, address, now=now)
 
 
 async def admit_found(connection: Driver, found: Record | None, address: str, *, now: datetime) -> Record:
-    """The row of a statement that looked for a token (`token_id`, `last_used_at`), whatever else it found."""
+    """The row that was found for a token: `token_id`, `user_id`, `last_used_at` and whatever else was asked."""
     if found is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
     stale = now - timedelta(minutes=TOKEN_NOTED_MINUTES)

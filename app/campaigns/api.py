@@ -14,8 +14,8 @@ from app.auth.guards import program
 from app.campaigns import items, lifecycle, listing, responses_import
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.upload import MOST_ROWS
-from app.crowd.platforms import links
+from app.crowd.registry import links
+from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
 router = APIRouter(

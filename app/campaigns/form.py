@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.inference.online.laws import ONLINE
 
 AREAS = ("question", "instructions")
@@ -44,7 +44,7 @@ GROUPS = (
     ),
     FieldGroup(
         "How much is asked, and of whom",
-        ("judgments_per_item", "repeat_items", "hits_per_annotator", "prolific_completion_code"),
+        ("judgments_per_item", "repeat_items", "hits_per_annotator", *OPEN_AFTER_LAUNCH),
         ("lease_minutes",),
     ),
     FieldGroup(

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.mturk_results import ResultRow
-from app.campaigns.upload import refuse
+from app.crowd.answered import ResultRow
+from app.crowd.registry import of_results
 from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
 from app.errors import Conflict, shortened
 from app.record import stream
 from app.record.folding import Locked, fold
 from app.record.stream import Response
+from app.upload import refuse
 
-PLATFORM = "mturk"
 LOOKED_UP = 5_000  # rows at once
 ASSIGNMENT_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
 HIT_COLUMNS = (
@@ -150,9 +150,10 @@ async def stored_before(
 ) -> dict[str, list[Row[Any]]]:
     """What is stored of the assignments of these HITs, by assignment."""
     known: dict[str, list[Row[Any]]] = {}
+    platform, _ = of_results()
     for some in pieces(hits):
         ids = [hit.assignment_id for hit in some]
-        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": PLATFORM, "ids": ids}):
+        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": platform.name, "ids": ids}):
             known.setdefault(row.external_id, []).append(row)
     return known
 
@@ -197,9 +198,10 @@ async def annotators_of(
 ) -> dict[str, int]:
     """The annotator of each worker id, made where new."""
     workers = sorted({hit.worker_id for hit in hits})
+    platform, _ = of_results()
     parameters = {
         "campaign": campaign.id,
-        "platform": PLATFORM,
+        "platform": platform.name,
         "workers": workers,
         "pseudonyms": [secrets.token_hex(5) for _ in workers],
         "now": now,

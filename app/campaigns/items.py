@@ -12,13 +12,13 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
-from app.campaigns.template import Shown, check_known, guess, shown_by
-from app.campaigns.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
+from app.campaigns.template import TextOfItem, check_known, guess, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.laws import ONLINE
+from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 LONGEST_ID = 200
 LONGEST_SHOWN = 10_000
@@ -95,7 +95,7 @@ def has_words(value: Any) -> bool:
     return False
 
 
-def items_in(upload: Upload, shown: Shown, update_law: str, taken: Collection[str] = ()) -> Iterator[NewItem]:
+def items_in(upload: Upload, shown: TextOfItem, update_law: str, taken: Collection[str] = ()) -> Iterator[NewItem]:
     """The items of a table, in its order; `taken` are the ids that the campaign has already.
 
     Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
@@ -118,7 +118,7 @@ def id_of(record: UploadedRow) -> str:
     return external_id
 
 
-def text_of(record: UploadedRow, shown: Shown) -> str:
+def text_of(record: UploadedRow, shown: TextOfItem) -> str:
     text = shown(record.values).strip()
     if not text:
         refuse("shown_empty", record.line, "there is nothing to show to annotators.")

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
-from app.database.campaign import campaign_by_slug, campaign_of_page, item_count
+from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
@@ -136,7 +136,8 @@ async def edit(
     before = settings_of(campaign)
     settings = change(before)
     if any(getattr(settings, name) != value for name, value in before if name not in OPEN_AFTER_LAUNCH):
-        require_draft(campaign, "of its settings only the Prolific completion code can be changed")
+        open_ = " and ".join(f"the {title}" for title in OPEN_AFTER_LAUNCH.values())
+        require_draft(campaign, f"of its settings only {open_} can be changed")
     await keep_items_priors(connection, campaign, settings)
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
@@ -155,9 +156,7 @@ async def locked(connection: AsyncConnection, slug: str) -> Row[Any]:
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    statement = select(campaigns).where(campaigns.c.slug == slug).with_for_update(key_share=True)
-    campaign: Row[Any] = (await connection.execute(statement)).one_or_none() or await find(connection, slug)
-    return campaign
+    return await only(connection, select(campaigns).with_for_update(key_share=True), slug)
 
 
 def require_draft(campaign: Row[Any], rule: str) -> None:

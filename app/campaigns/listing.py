@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.crowd.registry import made_up
 from app.database.campaign import item_count
 from app.database.tables import items
 
@@ -14,7 +15,7 @@ MOST_ITEMS_PER_HIT = 10
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text("""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
-    WHERE a.campaign_id = :campaign AND a.platform = 'simulation'
+    WHERE a.campaign_id = :campaign AND a.platform = ANY(:made_up)
 """)
 
 
@@ -37,4 +38,4 @@ async def first_texts(connection: AsyncConnection, campaign_id: int) -> list[str
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
     """How many HITs were answered by `easel simulate`."""
-    return int((await connection.execute(MADE_UP_HITS, {"campaign": campaign_id})).scalar_one())
+    return int((await connection.execute(MADE_UP_HITS, {"campaign": campaign_id, "made_up": made_up()})).scalar_one())

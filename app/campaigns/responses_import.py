@@ -6,6 +6,7 @@ assignment, so an import that was interrupted is finished by importing the file 
 """
 
 import asyncio
+import hashlib
 import math
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -26,10 +27,14 @@ from app.campaigns.imported_hits import (
     without_stored,
 )
 from app.campaigns.items import Progress
-from app.campaigns.mturk_results import NOBODY, read_results
+from app.crowd.answered import NOBODY, ResultRow
+from app.crowd.registry import of_results
 from app.database.campaign import finish_if_complete
+from app.designs.numbers import decimal
+from app.designs.scale import on_scale
 from app.errors import Conflict
 from app.record.folding import lock_present
+from app.upload import check_size, read
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
@@ -83,7 +88,7 @@ async def import_results(
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
     many rows are in. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid` (`item_unknown`) and
-    what `upload.read` and `judged_in` raise, before anything is stored. Interrupted by anything else, it leaves the
+    what `read_results` raises, before anything is stored. Interrupted by anything else, it leaves the
     first rows stored, and the same file imported again goes on after them.
     """
     async with engine.connect() as connection:
@@ -115,6 +120,14 @@ async def import_results(
     done.items, done.known = len(judgments), count - stored
     done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, judgments)
     return done
+
+
+def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[ResultRow]:
+    """The rows of a result file. Raises what `upload.read` and the platform's reader raise."""
+    check_size(file, max_mb)
+    digest = hashlib.sha256(file.read()).hexdigest()[:12]
+    _, rows_of = of_results()
+    return rows_of(read(file, name, max_mb=max_mb), digest, lambda cell: on_scale(decimal(cell)))
 
 
 def more_than(wanted: int, judgments: Mapping[int, int]) -> int:

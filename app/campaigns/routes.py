@@ -19,9 +19,9 @@ from app.auth.guards import researcher
 from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
-from app.campaigns.upload import MOST_ROWS
-from app.crowd.platforms import links
+from app.crowd.registry import links, of_results, public_link, with_pages
 from app.errors import Invalid, NotFound, Refusal
+from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Now, Transaction, base_url, fetched, page
 
 public = APIRouter(include_in_schema=False)
@@ -150,7 +150,7 @@ async def show_items(
     total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=ITEMS_PER_PAGE)
     context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
     context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
-    context["imported"] = imported_lately(request)
+    context |= {"imported": imported_lately(request), "platform": of_results()[0]}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
 
@@ -208,7 +208,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
-    """Import a result file of Mechanical Turk as responses. Progress as for items."""
+    """Import a result file as responses. Progress as for items."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
@@ -268,8 +268,9 @@ async def share(request: Request, connection: Transaction, slug: str) -> HTMLRes
     base = base_url(request)
     context = {
         "campaign": campaign,
-        "links": (to := links(base, campaign.link_key)),
-        "code": qr_code(to["link"]),
+        "platforms": with_pages(),
+        "links": links(base, campaign.link_key),
+        "code": qr_code(public_link(base, campaign.link_key)),
         "only_here": base if is_loopback(base) else None,
         "made_up_hits": await listing.made_up_hits(connection, campaign.id),
     }
@@ -303,6 +304,7 @@ def action_page(
     request: Request, campaign: Any, action: str, refusal: Refusal | None = None, *, texts: Sequence[str] = ()
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, "refusal": refusal, "texts": texts}
+    context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"values": form.filled(lifecycle.settings_of(campaign))}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 

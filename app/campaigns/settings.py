@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from app.crowd.registry import campaign_settings
 from app.inference.online.laws import ONLINE
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
@@ -47,9 +48,6 @@ Selection = Literal["streaming", "iterations"]
 
 
 FORMER_PRIOR = ("prior_a", "prior_b")
-
-# What a launch leaves open: the way back to a platform, on which no answer depends.
-OPEN_AFTER_LAUNCH = frozenset({"prolific_completion_code"})
 
 
 class CampaignSettings(BaseModel):
@@ -187,3 +185,7 @@ class CampaignSettings(BaseModel):
         if len(self.prior) != len(family.parameter_names) or not family.valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
+
+
+# What a launch leaves open, with its title: the ways back to platforms, on which no answer depends.
+OPEN_AFTER_LAUNCH = {name: str(CampaignSettings.model_fields[name].title) for name in campaign_settings()}

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.campaigns.upload import as_text
 from app.errors import Invalid, listed, shortened, some_of
+from app.upload import as_text
 
-Shown = Callable[[Mapping[str, Any]], str]
+TextOfItem = Callable[[Mapping[str, Any]], str]
 
 USUAL_NAMES = ("text", "sent", "sentence", "shown", "item")
 NOT_SHOWN = ("id", "alpha", "beta", "mode", "var", "mu", "sigma", "sigma2")
@@ -23,7 +23,7 @@ def guess(columns: Sequence[str]) -> str | None:
     return others[0] if len(others) == 1 else None
 
 
-def shown_by(columns: Sequence[str], column: str | None, template: str | None) -> Shown:
+def shown_by(columns: Sequence[str], column: str | None, template: str | None) -> TextOfItem:
     """How a row is shown. The text is empty when all columns it is made of are.
 
     Raises `Invalid`: `shown_not_chosen`, `column_unknown`, `template_invalid`.
@@ -43,7 +43,7 @@ def shown_by(columns: Sequence[str], column: str | None, template: str | None) -
     return lambda values: as_text(values.get(chosen))
 
 
-def from_template(columns: Sequence[str], template: str) -> Shown:
+def from_template(columns: Sequence[str], template: str) -> TextOfItem:
     """`{column}` stands for a value, `{{` and `}}` for braces. Nothing else is looked up: no attributes, no formats."""
     names = names_in(template)
     check_known(columns, names)

@@ -130,8 +130,8 @@ def definitions(table: ResultTable, width: int) -> Iterator[str]:
 def figures(table: ResultTable, width: int) -> Iterator[str]:
     """The columns that people read and that tell rows apart, and the rows of a group under its name."""
     names = [column.name for column in table.columns]
-    beside = SAID_ELSEWHERE | ({"measure"} if "title" in names else set()) | same_counts(table).keys() | empty(table)
-    columns = [k for k, name in enumerate(names) if name not in beside]
+    left_out = SAID_ELSEWHERE | ({"measure"} if "title" in names else set()) | same_counts(table).keys() | empty(table)
+    columns = [k for k, name in enumerate(names) if name not in left_out]
     places = places_of(table)
     rows, group = [], None
     for row in table.rows:

@@ -18,7 +18,7 @@ from app.campaigns.settings import CampaignSettings
 from app.cli.interrupts import STOPPED
 from app.cli.layout import aligned, terminal_width
 from app.cli.running import as_json, base_of, in_transaction, in_words, now, on_engine, show_json
-from app.crowd.platforms import links
+from app.crowd.registry import links, public_link
 from app.errors import Invalid
 from app.settings import read_settings
 
@@ -214,7 +214,7 @@ def add_action(action: str, words: str) -> None:
         row = in_transaction(partial(lifecycle.transition, slug=slug, action=action, now=now()))
         click.echo(f"{slug} is {'archived' if row.archived_at else row.status}.")
         if action == "launch":
-            click.echo(f"Annotators: {links(base_of(), row.link_key)['link']}")
+            click.echo(f"Annotators: {public_link(base_of(), row.link_key)}")
 
 
 for _action, _words in ACTIONS.items():

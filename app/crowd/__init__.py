@@ -1,1 +1,1 @@
-"""Where annotators come from: one protocol, one registry (`PLATFORMS`)."""
+"""Where annotators come from: one contract, a module or a folder per platform, one registry (`PLATFORMS`)."""

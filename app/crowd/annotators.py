@@ -9,7 +9,7 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 
 from app.crowd.doors import Visitor
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database.session import Driver, fetch, fetch_one
 from app.errors import Gone, Invalid
 

@@ -82,7 +82,7 @@ class Live:
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # it failed; whoever watches comes back, and finds a new one
-                if not await rang_in_time(bell):
+                if not await changed_before_heartbeat(bell):
                     yield None
         finally:
             self.leave(slug, broadcast)
@@ -185,8 +185,8 @@ class Live:
                     signal.signal(number, handlers[number])
 
 
-async def rang_in_time(bell: asyncio.Event) -> bool:
-    """Whether the bell rang before it was time for a heartbeat."""
+async def changed_before_heartbeat(bell: asyncio.Event) -> bool:
+    """Whether something happened before it was time to tell viewers that nothing did."""
     with suppress(TimeoutError):
         async with asyncio.timeout(HEARTBEAT_SECONDS):
             await bell.wait()

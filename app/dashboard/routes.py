@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
 from app.campaigns.routes import is_loopback, qr_code
-from app.crowd.platforms import links
+from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, table
 from app.dashboard.heatmap import closest
 from app.dashboard.live import Live, still_logged_in
@@ -86,7 +86,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
     base, done_at = base_url(request), state.figures["done_at"]
-    link = links(base, campaign.link_key)["link"]
+    link = public_link(base, campaign.link_key)
     context = {
         "campaign": campaign,
         "law": law_of(campaign),
@@ -96,7 +96,8 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "dashes": figures.DASHES,
         "now": now,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
-        "link": link,
+        "public_link": link,
+        "platforms": with_pages(),
         "code": qr_code(link),
         "only_here": base if is_loopback(base) else None,
         "pace_rows": figures.pace_rows(state.figures),

@@ -7,17 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.auth.guards import Token
-from app.auth.users import admit
+from app.auth import guards
 from app.crowd.annotators import AssignmentId
-from app.crowd.platforms import LONGEST_ID
+from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver, Record
 from app.designs.answer import Answer, InputKind, Touch
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.web import LARGEST_ID, Now, RowId, Turn, address_of, get_now, refusals
+from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -30,25 +29,29 @@ Annotator = Annotated[
 ]
 
 
-async def connection_of_program(request: Request, token: Token, connection: Turn, now: Now) -> Driver:
+async def connection_of_program(
+    request: Request, token: guards.Token, connection: ServingConnection, now: Now
+) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
-    await admit(connection, token, address_of(request), now=now)
+    await guards.admit_program(connection, request, token, now=now)
     return connection
 
 
-async def hit_shown_to_program(request: Request, token: Token) -> Record:
+async def hit_shown_to_program(request: Request, token: guards.Token) -> Record:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
-        return await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+        hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+    guards.require_access(hit.user_id, hit.campaign_id)
+    return hit
 
 
 HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
 
 
-async def turn_of_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
-    """A turn of the HIT's campaign, which only the HIT names."""
+async def connection_for_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
+    """A connection for the HIT's campaign, which only the HIT names."""
     async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
         yield connection
 
@@ -143,7 +146,7 @@ class Receipt(BaseModel):
 )
 async def submit(
     hit: HitShownBefore,
-    connection: Annotated[Driver, Depends(turn_of_hit, scope="function")],
+    connection: Annotated[Driver, Depends(connection_for_hit, scope="function")],
     now: Now,
     hit_id: RowId,
     response: Response,

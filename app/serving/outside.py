@@ -9,13 +9,14 @@ from sqlalchemy import text
 from app.auth.secret import digest
 from app.auth.users import admit_found
 from app.crowd.annotators import arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
+from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Record, fetch_one
 from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
-PLATFORM = "api"
+PLATFORM = API.name
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -27,7 +28,8 @@ CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")
 
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""
-    SELECT t.id AS token_id, t.last_used_at, a.worker_id, h.campaign_id, h.assignment_id, h.items AS hit_items,
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, a.worker_id,
+           h.campaign_id, h.assignment_id, h.items AS hit_items,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM api_tokens t

@@ -17,7 +17,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import AssignmentId, WorkerTokens, arrive
 from app.crowd.doors import Doors, Visitor
-from app.crowd.platforms import PLATFORMS, Arrival
+from app.crowd.platform import Arrival, Platform
+from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.numbers import whole_number
@@ -25,7 +26,7 @@ from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import by_id
-from app.web import LARGEST_ID, Now, Turn, address_of, fetched, page, sanitised
+from app.web import LARGEST_ID, Now, ServingConnection, address_of, fetched, page, sanitised
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,7 +34,7 @@ router = APIRouter(include_in_schema=False)
 class NameOfPlatform(StringConvertor):
     """Part of an address: a platform that has a page. So no other address looks like these, and they can come first."""
 
-    regex = "|".join(platform.name for platform in PLATFORMS.values() if platform.has_page)
+    regex = "|".join(platform.name for platform in with_pages())
 
 
 register_url_convertor("platform", NameOfPlatform())
@@ -84,13 +85,15 @@ def visitor(request: Request) -> Visitor:
 
 
 @router.get(ADDRESS)
-async def show(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> HTMLResponse:
+async def show(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
         assignment = tokens(request).read(token, platform.name, link_key)
         return await show_work(request, connection, assignment, Shown(), now=now)
-    arrival = platform.arrival(request.query_params.multi_items(), request.app.state.destinations)
+    arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
         texts = await sample(connection, campaign)
@@ -106,12 +109,14 @@ async def show(request: Request, platform_name: str, link_key: str, connection: 
 
 
 @router.post(ADDRESS)
-async def post(request: Request, platform_name: str, link_key: str, connection: Turn, now: Now) -> Response:
-    """A visitor by link starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
+async def post(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> Response:
+    """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
     form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
-    if platform.name == "link" and "token" not in form:
-        return await start(request, link_key, connection, now=now)
+    if platform.starts_here and "token" not in form:
+        return await start(request, platform, link_key, connection, now=now)
     assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)
     if "finish" in form:
         work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
@@ -127,13 +132,13 @@ async def post(request: Request, platform_name: str, link_key: str, connection: 
     return await show_work(request, connection, assignment, shown, now=now)
 
 
-async def start(request: Request, link_key: str, connection: Driver, *, now: datetime) -> Response:
-    """Make a visitor by link an annotator, whose personal address then survives a reload and a bookmark."""
+async def start(request: Request, platform: Platform, link_key: str, connection: Driver, *, now: datetime) -> Response:
+    """Make a visitor an annotator, whose personal address then survives a reload and a bookmark."""
     campaign = await campaign_by_link(connection, link_key)
     someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    assignment = await arrive(connection, campaign.id, "link", someone, now=now, visitor=visitor(request))
-    token = tokens(request).issue("link", link_key, assignment)
-    return RedirectResponse(f"/link/{link_key}?t={token}", status_code=303)
+    assignment = await arrive(connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request))
+    token = tokens(request).issue(platform.name, link_key, assignment)
+    return RedirectResponse(f"{platform.address(link_key)}?t={token}", status_code=303)
 
 
 async def answer(
@@ -146,7 +151,7 @@ async def answer(
 
 @router.put(ADDRESS, status_code=204)
 async def keep_draft(
-    request: Request, platform_name: str, link_key: str, connection: Turn, draft: Annotated[Draft, Body()]
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, draft: Annotated[Draft, Body()]
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
     assignment = tokens(request).read(draft.token, platform_name, link_key)
@@ -172,7 +177,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
         "campaign": here,
         "platform": platform,
         "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
-        "completion": platform.complete(here.arrival, here.prolific_completion_code) if work.finished else None,
+        "completion": platform.completion(here.arrival, here) if work.finished else None,
         "instructions": sanitised(here.instructions),
         "last": leases.is_last(request.app.state.posterior_cache, work),
         "shown": shown,

@@ -11,7 +11,7 @@ from sqlalchemy import TextClause, text
 
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
-from app.crowd.platforms import PLATFORMS
+from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, Record, fetch_one
 from app.errors import NotFound
 from app.record.news import changes

@@ -15,7 +15,9 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.crowd.annotators import AssignmentId, arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
+from app.crowd.programs import SIMULATION
+from app.crowd.registry import made_up
 from app.database.session import driver_of, statements
 from app.designs.answer import Answer, Touch
 from app.designs.scale import POINTS
@@ -24,12 +26,10 @@ from app.serving import leases, submission
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 
-PLATFORM = "simulation"
-
 PEOPLE = text("""
     SELECT EXISTS (SELECT 1 FROM responses r
                    JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-                   WHERE r.campaign_id = :campaign AND a.platform <> :simulation)
+                   WHERE r.campaign_id = :campaign AND a.platform <> ALL(:made_up))
 """)
 
 TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
@@ -87,7 +87,7 @@ def refuse_unless_open(campaign: Row[Any]) -> None:
 
 async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
-    if (await connection.execute(PEOPLE, {"campaign": campaign.id, "simulation": PLATFORM})).scalar_one():
+    if (await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})).scalar_one():
         raise Conflict(
             f"People have answered “{campaign.name}”, and made-up answers would spoil theirs. Make another campaign "
             "for them, or try things out on fresh data: start Easel with EASEL_DATA_DIR=~/easel-demo.",
@@ -108,7 +108,7 @@ async def made_up_annotators(
     driver = await driver_of(connection)
     return [
         MadeUpAnnotator(
-            await arrive(driver, campaign.id, PLATFORM, Arrival(f"simulated {k}", "simulation"), now=now),
+            await arrive(driver, campaign.id, SIMULATION.name, Arrival(f"simulated {k}", SIMULATION.name), now=now),
             bias=noise / 2 * rng.standard_normal(),
             noise=noise,
         )
@@ -151,7 +151,7 @@ async def simulate(
             for k, item in enumerate(work.hit.items)
         }
         async with statements(database) as connection:
-            answer = Answer(scores, touches, source=PLATFORM)
+            answer = Answer(scores, touches, source=SIMULATION.name)
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
         if answered is not None:
             await answered()

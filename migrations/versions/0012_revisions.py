@@ -1,6 +1,4 @@
-"""Decisions about the record; posteriors by revision, criterion and subject, with as many numbers as a law keeps; states
-with a version of their layout.
-"""
+"""Decisions; posteriors by revision, criterion and subject, of as many numbers as a law keeps; versions of layouts."""
 
 from alembic import op
 
@@ -119,8 +117,10 @@ def downgrade() -> None:
         op.execute(f"ALTER TABLE {table} ADD prior_a float8, ADD prior_b float8")
         op.execute(f"UPDATE {table} SET prior_a = prior[1], prior_b = prior[2]")  # noqa: S608
         op.execute(f"ALTER TABLE {table} DROP prior")
-    op.execute("UPDATE campaigns SET prior_a = coalesce(prior_a, CASE update_law WHEN 'trueskill' THEN 0.5 ELSE 1 END),"
-               " prior_b = coalesce(prior_b, CASE update_law WHEN 'trueskill' THEN 1.0 / 12 ELSE 1 END)")
+    op.execute(
+        "UPDATE campaigns SET prior_a = coalesce(prior_a, CASE update_law WHEN 'trueskill' THEN 0.5 ELSE 1 END),"
+        " prior_b = coalesce(prior_b, CASE update_law WHEN 'trueskill' THEN 1.0 / 12 ELSE 1 END)"
+    )
     op.execute("ALTER TABLE campaigns ALTER prior_a SET NOT NULL, ALTER prior_b SET NOT NULL")
     op.execute(PRIORS_BEFORE)
 

@@ -7,7 +7,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from tests.serving.campaigns import running, values
+from app.auth import guards, users
+from app.database.campaign import no_campaign
+from tests.serving.campaigns import NOW, annotator, hit_of, running, values
 
 PUBLIC = {
     "/",  # leads to /admin
@@ -40,6 +42,32 @@ async def test_every_address_but_the_public_ones_refuses_a_stranger(app, client)
         else:
             assert response.status_code == 303, (method, path)
             assert response.headers["location"].startswith("/login?next=%2Fadmin"), (method, path)
+
+
+async def test_whoever_names_a_campaign_is_asked_whether_they_may_reach_it(app, researcher, monkeypatch):
+    """As if roles gave this campaign to somebody else: then every address says that there is none."""
+    campaign = await running(app.state.database)
+    async with app.state.database.begin() as connection:
+        admin = await users.first_user(connection, now=NOW)
+        token = await users.create_api_token(connection, admin.id, "crawler", now=NOW)
+    hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
+    asked = []
+
+    def of_somebody_else(user_id: int, named: str | int | None) -> None:
+        asked.append((user_id, named))
+        if named is not None:
+            raise no_campaign(str(named))
+
+    monkeypatch.setattr(guards, "require_access", of_somebody_else)
+    of_campaigns = [(method, path) for method, path in addresses(app) if "{slug}" in path or "{hit_id}" in path]
+    assert len(of_campaigns) > 30
+    for method, path in of_campaigns:
+        headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
+        known = path.replace("{slug}", campaign.slug).replace("{hit_id}", str(hit.id))
+        address = re.sub(r"\{[a-z_]+\}", "x", known)
+        response = await researcher.request(method, address, headers=headers)
+        assert (response.status_code, "campaign_not_found" in response.text) == (404, True), (method, path)
+    assert set(asked) == {(admin.id, campaign.slug), (admin.id, campaign.id)}
 
 
 def test_public_addresses_exist(app):

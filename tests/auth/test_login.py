@@ -158,7 +158,7 @@ async def test_a_name_that_is_too_long_is_cut_before_it_is_stored(engine):
 
 
 async def test_attempts_at_once_are_counted_one_after_another(engine, monkeypatch):
-    looked_at = 0
+    looked_at = 0  # nobody outside sees whether a refused attempt was compared with the password first
 
     async def no(*_):
         nonlocal looked_at

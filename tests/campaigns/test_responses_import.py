@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import export
 from app.campaigns import imported_hits, lifecycle, responses_import
-from app.campaigns.mturk_results import time_of
+from app.crowd.mturk.results import time_of
 from app.errors import Conflict, NotFound, Refusal
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, submit, value, values

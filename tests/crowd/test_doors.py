@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from app.crowd.annotators import arrive
 from app.crowd.doors import Doors
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database.session import statements
 from app.errors import TooManyVisits
 from app.serving import leases

@@ -1,7 +1,10 @@
 import pytest
 
-from app.crowd.platforms import PLATFORMS, PREVIEW_ASSIGNMENT_ID, Arrival, Completion, Destinations
+from app.crowd.mturk.platform import PREVIEW_ASSIGNMENT_ID
+from app.crowd.platform import Arrival, Completion
+from app.crowd.registry import PLATFORMS
 from app.errors import Invalid
+from app.settings import Settings
 
 MTURK = {
     "assignmentId": "A1", "hitId": "H1", "workerId": "W1", "turkSubmitTo": "https://workersandbox.mturk.com",
@@ -12,7 +15,7 @@ PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 def read(platform, parameters, *extra):
     """`parameters` as a mapping, or as the pairs of a query in which a name may occur twice."""
     query = list(parameters.items()) if isinstance(parameters, dict) else parameters
-    return PLATFORMS[platform].arrival(query, Destinations(extra))
+    return PLATFORMS[platform].arrival(query, Settings(mturk_submit_origins=extra))
 
 
 def refusal_of(platform, parameters):
@@ -27,7 +30,7 @@ def test_mturk_parameters_become_an_arrival():
 
 
 def test_after_the_answer_mturk_gets_exactly_its_assignment_id_and_one_more_field():
-    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, None)
+    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, {})
     assert completion.url == "https://workersandbox.mturk.com/mturk/externalSubmit"
     assert completion.fields["assignmentId"] == "A1"
     assert len(completion.fields) > 1
@@ -72,13 +75,13 @@ def test_prolific_session_is_the_assignment():
 
 
 def test_prolific_annotators_return_with_the_completion_code():
-    completion = PLATFORMS["prolific"].complete({}, "C0DE")
+    completion = PLATFORMS["prolific"].complete({}, {"prolific_completion_code": "C0DE"})
     assert completion.url == "https://app.prolific.com/submissions/complete?cc=C0DE"
 
 
 def test_without_a_code_there_is_nowhere_to_return_to():
-    assert PLATFORMS["prolific"].complete({}, None) == Completion()
-    assert PLATFORMS["link"].complete({}, "C0DE") == Completion()
+    assert PLATFORMS["prolific"].complete({}, {"prolific_completion_code": None}) == Completion()
+    assert PLATFORMS["link"].complete({}, {}) == Completion()
 
 
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, "a\x00b", "a\nb"])

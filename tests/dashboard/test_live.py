@@ -144,7 +144,8 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
     campaign = await running(engine)
     look = watching.look
-    # As SQLAlchemy says it, and as its driver does, which reads the posteriors.
+    # As SQLAlchemy says it, and as its driver does, which reads the posteriors. No real database fails in each of
+    # these ways one look after another.
     failures = [OperationalError("SELECT", {}, OSError("away")), ConnectionDoesNotExistError(), InterfaceError("away")]
 
     async def failing(*arguments):
@@ -182,7 +183,7 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
     campaign = await running(engine)
     looking, given_back = asyncio.Event(), asyncio.Event()
 
-    async def slow_look(*_arguments):
+    async def slow_look(*_arguments):  # a look that a real lock holds up ends at once when it is cancelled
         try:
             looking.set()
             await asyncio.sleep(60)

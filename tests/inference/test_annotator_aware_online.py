@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from app.inference.online.annotator_aware_learned import Learned
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from app.inference.ground.metrics import spearman
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online import beta, easl
 from app.inference.online import laws as online
-from app.inference.online.annotator_aware_learned import Learned
 from app.inference.online.annotator_aware_online import ItemState
 from app.inference.online.law import Parameters
 from app.inference.ratings import annotator_aware

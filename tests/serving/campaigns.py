@@ -1,6 +1,7 @@
 """Builders with keyword defaults for campaigns, annotators and answers."""
 
 import asyncio
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import AssignmentId, arrive
-from app.crowd.platforms import Arrival
+from app.crowd.platform import Arrival
 from app.database import tables
 from app.database.session import statements
 from app.designs.answer import Answer
@@ -70,6 +71,13 @@ async def submit(
     async with statements(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
         return await submission.submit(connection, assignment, hit.id, answer, now=now)
+
+
+def fields_of(html: str) -> dict[str, str]:
+    """What the form on a page would send, with a score for every item."""
+    ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', html, re.DOTALL)
+    items = re.findall(r'name="score-(\d+)"', html)
+    return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
 async def expire(engine: AsyncEngine, hit: leases.Hit | None = None, *, seconds_ago: float = 1) -> None:

@@ -5,16 +5,19 @@ import json
 import math
 import re
 from datetime import UTC, datetime
-from unittest.mock import patch
 
 import httpx
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import transition
 from app.database.session import ServingConnections
-from tests.serving.campaigns import running, until, value, values, waiting
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import browser_of
+from tests.serving.campaigns import fields_of, running, until, value, values, waiting
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -22,13 +25,6 @@ FETCH = {"x-easel": "fetch", "accept": "application/json"}
 @pytest.fixture
 def engine(app):
     return app.state.database
-
-
-def fields_of(html):
-    """What the form on a page would send, with a score for every item."""
-    ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', html, re.DOTALL)
-    items = re.findall(r'name="score-(\d+)"', html)
-    return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
 async def started(client, campaign):
@@ -317,9 +313,10 @@ async def test_a_failing_commit_is_not_a_200(client, engine):
     assert await values(engine, "SELECT count(*), (SELECT max(judgments) FROM posteriors) FROM responses") == [(0, 0)]
 
 
-async def test_a_database_that_is_away_is_a_503_that_says_try_again(client, app):
-    with patch.object(app.state, "database") as broken:
-        broken.connect.side_effect = ConnectionRefusedError("no server")
+async def test_a_database_that_is_away_is_a_503_that_says_try_again():
+    nobody_listens = "postgresql://someone@127.0.0.1:1/easel"
+    app = create_app(Settings(database_url=nobody_listens, secret_key=SecretStr("k" * 32)))
+    async with app.router.lifespan_context(app), browser_of(app) as client:
         reply = await client.get("/health", headers={"accept": "application/json"})
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "database_unavailable"

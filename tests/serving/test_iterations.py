@@ -4,9 +4,20 @@ from datetime import timedelta
 import numpy as np
 from sqlalchemy import text
 
-from app.serving import proposals
 from app.serving.posterior_cache import PosteriorCache
-from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    expire,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
 
 
 async def answer_iteration(engine, campaign, cache, name, hits):
@@ -134,28 +145,23 @@ async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(e
     assert (await next_hit(engine, ann, cache=cache)).reason == "seen_all"
 
 
-async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engine, monkeypatch):
+async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engine):
     """Another process stores it after this one read the posteriors, before it sees that the iteration is done."""
     campaign = await running(engine, items=4, items_per_hit=2, judgments_per_item=2, selection="iterations")
     ann, bob, cleo = [await annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
     here = PosteriorCache()
-    await submit(engine, ann, await hit_of(engine, ann, cache=here))
-    last = await hit_of(engine, bob)
-    find_place, plan_hits, planned_on = proposals.free_place, proposals.planned, []
-
-    async def answered_meanwhile(*asked, **more):
-        monkeypatch.setattr(proposals, "free_place", find_place)
-        await submit(engine, bob, last)
-        return await find_place(*asked, **more)
-
-    def planned(campaign_row, score, variance, judgments, iteration):
-        planned_on.append(judgments.tolist())
-        return plan_hits(campaign_row, score, variance, judgments, iteration)
-
-    monkeypatch.setattr(proposals, "free_place", answered_meanwhile)
-    monkeypatch.setattr(proposals, "planned", planned)
-    await hit_of(engine, cleo, cache=here)
-    assert planned_on == [[1, 1, 1, 1]]
+    first, last = await hit_of(engine, ann, cache=here), await hit_of(engine, bob)
+    await submit(engine, ann, first, scores=[50, 51])
+    async with engine.begin() as holding:
+        await holding.execute(text("LOCK TABLE planned_hits"))
+        asking = asyncio.create_task(hit_of(engine, cleo, cache=here))
+        await until(engine, waiting(1))  # it knows of the first answer, and looks for a place in the plan
+        assert here.copies[campaign.id].index.judgments.sum() == 2
+        await submit(engine, bob, last, scores=[0, 100])
+    await asking
+    # Of all items bob's were the most uncertain ones before he answered, and are the least uncertain ones now.
+    leaders = await values(engine, "SELECT leader FROM planned_hits WHERE iteration = 1 ORDER BY leader")
+    assert [leader for (leader,) in leaders] == sorted(first.items)
 
 
 async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer_than_the_others_took(engine):

@@ -1,19 +1,27 @@
 """What an annotator gets whom others always were a moment ahead of; each race is lost here on purpose."""
 
+import pytest
+
 from app.serving import leases
-from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
+from tests.serving.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values
+
+# Stores no lease, as when another request has just taken the items, and counts how often that came about.
+COUNTER = "CREATE SEQUENCE races_lost"
+TOO_LATE = """
+    CREATE FUNCTION too_late() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN PERFORM nextval('races_lost'); RETURN NULL; END$$
+"""
+ALWAYS = "CREATE TRIGGER too_late BEFORE INSERT ON hits FOR EACH ROW EXECUTE FUNCTION too_late()"
 
 
-async def test_who_loses_every_race_is_asked_to_wait(engine, monkeypatch):
-    tries = []
-
-    async def lost(*_, **__):
-        tries.append(1)
-
-    monkeypatch.setattr(leases, "leased", lost)
-    work = await next_hit(engine, await annotator(engine, await running(engine)))
+@pytest.mark.own_database
+async def test_who_loses_every_race_is_asked_to_wait(engine):
+    me = await annotator(engine, await running(engine))
+    for statement in (COUNTER, TOO_LATE, ALWAYS):
+        await execute(engine, statement)
+    work = await next_hit(engine, me)
     assert (work.hit, work.reason) == (None, "wait")
-    assert len(tries) == leases.PATIENCE
+    assert await value(engine, "SELECT last_value FROM races_lost") == leases.PATIENCE
     assert await values(engine, "SELECT id FROM hits") == []
 
 

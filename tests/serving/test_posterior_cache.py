@@ -80,7 +80,7 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     loads = []
     load = posterior_cache.load
 
-    async def counted(*arguments):
+    async def counted(*arguments):  # a second load would only cost time, and nobody outside would see it
         loads.append(1)
         return await load(*arguments)
 

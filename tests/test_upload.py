@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from app.campaigns import items
-from app.campaigns.upload import LONGEST_CELL, MOST_ROWS, limited, read
 from app.errors import Invalid, Refusal, TooLarge
+from app.upload import LONGEST_CELL, MOST_ROWS, limited, read
 
 
 def table(content: str | bytes, name: str = "items.csv", *, max_mb: int = 1) -> tuple[Any, list[Any]]:

@@ -1,56 +1,26 @@
-"""Result files of Mechanical Turk, read. Pure: from an open file to HITs that were answered.
+"""Result files of Mechanical Turk, read. Pure: from a table to HITs that were answered.
 
 Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), perhaps `Answer.na1..n` (ticked where an item could not be
 judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Like the released
 EASL program it counts every row, whatever its `AssignmentStatus`: remove rows that should not count before the import.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import BinaryIO
 
-from app.campaigns.upload import Upload, UploadedRow, as_text, check_size, read, refuse
-from app.crowd.platforms import LONGEST_ID
-from app.designs.numbers import decimal
-from app.designs.scale import on_scale
+from app.crowd.answered import NOBODY, ReadsScore, ResultRow
+from app.crowd.platform import LONGEST_ID
 from app.errors import Invalid, listed, shortened, some_of
+from app.upload import Upload, UploadedRow, as_text, refuse
 
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
-NOBODY = "file-"  # with a digest of the file, for those whom it does not name
 ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
 OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
-    """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A.
-
-    There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
-    a row is one object with slots, and its tuples of plain values are left out by the collector.
-    """
-
-    line: int
-    worker_id: str
-    assignment_id: str
-    items: tuple[str, ...]
-    scores: tuple[float | None, ...]
-    accepted_at: datetime | None
-    submitted_at: datetime | None
-    details: dict[str, str]
-
-
-def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[ResultRow]:
-    """The rows of a result file. Raises what `upload.read` and `judged_in` raise."""
-    check_size(file, max_mb)
-    digest = hashlib.sha256(file.read()).hexdigest()[:12]
-    return judged_in(read(file, name, max_mb=max_mb), digest)
-
-
-def judged_in(upload: Upload, digest: str) -> list[ResultRow]:
+def judged_in(upload: Upload, digest: str, read_score: ReadsScore) -> list[ResultRow]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
     Raises `Invalid`: `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
@@ -64,7 +34,7 @@ def judged_in(upload: Upload, digest: str) -> list[ResultRow]:
     for record in upload.records:
         if others := record.values.keys() - known:
             check_answers(record.line, others, count)
-        row = judged(record, count, digest)
+        row = judged(record, count, digest, read_score)
         if row.assignment_id in lines:
             refuse(
                 "assignment_twice",
@@ -110,7 +80,7 @@ def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
     return {int(match[1]) for match in found if match}
 
 
-def judged(record: UploadedRow, count: int, digest: str) -> ResultRow:
+def judged(record: UploadedRow, count: int, digest: str, read_score: ReadsScore) -> ResultRow:
     values = {name: as_text(value).strip() for name, value in record.values.items()}
     return ResultRow(
         line=record.line,
@@ -118,7 +88,9 @@ def judged(record: UploadedRow, count: int, digest: str) -> ResultRow:
         assignment_id=id_in(values, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",
         items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
         scores=tuple(
-            None if ticked(record.line, k, values) else score_of(record.line, k, values.get(f"Answer.range{k}", ""))
+            None
+            if ticked(record.line, k, values)
+            else score_of(record.line, k, values.get(f"Answer.range{k}", ""), read_score)
             for k in range(1, count + 1)
         ),
         accepted_at=time_of(values.get("AcceptTime", "")),
@@ -152,9 +124,9 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
     return TICKED[cell.lower()]
 
 
-def score_of(line: int, place: int, cell: str) -> float:
+def score_of(line: int, place: int, cell: str, read_score: ReadsScore) -> float:
     try:
-        score = on_scale(decimal(cell))
+        score = read_score(cell)
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
     if score is None:

@@ -1,0 +1,1 @@
+"""Mechanical Turk: its external questions, and its result files."""

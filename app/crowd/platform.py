@@ -1,0 +1,128 @@
+"""What a platform is: how people arrive from it, how they go back, and what else others need to ask of it."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.crowd.answered import ReadsResults
+from app.errors import Invalid
+from app.settings import Settings
+
+LONGEST_ID = 200
+# How platforms write what they fill in: {{%ID%}}, ${id}, %ID%, [ID], <ID>. No platform's ids hold such characters.
+PLACEHOLDER = re.compile(r"[{}%$<>\[\]]")
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Who came, by the platform's own ids, and what must be kept to send them back."""
+
+    worker_id: str
+    assignment_id: str
+    details: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How the annotator returns: a link to follow or a form to post from the browser; neither where there is no way."""
+
+    url: str | None = None
+    fields: dict[str, str] = field(default_factory=dict)  # not empty: POST these as a form
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Identifiers:
+    """The parameters that say who came, and what to tell people when one of them cannot be used."""
+
+    names: tuple[str, ...] = ()
+    for_person: str = ""
+    for_researcher: str = ""
+
+    def refuse_doubled(self, query: Sequence[tuple[str, str]]) -> None:
+        """Raises `Invalid` (`arrival_doubled`): of two values nobody knows which one is the person's."""
+        given = [name for name, _ in query]
+        for name in self.names:
+            if given.count(name) > 1:
+                raise self.unusable(name, "It is there twice.", code="arrival_doubled")
+
+    def values(self, parameters: Mapping[str, str]) -> list[str]:
+        """All of them, of a sane length. Raises `Invalid` (`arrival_incomplete`, `arrival_placeholder`)."""
+        values = [parameters.get(name, "").strip() for name in self.names]
+        for name, value in zip(self.names, values, strict=True):
+            if not value or len(value) > LONGEST_ID or not value.isprintable():
+                raise self.unusable(name, "It is missing, empty or damaged.", code="arrival_incomplete")
+            if PLACEHOLDER.search(value) or value.casefold() == name.casefold():
+                raise self.unusable(name, "A placeholder was left in its place.", code="arrival_placeholder")
+        return values
+
+    def unusable(self, name: str, why: str, *, code: str) -> Invalid:
+        return Invalid(
+            f"The link that brought you here lacks a usable {name}. {why} {self.for_person}",
+            code=code,
+            parameter=name,
+            for_researcher=self.for_researcher,
+        )
+
+
+def nobody_yet(_parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+    """The `read` of a platform whose addresses do not say who comes."""
+    return None
+
+
+def nowhere(_details: Mapping[str, str], _chosen: Mapping[str, str | None]) -> Completion:
+    """The `complete` of a platform to which nobody returns."""
+    return Completion()
+
+
+def nothing(_settings: Settings) -> tuple[str, ...]:
+    """The `posts_to` of a platform to which no form is posted."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One way to arrive. What differs between platforms is said by these facts; nobody asks for a name.
+
+    name: the key in `PLATFORMS`, the first part of its addresses, stored with annotators. title: for people.
+    read(parameters, settings): who came, by the query parameters; None for a preview or a visitor who is not known yet.
+    Raises `Invalid` when they are no usable ids.
+    complete(details, chosen): how they return, by their arrival's details and the campaign's `campaign_settings`.
+    identifiers: the parameters without which nobody knows who came.
+    link_parameters: what a researcher appends to the link, for the platform to fill in.
+    campaign_settings: those settings of a campaign, by name, that this platform alone reads. No answer depends on them,
+    so a launch leaves them open.
+    read_results: reads its result files, if it has any.
+
+    Words of its own on researchers' pages are templates in `admin/platforms/NAME`: `share.html` (its section of the
+    Share page), and if it needs them `begin.html`, `launch.html` and `results.html`.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Mapping[str, str], Settings], Arrival | None] = nobody_yet
+    complete: Callable[[Mapping[str, str], Mapping[str, str | None]], Completion] = nowhere
+    identifiers: Identifiers = Identifiers()
+    has_page: bool = True  # without one, a program speaks for the annotators
+    starts_here: bool = False  # the welcome page has a Start button, which makes whoever presses it an annotator
+    returns: bool = False  # people go back to a page of the platform's own when they are done
+    one_hit_per_assignment: bool = False  # an assignment of the platform is done after one answer
+    made_up: bool = False  # its annotators are no people
+    framed_by: tuple[str, ...] = ()  # origins of the platform in whose frames the page may stand
+    posts_to: Callable[[Settings], tuple[str, ...]] = nothing  # origins to which `complete` may post a form
+    link_parameters: str = ""
+    campaign_settings: tuple[str, ...] = ()
+    read_results: ReadsResults | None = None
+
+    def arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
+        """Who came, by an address's query as it is: see `read`. Raises `Invalid` also when an id is there twice."""
+        self.identifiers.refuse_doubled(query)
+        return self.read(dict(reversed(query)), settings)
+
+    def completion(self, details: Mapping[str, str], campaign: object) -> Completion:
+        """How someone with these details of their arrival returns; `campaign` has its settings as attributes."""
+        return self.complete(details, {name: getattr(campaign, name) for name in self.campaign_settings})
+
+    def address(self, link_key: str) -> str:
+        """Where a campaign's annotators come in, on this server."""
+        return f"/{self.name}/{link_key}"

@@ -1,0 +1,41 @@
+"""The platforms by name. A new one is a module with a `PLATFORM`, and one line here."""
+
+from app.crowd import link, programs, prolific
+from app.crowd.answered import ReadsResults
+from app.crowd.mturk import platform as mturk
+from app.crowd.platform import Platform
+
+PLATFORMS: dict[str, Platform] = {
+    platform.name: platform
+    for platform in (link.PLATFORM, prolific.PLATFORM, programs.API, programs.SIMULATION, mturk.PLATFORM)
+}
+
+
+def with_pages() -> list[Platform]:
+    """Those from which people come, in the order in which researchers see them."""
+    return [platform for platform in PLATFORMS.values() if platform.has_page]
+
+
+def links(base: str, link_key: str) -> dict[str, str]:
+    """The addresses of a campaign for annotators, by platform; `base` is where people reach this server."""
+    return {it.name: f"{base}{it.address(link_key)}{it.link_parameters}" for it in with_pages()}
+
+
+def public_link(base: str, link_key: str) -> str:
+    """The address of a campaign at which anybody can start."""
+    return links(base, link_key)[next(it.name for it in with_pages() if it.starts_here)]
+
+
+def made_up() -> list[str]:
+    """The names of those whose annotators are no people."""
+    return [it.name for it in PLATFORMS.values() if it.made_up]
+
+
+def campaign_settings() -> list[str]:
+    """The settings of a campaign that only one of the platforms reads."""
+    return [setting for it in PLATFORMS.values() for setting in it.campaign_settings]
+
+
+def of_results() -> tuple[Platform, ReadsResults]:
+    """The platform whose result files can be imported, with their reader. Of several, the first."""
+    return next((it, it.read_results) for it in PLATFORMS.values() if it.read_results)

@@ -1,0 +1,112 @@
+"""What holds for every platform, so also for the next one."""
+
+import re
+from urllib.parse import parse_qsl
+
+import pytest
+
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.crowd.platform import Arrival, Completion, Platform
+from app.crowd.registry import PLATFORMS, links, of_results, public_link, with_pages
+from app.errors import Invalid
+from app.settings import Settings
+from tests.serving.campaigns import running, value
+
+ALL = pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
+PAGES = pytest.mark.parametrize("platform", with_pages(), ids=lambda platform: platform.name)
+SETTINGS = Settings()
+
+
+def somebody(platform: Platform) -> dict[str, str]:
+    """The parameters of somebody who comes."""
+    return {name: f"{name.lower()}-1" for name in platform.identifiers.names}
+
+
+def arrival_of(platform: Platform, parameters: dict[str, str]) -> Arrival | None:
+    return platform.arrival(list(parameters.items()), SETTINGS)
+
+
+def refusal_of(platform: Platform, parameters: dict[str, str]) -> Invalid | None:
+    """Why nobody can come so; None for a page that asks for no ids, such as a preview."""
+    try:
+        assert arrival_of(platform, parameters) is None
+    except Invalid as refusal:
+        return refusal
+    return None
+
+
+@ALL
+def test_its_name_is_its_key_and_the_start_of_an_address(platform):
+    assert PLATFORMS[platform.name] is platform
+    assert re.fullmatch("[a-z]+", platform.name)
+    assert platform.address("key") == f"/{platform.name}/key"
+    assert platform.title
+
+
+@ALL
+def test_whoever_starts_here_stays_here(platform):
+    assert not (platform.starts_here and platform.returns)
+    assert platform.has_page or not (platform.starts_here or platform.returns or platform.framed_by)
+
+
+@ALL
+def test_who_comes_is_told_by_its_identifiers_alone(platform):
+    known = arrival_of(platform, somebody(platform))
+    assert (known is None) is (not platform.identifiers.names)
+    if known:
+        assert known.worker_id
+        assert known.assignment_id
+        assert arrival_of(platform, somebody(platform) | {"another": "thing"}) == known
+
+
+@ALL
+def test_without_one_of_them_nobody_comes_and_both_sides_are_told_why(platform):
+    for name in platform.identifiers.names:
+        refusal = refusal_of(platform, {other: it for other, it in somebody(platform).items() if other != name})
+        if refusal:
+            assert (refusal.code, refusal.details["parameter"]) == ("arrival_incomplete", name)
+            assert refusal.details["for_researcher"]
+
+
+@ALL
+def test_its_link_as_a_researcher_copies_it_names_nobody(platform):
+    query = dict(parse_qsl(platform.link_parameters.removeprefix("?")))
+    assert set(query) <= set(platform.identifiers.names)
+    refusal = refusal_of(platform, query)
+    assert refusal is None or refusal.code == ("arrival_placeholder" if query else "arrival_incomplete")
+
+
+@ALL
+def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
+    known = arrival_of(platform, somebody(platform))
+    completion = platform.complete(known.details if known else {}, dict.fromkeys(platform.campaign_settings, "C0DE"))
+    assert (completion == Completion()) is (not platform.returns)
+    if completion.url:
+        assert completion.url.startswith("https://")
+        assert completion.label
+    if completion.fields:
+        assert str(completion.url).startswith(platform.posts_to(SETTINGS))
+
+
+@ALL
+def test_its_settings_are_optional_ones_of_a_campaign_that_a_launch_leaves_open(platform):
+    for name in platform.campaign_settings:
+        assert CampaignSettings.model_fields[name].default is None
+        assert name in OPEN_AFTER_LAUNCH
+
+
+def test_anybody_can_start_by_the_public_link():
+    assert public_link("http://easel.test", "key") in links("http://easel.test", "key").values()
+
+
+def test_one_platform_has_result_files():
+    """Of several, whoever imports a file would have to say which one it is of."""
+    assert [it for it in PLATFORMS.values() if it.read_results] == [of_results()[0]]
+
+
+@PAGES
+async def test_an_address_without_ids_shows_a_page_and_stores_nothing(app, client, platform):
+    campaign = await running(app.state.database)
+    reply = await client.get(platform.address(campaign.link_key))
+    assert reply.status_code == (422 if refusal_of(platform, {}) else 200)
+    assert await value(app.state.database, "SELECT count(*) FROM annotators") == 0
