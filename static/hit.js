@@ -1,12 +1,12 @@
-// The annotator's page. The server sends a plain form of numbers; this turns it into sliders with a common strip, keeps
+// The annotator's page. The server sends a plain form, whose design may bring a script that makes more of it; this keeps
 // drafts, sends the answer until the server has it, and puts the next HIT in its place. Without it the form still works.
+//
+// A design's script exports `read(fieldset)`, a HIT as `sending` has it, `begin(hit)`, `press(hit, event)`, a key that
+// nothing else took, and `resize(hit)`.
 
 import { announce } from "./hit/page.js";
-import * as keys from "./hit/keys.js";
-import * as pointers from "./hit/pointers.js";
+import * as plain from "./hit/plain.js";
 import * as sending from "./hit/sending.js";
-import * as sliders from "./hit/sliders.js";
-import * as strip from "./hit/strip.js";
 import * as texts from "./hit/texts.js";
 import * as visit from "./hit/visit.js";
 
@@ -16,13 +16,16 @@ const { classList } = document.documentElement;
 classList.add("scripted");     // also when the script that does so before the first paint did not arrive
 
 let hit = null;                // the HIT on the page, or null
+let design = plain;            // what its design makes of it
 let waiting;                   // the timer of a page without one
 
-function start() {
+async function start() {
   clearTimeout(waiting);
   hit = null;
   const fieldset = document.querySelector(".hit");
-  if (fieldset) begin(sliders.read(fieldset));
+  const script = fieldset?.querySelector("[data-script]")?.dataset.script;
+  design = script ? await import(script) : plain;
+  if (fieldset) begin(design.read(fieldset));
   else waitOrReturn(document.querySelector(".no-hit"));
   visit.remember();
 }
@@ -36,18 +39,16 @@ function begin(shown) {
   hit.form.elements.viewport.value = `${innerWidth}x${innerHeight}`;
   sending.restore(hit);
   texts.begin(hit);
-  sliders.begin(hit);
-  pointers.begin(hit);
-  keys.begin(hit);
+  design.begin(hit);
   hit.form.addEventListener("submit", (event) => sending.submit(shown, event));
   hit.fieldset.querySelector(".try-now").addEventListener("click", () => sending.send(shown));
 }
 
 // ---- The next page, from the reply ----
 
-function swap(html) {
+async function swap(html) {
   document.getElementById("main").innerHTML = html;
-  start();
+  await start();
   renewAddress();
   scrollTo(0, 0);
   const page = document.querySelector("[data-announce]");
@@ -86,15 +87,15 @@ async function look(section) {
 
 function resize() {
   texts.fit(hit);
-  strip.draw(hit);
+  design.resize(hit);
 }
 
-document.addEventListener("keydown", (event) => { if (hit) keys.pressAnywhere(hit, event); });
+document.addEventListener("keydown", (event) => { if (hit) design.press(hit, event); });
 document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
 addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });
 addEventListener("online", () => { if (hit) sending.send(hit); });
 addEventListener("resize", () => { if (hit) resize(); });
 addEventListener("pageshow", visit.offer);       // also when Back shows the page as it was
 visit.offer();
-start();
+await start();
 classList.add("started");

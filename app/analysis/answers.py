@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
 from app.database.bulk import Numbers
+from app.designs.registry import design_of
 from app.record.law import law_of, parameters_of
 from app.record.stream import LAST, judgments
 
@@ -104,18 +105,21 @@ def assembled(
 ) -> Answers:
     """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids."""
     nothing: dict[str, Values] = {
-        name: np.zeros(0, np.float64 if name == "score" else np.intp) for name in ("seq", "annotator", "item", "score")
+        name: np.zeros(0, np.float64 if name == "value" else np.intp) for name in ("seq", "annotator", "item", "value")
     }
     columns = {name: np.concatenate([none, *(piece[name] for piece in pieces)]) for name, none in nothing.items()}
     seq, hit = np.unique(columns["seq"], return_inverse=True)
     numbers, annotator = np.unique(columns["annotator"], return_inverse=True)
+    design = design_of(campaign)
     family, launched = law_of(campaign).family, bool(items) and items[0].state is not None
     return Answers(
         seq=seq,
         hit=hit,
         item=columns["item"].astype(np.intp),
         annotator=annotator,
-        score=columns["score"],
+        score=design.points(columns["value"]),
+        value=columns["value"],
+        yields=design.yields,
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
         systems=[row.system for row in items],

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import in_pieces, item_count
 from app.analysis.findings import rows_of
 from app.database.bulk import Numbers
+from app.designs.design import Design
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
@@ -53,34 +55,34 @@ def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
     return rows_of(*columns(of_some))
 
 
-async def intervals(connection: AsyncConnection, campaign_id: int) -> Moderated:
+async def intervals(connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
     """By item number, on 0 to 1; give it a `snapshot`. Time: some microseconds a judgment, in a thread."""
-    return (await newest(connection, campaign_id))[1]
+    return (await newest(connection, campaign))[1]
 
 
 async def newest(
-    connection: AsyncConnection, campaign_id: int, known: Counted | None = None
+    connection: AsyncConnection, campaign: Row[Any], known: Counted | None = None
 ) -> tuple[Counted, Moderated]:
     """What to give the next call, which then reads only what came since; and the same as `intervals`."""
-    parameters = {"campaign": campaign_id, "seq": known.seq if known else 0, "unsettled": UNSETTLED}
+    parameters = {"campaign": campaign.id, "seq": known.seq if known else 0, "unsettled": UNSETTLED}
     now = (await connection.execute(NUMBERS, parameters)).one()
     # Another number: one came late all the same, or was deleted. None: there may be more items since.
     if known is None or known.responses == 0 or (known.revision, known.responses) != (now.revision, now.responses):
-        known = Counted(Tally.nothing(await item_count(connection, campaign_id)), now.revision)
-    settled = await counted(connection, campaign_id, known, until=now.settled)
-    whole = await counted(connection, campaign_id, settled, until=now.last)
+        known = Counted(Tally.nothing(await item_count(connection, campaign.id)), now.revision)
+    settled = await counted(connection, campaign, known, until=now.settled)
+    whole = await counted(connection, campaign, settled, until=now.last)
     return settled, await asyncio.to_thread(moderated, whole.tally)
 
 
-async def counted(connection: AsyncConnection, campaign_id: int, known: Counted, *, until: int) -> Counted:
+async def counted(connection: AsyncConnection, campaign: Row[Any], known: Counted, *, until: int) -> Counted:
     """With the judgments of later responses too, up to number `until`."""
-    async for rows in in_pieces(connection, campaign_id, after=known.seq, until=until):
-        known = await asyncio.to_thread(plus, known, rows)
+    async for rows in in_pieces(connection, campaign.id, after=known.seq, until=until):
+        known = await asyncio.to_thread(plus, known, rows, design_of(campaign))
     return replace(known, seq=max(known.seq, until))
 
 
-def plus(known: Counted, rows: Mapping[str, Numbers]) -> Counted:
+def plus(known: Counted, rows: Mapping[str, Numbers], design: Design) -> Counted:
     """With these judgments too."""
-    tally = known.tally.after(rows["item"], rows["annotator"], rows["score"] / POINTS)
+    tally = known.tally.after(rows["item"], rows["annotator"], design.points(rows["value"]) / POINTS)
     seqs = np.unique(rows["seq"])
     return Counted(tally, known.revision, known.responses + len(seqs), int(seqs[-1]))

@@ -46,7 +46,6 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided"),
-    "design",  # there is one to choose
 )
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
@@ -164,7 +163,7 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
         "judgments",
         *calibrated.COLUMNS,
     )
-    known = await calibrated.intervals(connection, campaign.id)
+    known = await calibrated.intervals(connection, campaign)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 

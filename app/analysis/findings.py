@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from app.designs.design import Yields
 from app.designs.scale import POINTS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
@@ -32,7 +33,7 @@ class Answers:
     """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
 
     seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
-    annotator: 0 to A - 1; score: 0 to 100.
+    annotator: 0 to A - 1; score: 0 to 100; value: as the campaign's design has it, and what that is.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
     pages call them, A1, A2, ... by their first arrival.
@@ -46,6 +47,8 @@ class Answers:
     item: Integers
     annotator: Integers
     score: Array
+    value: Array
+    yields: Yields
     ids: Sequence[str]
     shown: Sequence[str]
     systems: Sequence[str | None]

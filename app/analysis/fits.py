@@ -122,7 +122,7 @@ class Fits:
         mark = await stored.mark(connection, campaign)
         mine = self.calibrated.get(campaign.id)
         if mine is None or mine[0] != mark:
-            mine = mark, *await calibrated.newest(connection, campaign.id, mine and mine[1])
+            mine = mark, *await calibrated.newest(connection, campaign, mine and mine[1])
             keep(self.calibrated, campaign.id, mine, MOST_CAMPAIGNS)
         return mine[2]
 

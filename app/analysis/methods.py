@@ -9,15 +9,13 @@ from collections.abc import Iterator
 
 from app.analysis import agreement_table, annotator_table, consistency, graded, labels, pairwise, scores
 from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
+from app.inference.online.laws import ONLINE
 
 SCORES: dict[str, ScoreMethod] = {
     "mean": scores.MEAN,
     "ordinal_median": scores.MEDIAN,
     "z_scores": scores.Z_SCORES,
-    "easl": scores.EASL,
-    "ra": scores.BOUNDED_RA,
-    "trueskill": scores.TRUESKILL,
-    "easl-aware": scores.EASL_AWARE,
+    **{law.name: scores.of_law(law) for law in ONLINE.values()},
     "bradley_terry": pairwise.BRADLEY_TERRY,
     "rao_kupper": pairwise.RAO_KUPPER,
     "thurstone": pairwise.THURSTONE,

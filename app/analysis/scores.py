@@ -169,7 +169,7 @@ def posteriors(law: Law, answers: Answers) -> Array:
             code="too_many_hits",
         )
     beliefs = law.begin([*priors(law, answers)], answers.parameters)
-    beliefs.take(hits_of(answers))
+    beliefs.take(hits_of(answers, values_of(law, answers)))
     return beliefs.state
 
 
@@ -181,10 +181,19 @@ def priors(law: Law, answers: Answers) -> Array:
     return np.repeat(np.array(family.default_prior)[:, None], answers.n_items, axis=1)
 
 
-def hits_of(answers: Answers) -> list[Hit]:
-    """HIT after HIT: who answered it, its items as presented, and their scores in [0, 1]."""
+def values_of(law: Law, answers: Answers) -> Array:
+    """(J,) what the law reads."""
+    if law.reads == "points":
+        return answers.unit_score
+    if law.reads == answers.yields:
+        return answers.value
+    raise Inestimable(f"{law.name} reads {law.reads}, which these answers are not.", code="law_reads_other_answers")
+
+
+def hits_of(answers: Answers, values: Array) -> list[Hit]:
+    """HIT after HIT: who answered it, its items as presented, and their values of these, (J,)."""
     starts = answers.first_of_hit.tolist()
-    items, scores = answers.item.tolist(), answers.unit_score.tolist()
+    items, scores = answers.item.tolist(), values.tolist()
     ends = zip(answers.annotator_of_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
     return [Hit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
 
@@ -196,35 +205,13 @@ def unseen_notes(seen: Mask) -> tuple[Note, ...]:
     return (Note("items_unscored", sentence),) if unseen else ()
 
 
-EASL = ScoreMethod(
-    "EASL",
-    "Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
-    "mode of the posterior, 0 to 1",
-    online("easl", ASKED),
-)
+def of_law(law: Law) -> ScoreMethod:
+    """The method that an update law is."""
+    bounded = np.isfinite(law.family.support).all()
+    unit = f"{law.family.score_name} of the posterior, {'0 to 1' if bounded else 'without bounds'}"
+    fit = online(law.name, ASKED) if bounded else online(law.name, told=how_far_off)
+    return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit)
 
-BOUNDED_RA = ScoreMethod(
-    "Bounded RA",
-    "Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
-    "mode of the posterior, 0 to 1",
-    online("ra", ASKED),
-)
-
-TRUESKILL = ScoreMethod(
-    "TrueSkill",
-    "Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the same "
-    "size everywhere.",
-    "mean of the posterior, without bounds",
-    online("trueskill", told=how_far_off),
-)
-
-EASL_AWARE = ScoreMethod(
-    "EASL-aware",
-    "As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far as the "
-    "answers show that it helps.",
-    "mode of the posterior, 0 to 1",
-    online("easl-aware", ASKED),
-)
 
 # Side by side
 

@@ -7,14 +7,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE
+from app.selection.registry import RULES
 
 AREAS = ("question", "instructions")
-CHOICES = {
-    **{name: law.title for name, law in ONLINE.items()},
+SCHEDULES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }
+REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 WORDS = {
     "string_too_short": "Please fill this in.",
     "missing": "Please fill this in.",
@@ -39,7 +41,7 @@ class FieldGroup:
 GROUPS = (
     FieldGroup(
         "What annotators see",
-        ("name", "question", "instructions", "low_label", "high_label", "items_per_hit"),
+        ("name", "question", "instructions", "design", "low_label", "high_label", "items_per_hit"),
         ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
     ),
     FieldGroup(
@@ -52,7 +54,7 @@ GROUPS = (
         (),
         (
             *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
-            *("selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+            *("rule", "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
 )
@@ -92,9 +94,25 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
     properties = CampaignSettings.model_json_schema()["properties"]
     asked = {name: question(name, properties[name], values, errors or {}) for name in properties}
     return [
-        Section(group.title, [asked[name] for name in group.plain], [asked[name] for name in group.advanced])
+        Section(
+            group.title,
+            [asked[name] for name in group.plain if is_asked(name)],
+            [asked[name] for name in group.advanced if is_asked(name)],
+        )
         for group in GROUPS
     ]
+
+
+def is_asked(name: str) -> bool:
+    """Whether there is anything to choose."""
+    return len(REGISTRIES.get(name, "more")) > 1
+
+
+def choices_of(name: str) -> dict[str, str]:
+    """What people read for each value of a setting that is a choice."""
+    if name == "selection":
+        return SCHEDULES
+    return {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 
 
 def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> FormField:
@@ -110,7 +128,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),
-        choices={choice: CHOICES[choice] for choice in rules.get("enum", ())},
+        choices=choices_of(name),
         error=errors.get(name),
     )
 

@@ -30,8 +30,9 @@ from app.campaigns.items import Progress
 from app.crowd.answered import NOBODY, ResultRow
 from app.crowd.registry import of_results
 from app.database.campaign import finish_if_complete
+from app.designs.design import Design
 from app.designs.numbers import decimal
-from app.designs.scale import on_scale
+from app.designs.registry import design_of
 from app.errors import Conflict
 from app.record.folding import lock_present
 from app.upload import check_size, read
@@ -93,7 +94,7 @@ async def import_results(
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
-    rows = await asyncio.to_thread(read_results, file, name, max_mb=max_mb)
+    rows = await asyncio.to_thread(read_results, file, name, design_of(campaign), max_mb=max_mb)
     async with engine.connect() as connection:
         hits = await numbered(connection, campaign, rows)
         count, first = len(hits), hits[0]
@@ -122,12 +123,12 @@ async def import_results(
     return done
 
 
-def read_results(file: BinaryIO, name: str, *, max_mb: int) -> list[ResultRow]:
-    """The rows of a result file. Raises what `upload.read` and the platform's reader raise."""
+def read_results(file: BinaryIO, name: str, design: Design, *, max_mb: int) -> list[ResultRow]:
+    """The rows of a result file, with values of this design. Raises what `upload.read` and the platform's reader do."""
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     _, rows_of = of_results()
-    return rows_of(read(file, name, max_mb=max_mb), digest, lambda cell: on_scale(decimal(cell)))
+    return rows_of(read(file, name, max_mb=max_mb), digest, lambda cell: design.stored(decimal(cell)))
 
 
 def more_than(wanted: int, judgments: Mapping[int, int]) -> int:

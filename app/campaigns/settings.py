@@ -16,7 +16,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.crowd.registry import campaign_settings
+from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE
+from app.selection.registry import RULES
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -43,7 +45,9 @@ def one_of(registry: Mapping[str, Any]) -> Any:
     return Annotated[str, AfterValidator(known), Field(json_schema_extra=choices)]
 
 
+DesignName: Any = one_of(DESIGNS)
 UpdateLaw: Any = one_of(ONLINE)
+RuleName: Any = one_of(RULES)
 Selection = Literal["streaming", "iterations"]
 
 
@@ -70,6 +74,10 @@ class CampaignSettings(BaseModel):
         description="Optional. Leave empty unless the middle has a meaning of its own.",
     )
     high_label: Label = Field(default="high", title="Label at 100", description="The right end of the scale.")
+    design: DesignName = Field(
+        default="slider", title="Way of asking",
+        description="What annotators do with the items of a HIT.",
+    )  # fmt: skip
     items_per_hit: int = Field(
         default=5, ge=2, le=10, title="Items per HIT",
         description="How many items are ranked and scored together. The paper shows 5.",
@@ -112,6 +120,10 @@ class CampaignSettings(BaseModel):
         "Default 0: only equal scores.",
     )  # fmt: skip
 
+    rule: RuleName = Field(
+        default="easl", title="Rule of selection",
+        description="Which items are asked next. The paper's is Algorithm 1.",
+    )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Selection",
         description="streaming: every HIT is chosen from the newest posteriors. iterations: all HITs of an iteration "
@@ -156,6 +168,23 @@ class CampaignSettings(BaseModel):
         default=None, title="Prolific completion code",
         description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip
+
+    @field_validator("items_per_hit")
+    @classmethod
+    def design_takes_so_many(cls, items_per_hit: int, info: ValidationInfo) -> int:
+        design = DESIGNS.get(info.data.get("design", ""))
+        if design and items_per_hit not in design.items_per_hit:
+            fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
+            raise ValueError(f"“{design.title}” takes {fewest} to {most} items at once")
+        return items_per_hit
+
+    @field_validator("update_law")
+    @classmethod
+    def law_reads_the_answers(cls, update_law: str, info: ValidationInfo) -> str:
+        design = DESIGNS.get(info.data.get("design", ""))
+        if design and ONLINE[update_law].reads not in ("points", design.yields):
+            raise ValueError(f"this law cannot read the answers of “{design.title}”")
+        return update_law
 
     @field_validator("high_label")
     @classmethod

@@ -28,7 +28,7 @@ from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 from app.record.stream import COUNTING
-from app.selection.index import Counts
+from app.selection.rule import Counts
 from app.serving.posterior_cache import PosteriorCache
 
 BINS = 20

@@ -153,7 +153,8 @@ campaigns = Table(
     Column("gamma", Double, nullable=False),
     Column("epsilon", Double, nullable=False),
     Column("tie_margin_points", Integer, nullable=False),
-    # What is asked next
+    # What is asked next: by which rule, and whether a HIT at a time or an iteration at once
+    Column("rule", Text, nullable=False, server_default="easl"),
     Column("selection", Text, nullable=False),
     Column("hits_per_iteration", Integer),
     Column("leaders_as_companions", Boolean, nullable=False),

@@ -10,11 +10,6 @@ def on_scale(score: float) -> float | None:
     return score + 0.0 if 0 <= score <= POINTS else None
 
 
-def shares(scores: Sequence[float]) -> list[float]:
-    """Scores in points as shares of the scale, 0 to 1."""
-    return [score / POINTS for score in scores]
-
-
 def ranks(scores: Sequence[float]) -> list[int]:
     """Competition ranks, best first: the highest score is 1, equal scores share a rank, the next one is skipped."""
     return [1 + sum(other > score for other in scores) for score in scores]

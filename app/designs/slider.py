@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.designs.answer import INPUT_KINDS, Answer, Touch
 from app.designs.design import Design
 from app.designs.numbers import decimal, whole_number
-from app.designs.scale import on_scale, shares
+from app.designs.scale import POINTS, on_scale
 from app.errors import Invalid
 
 
@@ -75,12 +75,21 @@ def number(raw: str, position: int) -> float:
         ) from problem
 
 
+def nearest(share: float) -> float:
+    """The step of the slider at this share of the scale, or its end."""
+    return min(max(float(round(POINTS * share)), 0.0), POINTS)
+
+
 DESIGN = Design(
     name="slider",
     title="Ranking with scores",
     yields="points",
     equal="tie",
+    lowest=0.0,
+    highest=POINTS,
+    items_per_hit=range(2, 11),
     read_form=read_form,
     values=ordered_scores,
-    shares=shares,
+    stored=on_scale,
+    given=nearest,
 )

@@ -39,8 +39,8 @@ SINCE = f"""
 """  # noqa: S608  (made of constants)
 
 JUDGMENTS = f"""
-    SELECT r.seq, r.annotator_id, shown.item, shown.score
-    FROM ({RESPONSES}) AS r, unnest(r.items, r.values) AS shown (item, score)
+    SELECT r.seq, r.annotator_id, shown.item, shown.value
+    FROM ({RESPONSES}) AS r, unnest(r.items, r.values) AS shown (item, value)
 """  # noqa: S608  (made of a constant)
 
 LEFT_OUT = text(f"""
@@ -101,11 +101,11 @@ async def in_pieces(
 async def judgments(
     connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST, limit: int
 ) -> dict[str, Numbers]:
-    """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `score`, each (J,),
+    """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
     arguments = campaign_id, after, until, limit, None
-    rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", score="f8")
+    rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
     return await asyncio.to_thread(in_order, rows)
 
 

@@ -16,16 +16,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.companions import Companions
 from app.selection.leaders import Leaders
-
-Counts = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown."""
-
-    leader: int
-    items: list[int]
+from app.selection.rule import Asking, Counts, Draw
 
 
 class SelectionIndex:
@@ -216,3 +207,42 @@ def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np
 
 def _in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
     return Draw(chosen[0], rng.permutation(chosen).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorithmOne:
+    """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance."""
+
+    name: str = "easl"
+    title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
+
+    def index(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
+    ) -> SelectionIndex:
+        """One HIT at a time."""
+        return SelectionIndex(score, variance, judgments, wanted=asking.wanted, gamma=asking.gamma)
+
+    def plan(
+        self,
+        score: Array,
+        variance: Array,
+        judgments: Counts,
+        asking: Asking,
+        *,
+        iteration: int,
+        rng: np.random.Generator,
+    ) -> list[Draw]:
+        """An iteration at once."""
+        if iteration == 0:
+            return first_iteration(judgments, wanted=asking.wanted, n=asking.n, rng=rng)
+        return later_iteration(
+            score,
+            variance,
+            judgments,
+            wanted=asking.wanted,
+            n=asking.n,
+            hits=asking.hits,
+            gamma=asking.gamma,
+            leaders_as_companions=asking.leaders_as_companions,
+            rng=rng,
+        )

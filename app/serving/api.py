@@ -1,11 +1,12 @@
 """API: the next HIT for an annotator whom the program names, and the answer to it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from app.auth import guards
 from app.crowd.annotators import AssignmentId
@@ -119,13 +120,33 @@ ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
 Score = Annotated[float, Field(ge=0, le=POINTS, allow_inf_nan=False, strict=True)]
 
 
+Value = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+
+
 class Response(BaseModel):
     annotator: Annotator
-    scores: dict[ItemId, Score] | list[Score] = Field(
-        description="From 0 to 100 for every item: by item id, or in the HIT's order. Equal scores are ties."
+    scores: dict[ItemId, Score] | list[Score] | None = Field(
+        default=None,
+        description="From 0 to 100 for every item: by item id, or in the HIT's order. Equal scores are ties.",
+    )
+    values: dict[ItemId, Value] | list[Value] | None = Field(
+        default=None, description="The same, or what another way of asking wants, in the place of `scores`."
     )
     telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Self:
+        if (self.scores is None) == (self.values is None):
+            raise PydanticCustomError("missing", "Give either scores or values")
+        return self
+
+    @property
+    def given(self) -> Mapping[str, float] | Sequence[float]:
+        """A value for each item."""
+        given = self.values if self.scores is None else self.scores
+        assert given is not None  # noqa: S101  (one of both is there)
+        return given
 
 
 class Receipt(BaseModel):
@@ -156,8 +177,8 @@ async def submit(
     touches = {
         number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, response.telemetry).items()
     }
-    scores = outside.scores_by_number(hit, response.scores)
-    answer = Answer(scores, touches, response.viewport, source=outside.PLATFORM)
+    values = outside.values_by_number(hit, response.given)
+    answer = Answer(values, touches, response.viewport, source=outside.PLATFORM)
     receipt = await submission.submit(
         connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
     )

@@ -8,7 +8,7 @@ loses one, or would get less than a whole HIT by what is remembered, has it read
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.selection.index import SelectionIndex
+from app.selection.rule import Index
 
 MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
 REMEMBERED_SECONDS = 1.0
@@ -20,7 +20,7 @@ class OpenHits:
     read_at: in seconds, by the process's clock.
     """
 
-    def __init__(self, leading: Sequence[int], held: Sequence[int], index: SelectionIndex, *, read_at: float) -> None:
+    def __init__(self, leading: Sequence[int], held: Sequence[int], index: Index, *, read_at: float) -> None:
         self.many = len(leading) >= MANY_OPEN_HITS
         self.leading = set(leading)
         self.leases = Counter(held)
@@ -31,13 +31,13 @@ class OpenHits:
         """Whether this need not be read anew."""
         return self.many and now < self.read_at + REMEMBERED_SECONDS
 
-    def add(self, leader: int, items: Iterable[int], index: SelectionIndex) -> None:
+    def add(self, leader: int, items: Iterable[int], index: Index) -> None:
         """One more HIT was leased."""
         self.full = self.full_with(items, index)
         self.leases.update(items)
         self.leading.add(leader)
 
-    def full_with(self, items: Iterable[int], index: SelectionIndex) -> set[int]:
+    def full_with(self, items: Iterable[int], index: Index) -> set[int]:
         """The items that are full once these are leased, too."""
         leases = Counter(items)
         for item in leases:

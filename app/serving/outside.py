@@ -67,19 +67,19 @@ def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:
         )
 
 
-def scores_by_number(hit: Record, scores: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
-    """Scores by item number, from scores by id or in the order of the HIT.
+def values_by_number(hit: Record, values: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
+    """Values by item number, from values by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
     """
-    if not isinstance(scores, Mapping):
-        if len(scores) != len(hit.hit_items):
+    if not isinstance(values, Mapping):
+        if len(values) != len(hit.hit_items):
             raise Invalid(
-                f"This HIT has {len(hit.hit_items)} items, and the answer {len(scores)} scores. Nothing was stored.",
+                f"This HIT has {len(hit.hit_items)} items, and the answer {len(values)} scores. Nothing was stored.",
                 code="scores_unknown",
             )
-        return dict(zip(hit.hit_items, scores, strict=True))
-    return by_number(hit, scores)
+        return dict(zip(hit.hit_items, values, strict=True))
+    return by_number(hit, values)
 
 
 def by_number(hit: Record, values: Mapping[str, T]) -> dict[int, T]:

@@ -18,7 +18,8 @@ from sqlalchemy import Row, text
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK
-from app.selection.index import SelectionIndex
+from app.selection.registry import asking_of, rule_of
+from app.selection.rule import Index
 from app.serving.open_hits import OpenHits
 
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
@@ -40,7 +41,7 @@ class Copy:
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
 
-    index: SelectionIndex
+    index: Index
     rng: np.random.Generator
     revision: int
     watermark: int
@@ -155,6 +156,6 @@ async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
     # The watermark first: what is written after it is read again, so nothing is missed.
     (last,) = await fetch(connection, LAST, {"campaign": campaign.id})
     columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
-    index = await asyncio.to_thread(SelectionIndex, **columns, wanted=campaign.judgments_per_item, gamma=campaign.gamma)
+    index = await asyncio.to_thread(rule_of(campaign).index, **columns, asking=asking_of(campaign))
     rng = np.random.default_rng([campaign.seed, last.last_seq])
     return Copy(index, rng, last.revision, last.watermark, last.server_started)

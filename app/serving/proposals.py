@@ -14,7 +14,8 @@ import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.selection.index import Draw, first_iteration, later_iteration
+from app.selection.registry import asking_of, rule_of
+from app.selection.rule import Draw
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.standing import OPEN, TAKEN
 
@@ -198,19 +199,6 @@ def planned(
     judgments: npt.NDArray[np.int64],
     iteration: int,
 ) -> list[Draw]:
-    """Algorithm 1's HITs for one iteration; the seed and the iteration decide every random choice."""
+    """The HITs of one iteration; the seed and the iteration decide every random choice."""
     rng = np.random.default_rng([here.seed, iteration])
-    wanted, n = here.judgments_per_item, here.items_per_hit
-    if iteration == 0:
-        return first_iteration(judgments, wanted=wanted, n=n, rng=rng)
-    return later_iteration(
-        score,
-        variance,
-        judgments,
-        wanted=wanted,
-        n=n,
-        hits=here.hits_per_iteration,
-        gamma=here.gamma,
-        leaders_as_companions=here.leaders_as_companions,
-        rng=rng,
-    )
+    return rule_of(here).plan(score, variance, judgments, asking_of(here), iteration=iteration, rng=rng)

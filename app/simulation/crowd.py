@@ -20,7 +20,7 @@ from app.crowd.programs import SIMULATION
 from app.crowd.registry import made_up
 from app.database.session import driver_of, statements
 from app.designs.answer import Answer, Touch
-from app.designs.scale import POINTS
+from app.designs.registry import design_of
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
 from app.serving.posterior_cache import PosteriorCache
@@ -45,9 +45,9 @@ class MadeUpAnnotator:
     bias: float
     noise: float
 
-    def score(self, truth: float, rng: np.random.Generator) -> float:
-        """A whole number of points, 0 to 100."""
-        return float(np.clip(round(POINTS * (truth + self.bias + self.noise * rng.standard_normal())), 0, POINTS))
+    def sees(self, truth: float, rng: np.random.Generator) -> float:
+        """Where an item seems to stand on the scale, perhaps beyond its ends."""
+        return truth + self.bias + self.noise * float(rng.standard_normal())
 
 
 async def truth_of(
@@ -134,7 +134,7 @@ async def simulate(
     `people_have_answered`) and `Invalid` for a truth that cannot be.
     """
     refuse_unless_open(campaign)
-    cache = PosteriorCache()
+    given, cache = design_of(campaign).given, PosteriorCache()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
@@ -145,13 +145,13 @@ async def simulate(
             work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
         if work.hit is None:
             return done
-        scores = {item: someone.score(truth[item], rng) for item in work.hit.items}
+        values = {item: given(someone.sees(truth[item], rng)) for item in work.hit.items}
         touches = {
             item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
             for k, item in enumerate(work.hit.items)
         }
         async with statements(database) as connection:
-            answer = Answer(scores, touches, source=SIMULATION.name)
+            answer = Answer(values, touches, source=SIMULATION.name)
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
         if answered is not None:
             await answered()

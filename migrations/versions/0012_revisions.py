@@ -41,6 +41,7 @@ EXCLUSIONS = """
 
 def upgrade() -> None:
     op.execute("ALTER TABLE campaigns ADD revision int DEFAULT 0 NOT NULL, ADD decided bigint DEFAULT 0 NOT NULL")
+    op.execute("ALTER TABLE campaigns ADD rule text DEFAULT 'easl' NOT NULL")
 
     op.execute("ALTER TABLE posteriors ADD revision int DEFAULT 0 NOT NULL, ADD criterion smallint DEFAULT 0 NOT NULL")
     op.execute("ALTER TABLE posteriors RENAME number TO subject")
@@ -130,4 +131,4 @@ def downgrade() -> None:
     op.execute("ALTER TABLE posteriors DROP state, DROP revision, DROP criterion")
     op.execute("ALTER TABLE posteriors RENAME subject TO number")
     op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, number)")
-    op.execute("ALTER TABLE campaigns DROP revision, DROP decided")
+    op.execute("ALTER TABLE campaigns DROP rule, DROP revision, DROP decided")

@@ -1,15 +1,17 @@
 // Long texts: folded until asked for, and the choice is kept for the HITs that follow.
 
-import { stored } from "./page.js";
+import { all, stored } from "./page.js";
 
 const MOST_LINES = 12;         // what is shown whole in any case; the stylesheet folds to fewer, so that folding is worth it
 const UNFOLDED = "easel:texts-unfolded";
 
 const wanted = () => stored("localStorage", (storage) => storage.getItem(UNFOLDED)) !== null;
 
+const rows = (hit) => all(hit.fieldset, ".show-all").map((button) => button.closest(".row"));
+
 export function begin(hit) {
   const unfolded = wanted();
-  for (const { element } of hit.rows) {
+  for (const element of rows(hit)) {
     const button = element.querySelector(".show-all");
     show(element, unfolded);
     button.addEventListener("click", () => choose(element, button.getAttribute("aria-expanded") === "false"));
@@ -17,7 +19,7 @@ export function begin(hit) {
 }
 
 export function fit(hit) {
-  for (const { element } of hit.rows) show(element, element.querySelector(".show-all").getAttribute("aria-expanded") === "true");
+  for (const element of rows(hit)) show(element, element.querySelector(".show-all").getAttribute("aria-expanded") === "true");
 }
 
 function choose(element, unfolded) {

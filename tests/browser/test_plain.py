@@ -79,7 +79,7 @@ async def test_a_draft_is_shown_in_the_plain_form_too(task: Any, page: Page) -> 
     assert [await field.input_value() for field in await page.locator(".row input").all()] == ["64", "", "", "", ""]
 
 
-@pytest.mark.parametrize("missing", ["**/hit.js*", "**/hit/strip.js", "**/scripted.js*"])
+@pytest.mark.parametrize("missing", ["**/hit.js*", "**/slider/strip.js", "**/scripted.js*"])
 async def test_the_form_works_when_a_script_did_not_arrive(task: Any, visit: Any, missing: str) -> None:
     campaign = await task(texts=["abide", "run"], items_per_hit=2)
     page = (await visit()).page

@@ -201,6 +201,8 @@ class Learned:
 LAW = AnnotatorAwareLaw(
     name="easl-aware",
     title="EASL-aware: learns who can be relied on, and weights and corrects their scores accordingly",
+    assumes="As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far "
+    "as the answers show that it helps.",
     family=BETA,
     layout=1,
     quick=False,

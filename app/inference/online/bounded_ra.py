@@ -67,7 +67,8 @@ def _steps(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, floa
 
 LAW = ItemLaw(
     name="ra",
-    title="RA: only the order counts, bounded",
+    title="Bounded RA: only the order counts",
+    assumes="Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
     family=beta_posterior.BETA,
     update=update,
 )

@@ -42,6 +42,7 @@ def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: A
 LAW = ItemLaw(
     name="easl",
     title="EASL: scores add to a Beta posterior",
+    assumes="Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
     family=beta_posterior.BETA,
     update=update,
     update_all=update_all,

@@ -232,6 +232,7 @@ class Law(ABC):
     """An online update law: what it keeps per item, and what one HIT does to that.
 
     name: the key in `laws.ONLINE`, stored with a campaign. title: short words for people.
+    assumes: what it takes for granted, one sentence.
     family: what its posteriors are. reads: what kind of values it takes.
     layout: the version of what its `Kept` means, 0 for a law that keeps nothing besides posteriors.
     quick: whether a HIT takes microseconds, so that a long campaign can be replayed while somebody waits.
@@ -239,6 +240,7 @@ class Law(ABC):
 
     name: str
     title: str
+    assumes: str
     family: Family
     reads: Reads = "points"
     layout: int = 0

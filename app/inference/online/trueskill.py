@@ -127,6 +127,8 @@ def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
 LAW = ItemLaw(
     name="trueskill",
     title="TrueSkill: only the order counts, Gaussian",
+    assumes="Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the "
+    "same size everywhere.",
     family=Family(
         name="Normal",
         parameter_names=("mu", "sigma2"),

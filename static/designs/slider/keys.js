@@ -1,9 +1,9 @@
 // Keys on sliders. Digits score and letters go to rows, so no key means two things.
 
-import { announce } from "./page.js";
+import { announce } from "../../hit/page.js";
 import { cancel } from "./pointers.js";
-import { submit } from "./sending.js";
-import { goTo, place, rowInHand, stepped } from "./sliders.js";
+import { submit } from "../../hit/sending.js";
+import { goTo, place, rowInHand, stepped } from "./rows.js";
 
 const PAUSE_MS = 1500;         // after it a digit begins another number
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };

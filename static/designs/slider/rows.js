@@ -1,7 +1,7 @@
 // A HIT of sliders: its rows, their scores, and all that is seen and heard of them.
 
-import { all, announce, calm } from "./page.js";
-import { keep, say } from "./sending.js";
+import { all, announce, calm } from "../../hit/page.js";
+import { keep, say } from "../../hit/sending.js";
 import * as strip from "./strip.js";
 
 const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

@@ -1,6 +1,6 @@
 // Pointers on sliders: press or drag on a row's rail, or drag a mark on the strip.
 
-import { clamp, draw, place, rowAround, rowOf, scored } from "./sliders.js";
+import { clamp, draw, place, rowAround, rowOf, scored } from "./rows.js";
 
 const DRAG_STARTS_PX = 5;      // less is a tap
 const SNAP_PX = 4;             // on the strip, this close to another mark means the same score

@@ -1,0 +1,24 @@
+"""The rules of selection by name. A new one is a module with a `Rule`, and one line here."""
+
+from typing import Any
+
+from app.selection.index import AlgorithmOne
+from app.selection.rule import Asking, Rule
+
+RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(),)}
+
+
+def rule_of(campaign: Any) -> Rule:
+    """The rule of a campaign's row."""
+    return RULES[campaign.rule]
+
+
+def asking_of(campaign: Any) -> Asking:
+    """What the row says of how it asks."""
+    return Asking(
+        wanted=campaign.judgments_per_item,
+        n=campaign.items_per_hit,
+        gamma=campaign.gamma,
+        hits=campaign.hits_per_iteration,
+        leaders_as_companions=campaign.leaders_as_companions,
+    )

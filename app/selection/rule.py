@@ -1,0 +1,111 @@
+"""What a rule of selection is: it draws the items of the next HIT, or of all HITs of an iteration, from what is known.
+
+The schedule, one HIT at a time or an iteration at once, is another choice.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown."""
+
+    leader: int
+    items: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a campaign says of how it asks.
+
+    wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
+    iteration, None for as many as give each item about one judgment. leaders_as_companions: whether an item that leads
+    a HIT of an iteration may be in another one.
+    """
+
+    wanted: int
+    n: int
+    gamma: float
+    hits: int | None = None
+    leaders_as_companions: bool = False
+
+
+class Index(Protocol):
+    """A campaign's newest scores, variances and judgments, (N,), arranged for quick draws.
+
+    It may lag behind the database: it decides what to ask, nothing else.
+    """
+
+    score: Array
+    variance: Array
+    judgments: Counts
+
+    def update(
+        self,
+        numbers: Collection[int],
+        score: Collection[float],
+        variance: Collection[float],
+        judgments: Collection[int],
+    ) -> None:
+        """Take over new values of a few items: four sequences of one length."""
+
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        full: set[int],
+        leading: set[int],
+        allow_seen: bool,
+        begun: Sequence[int] = (),
+        rng: np.random.Generator,
+    ) -> Draw | None:
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
+
+        seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
+        full: items that open leases and judgments have given all that is wanted; they are not taken.
+        leading: items that lead an open HIT; they lead another only if all candidates do.
+        begun: items that are in the HIT in any case, whose first one leads it.
+        """
+
+    def full(self, held: Mapping[int, int]) -> set[int]:
+        """Of items in so many open leases, those that have or will have all judgments wanted."""
+
+    def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
+        """Whether anything can be asked of an annotator once they have answered a HIT of these items."""
+
+
+class Rule(Protocol):
+    """A rule of selection. name: the key in `RULES`, stored with a campaign. title: for people."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    def index(self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking) -> Index:
+        """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""
+
+    def plan(
+        self,
+        score: Array,
+        variance: Array,
+        judgments: Counts,
+        asking: Asking,
+        *,
+        iteration: int,
+        rng: np.random.Generator,
+    ) -> list[Draw]:
+        """The HITs of an iteration, the first of which is number 0; arrays (N,), judgments with those that open HITs
+        hold. No item is planned beyond the judgments it wants.
+        """
