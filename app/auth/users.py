@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.secret import digest, new_secret
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch_one
 from app.database.tables import api_tokens, logins, one_time_logins, users
 from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
@@ -18,6 +18,17 @@ LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
 FIND_TOKEN = text("SELECT id AS token_id, user_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
+
+
+class TokenUse(Record):
+    """Whose API token it is."""
+
+    token_id: int
+    user_id: int
+    last_used_at: datetime | None
+
+
+T = TypeVar("T", bound=TokenUse)
 
 # Of many requests at once one writes, and the others do not wait for it.
 NOTE_USE = text("""
@@ -126,20 +137,20 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
         raise NotFound("This token has already been revoked.", code="token_not_found")
 
 
-async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> Record:
+async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> TokenUse:
     """The token's row. `address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
-    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)})
+    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}, TokenUse)
     return await admit_found(connection, found, address, now=now)
 
 
-async def admit_found(connection: Driver, found: Record | None, address: str, *, now: datetime) -> Record:
-    """The row that was found for a token: `token_id`, `user_id`, `last_used_at` and whatever else was asked."""
+async def admit_found(connection: Driver, found: T | None, address: str, *, now: datetime) -> T:
+    """The row that was found for a token, and whatever else was asked."""
     if found is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
     stale = now - timedelta(minutes=TOKEN_NOTED_MINUTES)
     if found.last_used_at is None or found.last_used_at < stale:
         use = {"token": found.token_id, "now": now, "address": address, "stale": stale}
-        await fetch(connection, NOTE_USE, use)
+        await execute(connection, NOTE_USE, use)
     return found
 
 

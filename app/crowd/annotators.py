@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from app.crowd.doors import Visitor
 from app.crowd.platform import Arrival
-from app.database.session import Driver, fetch, fetch_one
+from app.database.session import Driver, Id, fetch, fetch_one
 from app.errors import Gone, Invalid
 
 ARRIVE = text("""
@@ -68,11 +68,11 @@ async def arrive(
         "details": json.dumps(arrival.details),
         "now": now,
     }
-    found = await fetch_one(connection, FIND, parameters)
+    found = await fetch_one(connection, FIND, parameters, Id)
     if found is None:
         if visitor is not None:
             await visitor.come_in(connection, campaign_id, now=now)
-        (found,) = await fetch(connection, ARRIVE, parameters)
+        (found,) = await fetch(connection, ARRIVE, parameters, Id)
     return AssignmentId(campaign_id, found.id)
 
 

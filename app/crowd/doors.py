@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.database.session import Driver, fetch, fetch_one
+from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import TooManyVisits
 from app.settings import Settings
 
@@ -47,8 +47,15 @@ COME_IN = text("""
 
 ROOM_AT = text("""
     SELECT max(full_at + CASE WHEN address = '' THEN CAST(:share_of_all AS interval) ELSE CAST(:share AS interval) END)
+           AS room_at
     FROM visit_allowances WHERE campaign_id = :campaign AND address IN (:address, '')
 """)
+
+
+class Room(Record):
+    """When there is room for one more visit, and a whole window after that."""
+
+    room_at: datetime
 
 
 class NoRoom(Exception):
@@ -76,13 +83,13 @@ class Visitor:
             async with connection.transaction():
                 await charge(connection, visit)
         except NoRoom:
-            ((room_at,),) = await fetch(connection, ROOM_AT, visit)
-            raise too_many_visits(room_at - WINDOW - now) from None
+            (soonest,) = await fetch(connection, ROOM_AT, visit, Room)
+            raise too_many_visits(soonest.room_at - WINDOW - now) from None
 
 
 async def charge(connection: Driver, visit: Mapping[str, Any]) -> None:
     """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
-    if await fetch_one(connection, COME_IN, visit) is None:
+    if await fetch_one(connection, COME_IN, visit, Record) is None:
         raise NoRoom
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import ServingConnections, fetch_one
+from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
@@ -39,7 +39,7 @@ class Names:
         named = next(((part, address[part]) for part in NAMED if part in address), None)
         if named is not None and named not in self.known:
             async with connections.borrow() as connection:
-                found = await fetch_one(connection, NAMED[named[0]], {"name": named[1]})
+                found = await fetch_one(connection, NAMED[named[0]], {"name": named[1]}, Id)
             if found is not None:
                 self.known[named] = found.id
         return self.known.get(named) if named else None

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import asyncpg
@@ -51,13 +51,29 @@ DIALECT = dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its di
 
 
 class Record(asyncpg.Record):
-    """A row whose columns are attributes; but `items`, `keys`, `values` and `get` are methods of every row."""
+    """A row whose columns are attributes: a class for each question says which there are, and of what type.
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    `items`, `keys`, `values` and `get` are methods of every row, so no column is called so.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return self[name]
+            except KeyError:
+                raise AttributeError(name) from None
+
+
+class Id(Record):
+    """A row of which only the key is asked."""
+
+    id: int
+
+
+def columns(row: type[Record], table: str) -> str:
+    """SQL for the columns of a row that are those of one table."""
+    return ", ".join(f"{table}.{name}" for name in row.__annotations__)
 
 
 # What asyncpg raises when a connection broke, the second when it notices in the middle of something.
@@ -71,6 +87,7 @@ TROUBLE = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST, OSError)
 # others hold.
 PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
 
+R = TypeVar("R", bound=asyncpg.Record)
 Driver: TypeAlias = "asyncpg.Connection[Any]"
 
 
@@ -178,13 +195,18 @@ def compiled(statement: TextClause) -> tuple[str, tuple[str, ...]]:
     return str(sql), tuple(sql.positiontup or ())
 
 
-async def fetch(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> list[Record]:
-    """All rows of a statement; of `parameters` it takes those that it names."""
+async def fetch(connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row: type[R]) -> list[R]:
+    """All rows of a statement, as the class of its rows; of `parameters` it takes those that it names."""
     sql, names = compiled(statement)
-    return await connection.fetch(sql, *[parameters[name] for name in names], record_class=Record)
+    return await connection.fetch(sql, *[parameters[name] for name in names], record_class=row)
 
 
-async def fetch_one(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> Record | None:
+async def fetch_one(connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row: type[R]) -> R | None:
     """The first row of a statement, if it has one."""
-    rows = await fetch(connection, statement, parameters)
+    rows = await fetch(connection, statement, parameters, row)
     return rows[0] if rows else None
+
+
+async def execute(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> None:
+    """A statement whose rows nobody reads."""
+    await fetch(connection, statement, parameters, Record)

@@ -5,8 +5,12 @@ so reading from the last xmin on misses nothing. But a server that crashed gives
 left no trace: never those up to an answer that was committed.
 """
 
+from datetime import datetime
+
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.session import Record
 
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
 SETTLE_RESTORED = text("""
@@ -18,6 +22,21 @@ WATERMARK = """
     least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
           coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3))
     AS watermark, pg_postmaster_start_time() AS server_started"""
+
+
+class News(Record):
+    """What `changes` found: of no item, None."""
+
+    revision: int
+    watermark: int
+    server_started: datetime
+    new_numbers: list[int] | None
+    new_scores: list[float] | None
+    new_variances: list[float] | None
+    new_judgments: list[int] | None
+
+
+NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
 def changes(*, campaign: str, since: str) -> str:
@@ -37,7 +56,7 @@ def changes(*, campaign: str, since: str) -> str:
 
 
 CHANGES = text(f"""
-    SELECT c.revision, news.*
+    SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}
     FROM campaigns c, LATERAL ({changes(campaign="c.id", since="CAST(:since AS text)")}) AS news WHERE c.id = :campaign
 """)  # noqa: S608  (made of constants)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.session import Driver, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.errors import Conflict
 from app.inference.online.law import Kept, State
 
@@ -43,7 +43,7 @@ STATES = text(f"""
 
 # Of items: `state` is what was looked at, perhaps long, so only its length is told; `since` is short.
 ITEMS = text(f"""
-    SELECT number, since, octet_length(state) AS bytes FROM states
+    SELECT number, since, octet_length(state) AS length FROM states
     WHERE {OF} AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
 """)  # noqa: S608  (constants)
 
@@ -51,11 +51,11 @@ ALL_ITEMS = text(f"SELECT number, since, state FROM states WHERE {OF} AND kind =
 
 # The items of which something has been learned, from the one after :last on and around to it.
 FOLLOWING = text(f"""
-    SELECT number, since, bytes FROM (
-        (SELECT number, since, octet_length(state) AS bytes, 1 AS part FROM states
+    SELECT number, since, length FROM (
+        (SELECT number, since, octet_length(state) AS length, 1 AS part FROM states
          WHERE {OF} AND kind = 'item' AND number > :last ORDER BY number LIMIT :limit)
         UNION ALL
-        (SELECT number, since, octet_length(state) AS bytes, 2 AS part FROM states
+        (SELECT number, since, octet_length(state) AS length, 2 AS part FROM states
          WHERE {OF} AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
     ) AS following
     ORDER BY part, number LIMIT :limit
@@ -84,6 +84,43 @@ KEEP = text(f"""
 """)  # noqa: S608  (constants)
 
 
+class Stored(Record):
+    """What is kept of an annotator, or the long list of an item."""
+
+    number: int
+    state: bytes
+
+
+class ShortOfItem(Record):
+    """The short list of an item, and how long the other one is."""
+
+    number: int
+    since: bytes
+    length: int  # in bytes
+
+
+class OfAnything(Record):
+    """All that is kept of something; of an annotator and of the campaign `since` is empty."""
+
+    kind: str
+    number: int
+    state: bytes
+    since: bytes
+
+
+class OfCampaign(Record):
+    """What is kept of the whole campaign."""
+
+    state: bytes
+    layout: int
+
+
+class Prior(Record):
+    """What an item's posterior begins with."""
+
+    state: list[float]
+
+
 class Revision(NamedTuple):
     """Which posteriors and states: a campaign's, of one of its revisions."""
 
@@ -102,37 +139,38 @@ class Revision(NamedTuple):
 
 async def annotators(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, State]:
     """What is kept of these annotators; without those of whom nothing is."""
-    rows = await fetch(connection, STATES, {**of.parameters, "kind": "annotator", "numbers": list(numbers)})
+    rows = await fetch(connection, STATES, {**of.parameters, "kind": "annotator", "numbers": list(numbers)}, Stored)
     return {row.number: in_floats(row.state).tolist() for row in rows}
 
 
 async def items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, tuple[State, int]]:
     """The short lists of these items, and how many floats are in the long ones; without those nothing is kept of."""
-    rows = await fetch(connection, ITEMS, {**of.parameters, "numbers": list(numbers)})
-    return {row.number: (in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows}
+    rows = await fetch(connection, ITEMS, {**of.parameters, "numbers": list(numbers)}, ShortOfItem)
+    return {row.number: (in_floats(row.since).tolist(), row.length // FLOAT.itemsize) for row in rows}
 
 
 async def long_of_items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
     """The long lists of these items; without those nothing is kept of."""
     parameters = {**of.parameters, "kind": "item", "numbers": list(numbers)}
-    return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters)}
+    return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters, Stored)}
 
 
 async def items_after(connection: Driver, of: Revision, last: int, limit: int) -> list[tuple[int, State, int]]:
     """The next `limit` items after number `last`, and then from the first on: number, short list, length of long."""
     parameters = {**of.parameters, "last": last, "limit": limit}
-    rows = await fetch(connection, FOLLOWING, parameters)
-    return [(row.number, in_floats(row.since).tolist(), row.bytes // FLOAT.itemsize) for row in rows]
+    rows = await fetch(connection, FOLLOWING, parameters, ShortOfItem)
+    return [(row.number, in_floats(row.since).tolist(), row.length // FLOAT.itemsize) for row in rows]
 
 
 async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
     """The numbers that each item began with."""
-    return [tuple(row.state) for row in await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items})]
+    rows = await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items}, Prior)
+    return [tuple(row.state) for row in rows]
 
 
 async def of_campaign(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
     """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
-    row = await fetch_one(connection, PRESENT, {"campaign": campaign_id})
+    row = await fetch_one(connection, PRESENT, {"campaign": campaign_id}, OfCampaign)
     if row is not None and row.layout != layout:
         raise Conflict(
             f"What was learned of annotators is stored as version {row.layout}, and this Easel reads version {layout}. "
@@ -144,7 +182,7 @@ async def of_campaign(connection: Driver, campaign_id: int, *, layout: int) -> K
 
 async def all_kept(connection: Driver, of: Revision) -> Kept:
     """All of it."""
-    rows = await fetch(connection, ALL, of.parameters)
+    rows = await fetch(connection, ALL, of.parameters, OfAnything)
     campaign = [in_floats(row.state).tolist() for row in rows if row.kind == "campaign"]
     return Kept(
         campaign[0] if campaign else None,
@@ -164,7 +202,7 @@ async def keep(connection: Driver, of: Revision, kept: Kept, *, layout: int) -> 
     longer = {number: in_bytes(short) for number, (short, long) in kept.items.items() if long is None}
     parameters = {**of.parameters, "layout": layout, "kinds": kinds, "numbers": numbers, "states": values}
     parameters |= {"since": since, "longer": [*longer], "longer_since": [*longer.values()]}
-    await fetch(connection, KEEP, parameters)
+    await execute(connection, KEEP, parameters)
 
 
 def in_floats(stored: bytes) -> Floats:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.auth import guards
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import LONGEST_ID
-from app.database.session import Driver, Record
+from app.database.session import Driver
 from app.designs.answer import Answer, InputKind, Touch
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.scale import POINTS
@@ -38,7 +38,7 @@ async def connection_of_program(
     return connection
 
 
-async def hit_shown_to_program(request: Request, token: guards.Token) -> Record:
+async def hit_shown_to_program(request: Request, token: guards.Token) -> outside.HitOfProgram:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = whole_number(request.path_params["hit_id"], most=LARGEST_ID)
     async with request.app.state.serving_connections.borrow() as connection:
@@ -48,7 +48,7 @@ async def hit_shown_to_program(request: Request, token: guards.Token) -> Record:
     return hit
 
 
-HitShownBefore = Annotated[Record, Depends(hit_shown_to_program)]
+HitShownBefore = Annotated[outside.HitOfProgram, Depends(hit_shown_to_program)]
 
 
 async def connection_for_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:

@@ -4,14 +4,21 @@ from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import NotFound
+from app.serving.standing import CAMPAIGN, ServedCampaign
 
-BY_LINK = text("SELECT * FROM campaigns WHERE link_key = :link_key")
+BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key")  # noqa: S608  (made of constants)
 SAMPLE = text("SELECT shown FROM items WHERE campaign_id = :campaign ORDER BY number LIMIT :number")
 
 
-async def campaign_by_link(connection: Driver, link_key: str) -> Record:
+class Text(Record):
+    """What is shown of an item."""
+
+    shown: str
+
+
+async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
     """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_one(connection, BY_LINK, {"link_key": link_key})
+    row = await fetch_one(connection, BY_LINK, {"link_key": link_key}, ServedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",
@@ -20,7 +27,7 @@ async def campaign_by_link(connection: Driver, link_key: str) -> Record:
     return row
 
 
-async def sample(connection: Driver, campaign: Record) -> list[str]:
+async def sample(connection: Driver, campaign: ServedCampaign) -> list[str]:
     """The texts of the first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
-    rows = await fetch(connection, SAMPLE, {"campaign": campaign.id, "number": campaign.items_per_hit})
+    rows = await fetch(connection, SAMPLE, {"campaign": campaign.id, "number": campaign.items_per_hit}, Text)
     return [row.shown for row in rows]

@@ -16,11 +16,11 @@ from sqlalchemy import text
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
-from app.serving.races import SHOWN, lease, renew
-from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, standing
+from app.serving.races import SHOWN, HeldHit, Limits, Shown, lease, renew
+from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -50,7 +50,7 @@ class Work:
     `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done).
     """
 
-    assignment: Record
+    assignment: Standing
     hit: Hit | None = None
     reason: Reason | None = None
 
@@ -105,10 +105,28 @@ SAVE_DRAFT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} AND h.closed_at IS NULL AND c.id = h.campaign_id
       AND before.campaign_id = h.campaign_id AND before.id = h.id
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.*, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit, h.id AS hit_id, h.items AS hit_items,
-              h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
+    RETURNING c.id, {columns(Limits, "c")}, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit,
+              h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
               before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
 """)  # noqa: S608  (made of constants)
+
+
+class HeldItems(Shown):
+    """What is shown of the items of a HIT, and whether one of them has the wanted judgments already."""
+
+    overtaken: bool
+
+
+class DraftedHit(HeldHit):
+    """A HIT of which a draft was kept, and whether its lease had run out before it was first touched."""
+
+    touched_late: bool
+
+
+class ItemNumber(Record):
+    """An item."""
+
+    number: int
 
 
 async def next_hit(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
@@ -148,12 +166,12 @@ async def hold_or_lease(
     return work
 
 
-def from_memory(here: Record) -> bool:
+def from_memory(here: Standing) -> bool:
     """Whether what open HITs hold was not read for this request."""
     return here.selection == "streaming" and here.held is None
 
 
-def falls_short(here: Record, proposal: Proposal | None) -> bool:
+def falls_short(here: Standing, proposal: Proposal | None) -> bool:
     """Whether there may be more to ask than this, if others have given HITs back or answered them.
 
     Of who has to wait, nobody reads that: many wait at a time, and all of them look again soon.
@@ -161,22 +179,22 @@ def falls_short(here: Record, proposal: Proposal | None) -> bool:
     return proposal is not None and (len(proposal.items) < here.items_per_hit or proposal.shared_leader)
 
 
-async def take_over(connection: Driver, here: Record) -> None:
+async def take_over(connection: Driver, here: Standing) -> None:
     """Let this visit have the HIT that the same person left open in another one, with what they entered there."""
     # Another request of this visit may have got a HIT meanwhile: it has one then, and goes on with that.
     with suppress(UniqueViolationError):
         parameters = {"campaign": here.id, "assignment": here.assignment_id, "annotator": here.annotator_id}
-        await fetch(connection, TAKE_OVER, parameters)
+        await execute(connection, TAKE_OVER, parameters)
 
 
 async def stop(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
     """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
     here = await standing(connection, cache, key)
-    await fetch(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})
+    await execute(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})
     return await without_hit(connection, here, "stopped", now=now)
 
 
-def closed_because(here: Record) -> Reason | None:
+def closed_because(here: Standing) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
     if here.one_hit and here.answered_here:
         return "assignment_done"
@@ -186,7 +204,7 @@ def closed_because(here: Record) -> Reason | None:
     return by_status.get(here.status)
 
 
-def crowded(here: Record, visitor: Visitor | None) -> Reason | None:
+def crowded(here: Standing, visitor: Visitor | None) -> Reason | None:
     """Whether too many HITs lie with people who have touched nothing. Requests at one instant can each add one more."""
     if visitor is None or (here.hit_id is not None and not here.hit_untouched):
         return None
@@ -198,7 +216,7 @@ def crowded(here: Record, visitor: Visitor | None) -> Reason | None:
     return "crowded" if too_many else None
 
 
-async def held(connection: Driver, here: Record, visitor: Visitor | None, *, now: datetime) -> Work | None:
+async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, now: datetime) -> Work | None:
     """The HIT that this assignment has already, with what was entered so far, for as long as its items can be had.
 
     None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
@@ -210,20 +228,21 @@ async def held(connection: Driver, here: Record, visitor: Visitor | None, *, now
         "wanted": here.judgments_per_item,
         "now": now,
     }
-    expires_at = here.expires_at
+    expires_at: datetime | None = here.expires_at
     if not here.hit_is_open:
         if reason := closed_because(here) or crowded(here, visitor):
             return await without_hit(connection, here, reason, now=now)
         expires_at = await renew(connection, here, visitor if here.hit_untouched else None)
-    (shown,) = await fetch(connection, HELD, parameters)
+    (shown,) = await fetch(connection, HELD, parameters, HeldItems)
     if expires_at is None or shown.overtaken:
-        await fetch(connection, GIVE_UP, parameters)
+        await execute(connection, GIVE_UP, parameters)
         return None
+    assert here.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
     return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
 async def leased(
-    connection: Driver, here: Record, proposal: Proposal, visitor: Visitor | None, *, now: datetime
+    connection: Driver, here: Standing, proposal: Proposal, visitor: Visitor | None, *, now: datetime
 ) -> Work | None:
     """A new HIT of the proposed items, or None when another request took some of them first."""
     row = await lease(connection, here, proposal, visitor, now=now)
@@ -242,38 +261,38 @@ def is_last(cache: PosteriorCache, work: Work) -> bool:
     return not something_left(here, copy, work.hit.items)
 
 
-def something_left(here: Record, copy: Copy, items: Collection[int]) -> bool:
+def something_left(here: Standing, copy: Copy, items: Collection[int]) -> bool:
     """Whether anything can be asked of this annotator, or will be once these items are answered."""
     return copy.index.leaves_something(items, seen=here.seen, allow_seen=here.repeat_items)
 
 
-async def without_hit(connection: Driver, here: Record, reason: Reason, *, now: datetime) -> Work:
+async def without_hit(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
     work = Work(here, reason=reason)
     if work.finished and here.answered_here:
-        await fetch(connection, COMPLETE, {"campaign": here.id, "assignment": here.assignment_id, "now": now})
+        await execute(connection, COMPLETE, {"campaign": here.id, "assignment": here.assignment_id, "now": now})
     return work
 
 
-async def why_none(connection: Driver, here: Record, cache: PosteriorCache, *, now: datetime) -> Reason:
+async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
     copy = cache.copies.get(here.id)
     if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}
-    wanted = {row.number for row in await fetch(connection, WANTED, parameters)}
+    wanted = {row.number for row in await fetch(connection, WANTED, parameters, ItemNumber)}
     if not wanted:
-        await fetch(connection, FINISH, parameters)
+        await execute(connection, FINISH, parameters)
         return "all_done"
     if not here.repeat_items and (wanted <= set(here.seen) or await waits_for_nobody(connection, here)):
         return "seen_all"
     return "wait"
 
 
-async def waits_for_nobody(connection: Driver, here: Record) -> bool:
+async def waits_for_nobody(connection: Driver, here: Standing) -> bool:
     """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
     if here.selection != "iterations":
         return False
-    return await fetch_one(connection, ANY_OPEN, {"campaign": here.id}) is None
+    return await fetch_one(connection, ANY_OPEN, {"campaign": here.id}, Record) is None
 
 
 async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]) -> bool:
@@ -283,7 +302,7 @@ async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, 
     needs its items. `connection` is in no transaction.
     """
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
-    hit = await fetch_one(connection, SAVE_DRAFT, parameters)
+    hit = await fetch_one(connection, SAVE_DRAFT, parameters, DraftedHit)
     if hit is not None and hit.touched_late:
         await renew(connection, hit, None)
     return hit is not None

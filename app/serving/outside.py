@@ -7,12 +7,12 @@ from typing import TypeVar
 from sqlalchemy import text
 
 from app.auth.secret import digest
-from app.auth.users import admit_found
+from app.auth.users import TokenUse, admit_found
 from app.crowd.annotators import arrive
 from app.crowd.platform import Arrival
 from app.crowd.programs import API
 from app.database.campaign import no_campaign
-from app.database.session import Driver, Record, fetch_one
+from app.database.session import Driver, Id, fetch_one
 from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
@@ -39,6 +39,16 @@ THEIRS = text("""
 """)
 
 
+class HitOfProgram(TokenUse):
+    """A HIT, if there is one with this number, and by which name the program knows its annotator, if it does."""
+
+    worker_id: str | None
+    campaign_id: int
+    assignment_id: int
+    hit_items: list[int]
+    ids: list[str]
+
+
 def by_name(slug: str, annotator: str) -> AssignmentKey:
     """The one assignment of an annotator of a program."""
     return AssignmentKey(STANDING_BY_NAME, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
@@ -46,19 +56,21 @@ def by_name(slug: str, annotator: str) -> AssignmentKey:
 
 async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: datetime) -> None:
     """Make that assignment. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await fetch_one(connection, CAMPAIGN, {"slug": slug})
+    campaign = await fetch_one(connection, CAMPAIGN, {"slug": slug}, Id)
     if campaign is None:
         raise no_campaign(slug)
     await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
 
 
-async def hit_answered(connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime) -> Record:
+async def hit_answered(
+    connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
+) -> HitOfProgram:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": digest(token), "hit": hit_id, "platform": PLATFORM}
-    return await admit_found(connection, await fetch_one(connection, THEIRS, key), address, now=now)
+    return await admit_found(connection, await fetch_one(connection, THEIRS, key, HitOfProgram), address, now=now)
 
 
-def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:
+def refuse_others(hit: HitOfProgram, hit_id: int, annotator: str) -> None:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
     if hit.worker_id != annotator:
         raise NotFound(
@@ -67,7 +79,7 @@ def refuse_others(hit: Record, hit_id: int, annotator: str) -> None:
         )
 
 
-def values_by_number(hit: Record, values: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
+def values_by_number(hit: HitOfProgram, values: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
     """Values by item number, from values by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
@@ -82,7 +94,7 @@ def values_by_number(hit: Record, values: Mapping[str, float] | Sequence[float])
     return by_number(hit, values)
 
 
-def by_number(hit: Record, values: Mapping[str, T]) -> dict[int, T]:
+def by_number(hit: HitOfProgram, values: Mapping[str, T]) -> dict[int, T]:
     """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
     numbers = dict(zip(hit.ids, hit.hit_items, strict=True))
     unknown = [external_id for external_id in values if external_id not in numbers]

@@ -17,7 +17,7 @@ from sqlalchemy import Row, text
 
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
-from app.record.news import CHANGES, WATERMARK
+from app.record.news import CHANGES, WATERMARK, News
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Index
 from app.serving.open_hits import OpenHits
@@ -31,6 +31,37 @@ LAST = text(f"""
 """)  # noqa: S608  (made of constants)
 
 POSTERIORS = "SELECT score, variance, judgments FROM current_posteriors WHERE campaign_id = $1 ORDER BY number"
+
+
+class Last(Record):
+    """Up to where a campaign is read that is read now, and the number of its last response."""
+
+    revision: int
+    watermark: int
+    server_started: datetime
+    last_seq: int
+
+
+class Followed(Record):
+    """What a campaign's row says of how it asks."""
+
+    id: int
+    rule: str
+    judgments_per_item: int
+    items_per_hit: int
+    gamma: float
+    hits_per_iteration: int | None
+    leaders_as_companions: bool
+    seed: int
+
+
+class Heard(News):
+    """News that come with a request, if `since` tells of a copy, and what open HITs hold, if that was asked."""
+
+    id: int
+    since: str | None
+    held: list[int] | None
+    leading: list[int] | None
 
 
 @dataclass
@@ -48,7 +79,7 @@ class Copy:
     server_started: datetime
     open_hits: OpenHits | None = None
 
-    def take(self, news: Record) -> None:
+    def take(self, news: News) -> None:
         """What `changes` found. In a revision judgments only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
@@ -88,20 +119,20 @@ class PosteriorCache:
         finally:
             self.proposals.remove(proposal)
 
-    async def posteriors(self, connection: Driver, campaign: Record | Row[Any]) -> Copy:
+    async def posteriors(self, connection: Driver, campaign: Followed | Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""
         copy = self.copies.get(campaign.id)
         if copy is None:
             async with self.loading:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.keep(campaign.id, copy)
-        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)})
+        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)}, News)
         if self.outlived(campaign.id, copy, news):
             return await self.posteriors(connection, campaign)
         copy.take(news)
         return copy
 
-    def outlived(self, campaign_id: int, copy: Copy, news: Record) -> bool:
+    def outlived(self, campaign_id: int, copy: Copy, news: News) -> bool:
         """Whether a copy is of another run of the server, or of another revision; then it is dropped."""
         if (copy.server_started, copy.revision) == (news.server_started, news.revision):
             return False
@@ -109,18 +140,18 @@ class PosteriorCache:
             del self.copies[campaign_id]
         return True
 
-    def hear(self, here: Record) -> None:
+    def hear(self, here: Heard) -> None:
         """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
         copy = self.copies.get(here.id)
         if copy is not None and here.since is not None and not self.outlived(here.id, copy, here):
             copy.take(here)
 
-    def open_hits(self, here: Record, copy: Copy) -> OpenHits:
+    def open_hits(self, here: Heard, copy: Copy) -> OpenHits:
         """What open HITs hold: as the row says, or, if it was not asked, as is remembered; of a copy that was made
         meanwhile nothing is, and the lease finds out.
         """
         if here.held is not None:
-            copy.open_hits = OpenHits(here.leading, here.held, copy.index, read_at=self.clock())
+            copy.open_hits = OpenHits(here.leading or (), here.held, copy.index, read_at=self.clock())
         return copy.open_hits or OpenHits((), (), copy.index, read_at=self.clock())
 
     def watermarks(self, *, anew: bool = False) -> dict[str, list[Any]]:
@@ -151,10 +182,10 @@ class PosteriorCache:
             del self.copies[next(iter(self.copies))]
 
 
-async def load(connection: Driver, campaign: Record | Row[Any]) -> Copy:
+async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
-    (last,) = await fetch(connection, LAST, {"campaign": campaign.id})
+    (last,) = await fetch(connection, LAST, {"campaign": campaign.id}, Last)
     columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
     index = await asyncio.to_thread(rule_of(campaign).index, **columns, asking=asking_of(campaign))
     rng = np.random.default_rng([campaign.seed, last.last_seq])

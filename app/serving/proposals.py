@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Draw
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.standing import OPEN, TAKEN
+from app.serving.standing import OPEN, TAKEN, Standing
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ WAITED_FOR = text(f"""
         FROM hits a JOIN responses r ON r.campaign_id = a.campaign_id AND r.hit_id = a.id
         WHERE a.campaign_id = :campaign AND a.iteration IN (:iteration, :iteration - 1)
     )
-    SELECT count(*) FROM hits h, answered WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
+    SELECT count(*) AS hits FROM hits h, answered
+    WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}
     AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
 """)  # noqa: S608  (made of constants)
 
@@ -82,12 +83,38 @@ STORE_PLAN = text("""
 NEXT_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
 
 
-def known_to(here: Record) -> set[int]:
+class FreePlace(Record):
+    """A place of the plan, and which of its items still want a judgment."""
+
+    ordinal: int
+    leader: int
+    place_items: list[int]
+
+
+class WaitedFor(Record):
+    """How many HITs an iteration waits for."""
+
+    hits: int
+
+
+class Item(Record):
+    """An item, once for each HIT that counts on it."""
+
+    item: int
+
+
+class Iteration(Record):
+    """The newest iteration that is planned, -1 before the first."""
+
+    iteration: int
+
+
+def known_to(here: Standing) -> set[int]:
     """The items that this annotator has scored, or holds in another visit."""
     return {*here.seen, *here.held_elsewhere}
 
 
-async def propose(connection: Driver, here: Record, cache: PosteriorCache, *, now: datetime) -> Proposal | None:
+async def propose(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
     if here.selection == "iterations":
@@ -95,7 +122,7 @@ async def propose(connection: Driver, here: Record, cache: PosteriorCache, *, no
     return stream(here, copy, cache)
 
 
-def stream(here: Record, copy: Copy, cache: PosteriorCache) -> Proposal | None:
+def stream(here: Standing, copy: Copy, cache: PosteriorCache) -> Proposal | None:
     """One draw of Algorithm 1's rule on the newest posteriors."""
     open_hits = cache.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
@@ -111,7 +138,7 @@ def stream(here: Record, copy: Copy, cache: PosteriorCache) -> Proposal | None:
 
 
 async def place_in_plan(
-    connection: Driver, here: Record, copy: Copy, cache: PosteriorCache, *, now: datetime
+    connection: Driver, here: Standing, copy: Copy, cache: PosteriorCache, *, now: datetime
 ) -> Proposal | None:
     """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
     iteration = here.iteration
@@ -120,7 +147,8 @@ async def place_in_plan(
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
-        ((current,),) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id})
+        (row,) = await fetch(connection, LOCK_CAMPAIGN, {"campaign": here.id}, Iteration)
+        current = row.iteration
         if current == iteration:
             current += 1
             copy = await cache.posteriors(connection, here)  # once more: it is the last answers that this plan is for
@@ -131,7 +159,7 @@ async def place_in_plan(
 
 
 async def free_place(
-    connection: Driver, here: Record, copy: Copy, iteration: int, cache: PosteriorCache, *, now: datetime
+    connection: Driver, here: Standing, copy: Copy, iteration: int, cache: PosteriorCache, *, now: datetime
 ) -> tuple[Proposal | None, bool]:
     """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
     parameters = {
@@ -142,10 +170,10 @@ async def free_place(
         "leases_pending": [leader for leader, _ in cache.leases_pending(here.id)],
         "now": now,
     }
-    place = await fetch_one(connection, FREE_PLACE, parameters)
+    place = await fetch_one(connection, FREE_PLACE, parameters, FreePlace)
     if place is None:
-        ((waited_for,),) = await fetch(connection, WAITED_FOR, parameters)
-        return None, waited_for == 0
+        (waited_for,) = await fetch(connection, WAITED_FOR, parameters, WaitedFor)
+        return None, waited_for.hits == 0
     items = (
         place.place_items if here.repeat_items else [item for item in place.place_items if item not in known_to(here)]
     )
@@ -158,10 +186,13 @@ async def free_place(
 
 
 async def filled(
-    connection: Driver, here: Record, copy: Copy, items: list[int], parameters: Mapping[str, Any]
+    connection: Driver, here: Standing, copy: Copy, items: list[int], parameters: Mapping[str, Any]
 ) -> list[int]:
     """What is left of a place, with companions that neither an open HIT nor another free place counts on."""
-    counted = [*await fetch(connection, HELD, parameters), *await fetch(connection, FREE_ITEMS, parameters)]
+    counted = [
+        *await fetch(connection, HELD, parameters, Item),
+        *await fetch(connection, FREE_ITEMS, parameters, Item),
+    ]
     draw = copy.index.draw(
         here.items_per_hit,
         seen=known_to(here),
@@ -174,26 +205,26 @@ async def filled(
     return items if draw is None else draw.items
 
 
-async def plan(connection: Driver, here: Record, copy: Copy, iteration: int) -> bool:
+async def plan(connection: Driver, here: Standing, copy: Copy, iteration: int) -> bool:
     """Draw and store all HITs of an iteration; False when nothing is wanted beyond what is held.
 
     The campaign's row is locked.
     """
     index = copy.index
     judgments = index.judgments.copy()
-    np.add.at(judgments, [row.item for row in await fetch(connection, HELD, {"campaign": here.id})], 1)
+    np.add.at(judgments, [row.item for row in await fetch(connection, HELD, {"campaign": here.id}, Item)], 1)
     # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
     plans = await asyncio.to_thread(planned, here, index.score.copy(), index.variance.copy(), judgments, iteration)
     if not plans:
         return False
     document = json.dumps([{"leader": draw.leader, "items": draw.items} for draw in plans])
-    await fetch(connection, STORE_PLAN, {"campaign": here.id, "iteration": iteration, "plans": document})
-    await fetch(connection, NEXT_ITERATION, {"campaign": here.id, "iteration": iteration})
+    await execute(connection, STORE_PLAN, {"campaign": here.id, "iteration": iteration, "plans": document})
+    await execute(connection, NEXT_ITERATION, {"campaign": here.id, "iteration": iteration})
     return True
 
 
 def planned(
-    here: Record,
+    here: Standing,
     score: npt.NDArray[np.float64],
     variance: npt.NDArray[np.float64],
     judgments: npt.NDArray[np.int64],

@@ -25,10 +25,10 @@ from weakref import WeakSet
 from sqlalchemy import text
 
 from app.crowd.doors import Visitor
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch_one
 from app.record import states
 from app.serving.proposals import Proposal
-from app.serving.standing import CLOCK, OPEN, TAKEN
+from app.serving.standing import CLOCK, OPEN, TAKEN, Standing
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
@@ -160,10 +160,52 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
+class Shown(Record):
+    """The researcher's ids of a HIT's items, and their texts, as presented."""
+
+    ids: list[str]
+    texts: list[str]
+
+
+class Leased(Shown):
+    """A new HIT."""
+
+    id: int
+    expires_at: datetime
+
+
+class Renewed(Record):
+    """Until when a HIT is held."""
+
+    expires_at: datetime
+
+
+class Limits(Record):
+    """What a campaign allows."""
+
+    repeat_items: bool
+    hits_per_annotator: int | None
+    judgments_per_item: int
+    lease_minutes: int
+
+
+class HeldHit(Limits):
+    """A HIT, whose it is, and what its campaign, `id`, allows."""
+
+    id: int
+    annotator_id: int
+    assignment_id: int
+    one_hit: bool
+    hit_id: int | None
+    hit_items: list[int]
+    hit_iteration: int | None
+    hit_ordinal: int | None
+
+
 async def lease(
-    connection: Driver, here: Record, proposal: Proposal, visitor: Visitor | None, *, now: datetime
-) -> Record | None:
-    """A new HIT of the proposed items: `id`, `ids`, `texts`, `expires_at`; None when another request took some first.
+    connection: Driver, here: Standing, proposal: Proposal, visitor: Visitor | None, *, now: datetime
+) -> Leased | None:
+    """A new HIT of the proposed items; None when another request took some first.
 
     `connection` is in no transaction: a rollback would take back the function, and nobody would know.
     """
@@ -180,10 +222,10 @@ async def lease(
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
         MADE.add(connection)
-    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here, visitor))
+    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here, visitor), Leased)
 
 
-async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> datetime | None:
+async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor | None) -> datetime | None:
     """The new `expires_at` of an expired lease, None if somebody has needed its items meanwhile.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
@@ -196,13 +238,13 @@ async def renew(connection: Driver, here: Record, visitor: Visitor | None) -> da
     } | limits(here, visitor)
     async with connection.transaction():
         await lock_revision(connection, parameters)
-        await fetch(connection, LOCK_HIT, parameters)
+        await execute(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
-        row = await fetch_one(connection, RENEW, parameters)
+        row = await fetch_one(connection, RENEW, parameters, Renewed)
     return None if row is None else row.expires_at
 
 
-def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
+def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str, Any]:
     """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters.
 
     `visitor`: when it is somebody whose first touch is waited for. Their lease is short.
@@ -222,12 +264,12 @@ def limits(here: Record, visitor: Visitor | None = None) -> dict[str, Any]:
 
 async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The campaign's present revision, and what it has learned."""
-    await fetch(connection, states.HOLD, parameters)
-    await fetch(connection, states.LOCK, parameters)
+    await execute(connection, states.HOLD, parameters)
+    await execute(connection, states.LOCK, parameters)
 
 
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The annotator only where their HITs are counted."""
     if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
-        await fetch(connection, LOCKED_ANNOTATOR, parameters)
-    await fetch(connection, LOCK_POSTERIORS, parameters)
+        await execute(connection, LOCKED_ANNOTATOR, parameters)
+    await execute(connection, LOCK_POSTERIORS, parameters)

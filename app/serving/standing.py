@@ -5,6 +5,7 @@ A HIT is open as long as the database's clock says so: the machines that serve n
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import TextClause, text
@@ -12,10 +13,10 @@ from sqlalchemy import TextClause, text
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
-from app.database.session import Driver, Record, fetch_one
+from app.database.session import Driver, columns, fetch_one
 from app.errors import NotFound
-from app.record.news import changes
-from app.serving.posterior_cache import PosteriorCache
+from app.record.news import NEWS, changes
+from app.serving.posterior_cache import Followed, Heard, PosteriorCache
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
 CLOCK = "statement_timestamp()"
@@ -37,13 +38,69 @@ TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.c
 ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
+class ServedCampaign(Followed):
+    """What annotators' pages and the serving of HITs ask of a campaign's row."""
+
+    link_key: str
+    status: str
+    design: str
+    name: str
+    question: str
+    instructions: str
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    show_numbers: bool
+    minutes_per_hit: float | None
+    pay: str | None
+    selection: str
+    hits_per_annotator: int | None
+    repeat_items: bool
+    lease_minutes: int
+    prolific_completion_code: str | None
+    iteration: int
+    revision: int
+
+
+CAMPAIGN = f"{columns(Followed, 'c')}, {columns(ServedCampaign, 'c')}"
+
+
+class Standing(ServedCampaign, Heard):
+    """Where an assignment stands in its campaign.
+
+    hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the annotator's other assignments.
+    """
+
+    assignment_id: int
+    arrival: dict[str, str]
+    annotator_id: int
+    platform: str
+    one_hit: bool
+    hits_answered: int
+    answered_here: bool
+    open_elsewhere: int
+    held_elsewhere: list[int]
+    begun_elsewhere: bool
+    seen: list[int]
+    hit_id: int | None
+    hit_items: list[int]
+    draft: dict[str, Any] | None
+    expires_at: datetime
+    hit_is_open: bool
+    hit_iteration: int | None
+    hit_ordinal: int | None
+    hit_untouched: bool
+    untouched_here: int
+    untouched_everywhere: int
+
+
 def standing_where(condition: str) -> TextClause:
     """The statement that tells where the assignment stands of which `condition` holds.
 
     What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
     """
     return text(f"""
-    SELECT c.*, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
+    SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.campaign_id = o.campaign_id AND r.hit_id = o.id
                    WHERE o.campaign_id = c.id AND o.assignment_id = s.id) AS answered_here,
@@ -61,7 +118,8 @@ def standing_where(condition: str) -> TextClause:
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
            mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
            mine.untouched_by IS NOT NULL AS hit_untouched, untouched.here AS untouched_here,
-           untouched.everywhere AS untouched_everywhere, copy.since, news.*
+           untouched.everywhere AS untouched_everywhere, copy.since,
+           {", ".join(f"news.{name}" for name in NEWS)}
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
@@ -101,7 +159,7 @@ def by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> Assignmen
     return AssignmentKey(STANDING_BY_ID, assignment.parameters, visitor)
 
 
-async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Record:
+async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Standing:
     """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
 
     anew: with what others hold, whatever is remembered of that.
@@ -109,9 +167,8 @@ async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey
     Raises `NotFound` (`assignment_not_found`).
     """
     visitor = key.visitor.address if key.visitor else None
-    row = await fetch_one(
-        connection, key.statement, {**key.parameters, **cache.watermarks(anew=anew), "visitor": visitor}
-    )
+    parameters = {**key.parameters, **cache.watermarks(anew=anew), "visitor": visitor}
+    row = await fetch_one(connection, key.statement, parameters, Standing)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     cache.hear(row)

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
 from app.database.campaign import FINISH
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.answer import Answer, Form, telemetry
 from app.designs.registry import design_of
 from app.errors import Gone, NotFound
@@ -78,8 +78,47 @@ STORE = text(f"""
     ), changed AS (
         {UPDATE}
     )
-    SELECT (SELECT seq FROM response), bool_and(judgments >= :wanted) FROM changed
+    SELECT (SELECT seq FROM response) AS seq, bool_and(judgments >= :wanted) AS all_reached FROM changed
 """)  # noqa: S608  (made of constants)
+
+
+class Closed(Record):
+    """A locked posterior of a HIT that was closed, the HIT, and its campaign; left_out: whether its annotator is."""
+
+    number: int
+    state: list[float]
+    judgments: int
+    hit_items: list[int]
+    annotator_id: int
+    expires_at: datetime
+    campaign_id: int
+    revision: int
+    design: str
+    update_law: str
+    gamma: float
+    epsilon: float
+    tie_margin_points: int
+    judgments_per_item: int
+    left_out: bool
+
+
+class LateHit(Record):
+    """A HIT whose lease is over, its campaign's limits by the names of parameters, and whether it is open."""
+
+    status: str
+
+
+class Stored(Record):
+    """The number of a response, None if it was not stored; whether all items it changed have the wanted judgments."""
+
+    seq: int | None
+    all_reached: bool | None
+
+
+class Answered(Record):
+    """The number of a response that is there."""
+
+    seq: int
 
 
 @dataclass(frozen=True)
@@ -116,7 +155,7 @@ async def submit(
 
 async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
-    rows = await fetch(connection, CLOSE, key)
+    rows = await fetch(connection, CLOSE, key, Closed)
     if not rows:
         raise LeaseEnded
     if any(row.judgments >= row.judgments_per_item for row in rows):
@@ -130,16 +169,16 @@ async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Fo
     The locks are those of a renewal, so that the two wait for each other.
     """
     await lock_revision(connection, key)
-    hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key)
+    hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key, LateHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-    if answered := await fetch_one(connection, ANSWERED, key):
+    if answered := await fetch_one(connection, ANSWERED, key, Answered):
         return Receipt(key["hit"], answered.seq, repeated=True)
-    rows: Sequence[Record] = []
+    rows: Sequence[Closed] = []
     if hit.status in ("running", "paused"):
         parameters = key | dict(hit)
         await lock_annotator_and_posteriors(connection, parameters)
-        rows = await fetch(connection, CLOSE_LATE, parameters)
+        rows = await fetch(connection, CLOSE_LATE, parameters, Closed)
     if not rows:
         raise overtaken()
     return await store(connection, key, rows, sent)
@@ -156,7 +195,7 @@ def overtaken() -> Gone:
 async def store(
     connection: Driver,
     key: Mapping[str, Any],
-    rows: Sequence[Record],
+    rows: Sequence[Closed],
     sent: Answer | Form,
     *,
     held_until: datetime | None = None,
@@ -181,15 +220,15 @@ async def store(
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
     } | await posteriors_after(connection, rows, Response(0, hit.annotator_id, hit.hit_items, values))
-    ((seq, all_reached),) = await fetch(connection, STORE, parameters)
-    if seq is None:
+    (stored,) = await fetch(connection, STORE, parameters, Stored)
+    if stored.seq is None:
         raise LeaseEnded
-    if all_reached:
-        await fetch(connection, FINISH, parameters)
-    return Receipt(key["hit"], seq)
+    if stored.all_reached:
+        await execute(connection, FINISH, parameters)
+    return Receipt(key["hit"], stored.seq)
 
 
-async def posteriors_after(connection: Driver, rows: Sequence[Record], response: Response) -> dict[str, Any]:
+async def posteriors_after(connection: Driver, rows: Sequence[Closed], response: Response) -> dict[str, Any]:
     """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
 
     The answers of annotators who are left out change nothing.
