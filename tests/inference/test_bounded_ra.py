@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.inference.online.bounded_ra import LAW, update, win_probability
-from app.inference.online.laws import Parameters
+from app.inference.online.law import Parameters
 from app.inference.online.pairs import Posterior
 
 scores = st.floats(0, 1)
@@ -44,7 +44,7 @@ def test_a_tie_within_epsilon_moves_each_by_its_own_variance():
     first, second = pair((2.0, 2.0), (20.0, 20.0), [0.5, 0.5])
     step_first, step_second = first[0] - 2.0, second[0] - 20.0
     assert first == (2.0 + step_first, 2.0 + step_first)
-    assert step_first / step_second == pytest.approx(LAW.variance(2.0, 2.0) / LAW.variance(20.0, 20.0))
+    assert step_first / step_second == pytest.approx(LAW.family.variance(2.0, 2.0) / LAW.family.variance(20.0, 20.0))
 
 
 def test_a_surprise_moves_more_than_what_was_expected():
@@ -87,7 +87,7 @@ def test_swapping_the_two_items_of_a_pair_swaps_the_answer_to_the_bit(first, sec
 @given(posterior, posterior, scores, scores, parameters)
 def test_a_mirrored_scale_mirrors_the_posteriors(first, second, s, t, tuned):
     # Far from the tie margin and from |D| = epsilon, where rounding decides.
-    gap = abs(LAW.score(*first) - LAW.score(*second))
+    gap = abs(LAW.family.score(*first) - LAW.family.score(*second))
     if min(abs(abs(s - t) - tuned.tie_margin), abs(gap - tuned.epsilon), gap) < 1e-6:
         return
     forward = pair(first, second, [s, t], tuned)
@@ -101,7 +101,7 @@ def test_alpha_and_beta_never_fall_and_the_mode_stays_in_the_scale(items, tuned)
     alphas, betas = [p[0] for p, _ in items], [p[1] for p, _ in items]
     new_alphas, new_betas = update(alphas, betas, [s for _, s in items], tuned)
     assert all(new >= old for new, old in zip(new_alphas + new_betas, alphas + betas, strict=True))
-    modes = LAW.score(new_alphas, new_betas)
+    modes = LAW.family.score(new_alphas, new_betas)
     assert ((modes >= 0) & (modes <= 1)).all()
 
 
@@ -110,7 +110,7 @@ def test_the_variance_can_rise_although_the_paper_says_it_cannot():
     (alpha, beta), _ = pair((1.0, 10.0), (10.0, 1.0), [1.0, 0.0])
     assert alpha > 1.0
     assert beta == 10.0
-    assert LAW.variance(alpha, beta) > LAW.variance(1.0, 10.0)
+    assert LAW.family.variance(alpha, beta) > LAW.family.variance(1.0, 10.0)
 
 
 def test_a_huge_epsilon_overflows_nothing():

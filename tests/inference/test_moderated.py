@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
-from app.inference.online.laws import Replay
+from app.inference.online.law import Hit
 from app.inference.online.trueskill import LAW
 from app.inference.ratings.moderated import moderated
+from tests.inference.beliefs import replayed
 
 
 def of(judgments, n_items=None, scale=(0.0, 1.0)):
@@ -212,10 +212,8 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         who = np.arange(len(hits)) % 30
         noise = random.normal(0, 0.1, (len(hits), 5))
         scores = (truth[hits] + strict[who, None] + noise).clip(0, 1)
-        mu, sigma2 = (np.full(150, value) for value in LAW.default_prior)
-        replay = Replay(LAW, mu, sigma2, Parameters())
-        replay.take(list(zip(np.array(hits).tolist(), scores.tolist(), strict=True)), who.tolist())
-        low, high = LAW.interval(replay.a, replay.b)
+        answers = [*map(Hit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
+        low, high = LAW.family.interval(*replayed(LAW, 150, answers))
         found = moderated(Tally.nothing(150).after(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
         meant = truth + strict.mean()
         off.append(found.beside(low, high)[0] - ((low <= meant) & (meant <= high)).mean())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from app.inference.online import truncated_normal
-from app.inference.online.laws import Parameters
+from app.inference.online.law import Parameters
 from app.inference.online.pairs import Posterior
 from app.inference.online.trueskill import LAW, update, valid_prior
 
@@ -166,25 +166,25 @@ def test_one_item_alone_changes_nothing():
 
 
 def test_the_start_has_the_mean_and_variance_of_a_flat_scale():
-    assert LAW.default_prior == (0.5, 1 / 12)
+    assert LAW.family.default_prior == (0.5, 1 / 12)
 
 
 def test_score_is_the_mean_and_the_interval_holds_95_percent():
     mu, sigma2 = [0.5, -2.0], [1 / 12, 4.0]
-    assert LAW.score(mu, sigma2).tolist() == mu
-    assert LAW.variance(mu, sigma2).tolist() == sigma2
-    low, high = LAW.interval(mu, sigma2)
+    assert LAW.family.score(mu, sigma2).tolist() == mu
+    assert LAW.family.variance(mu, sigma2).tolist() == sigma2
+    low, high = LAW.family.interval(mu, sigma2)
     assert low[1] == pytest.approx(NormalDist(-2, 2).inv_cdf(0.025))
     assert high[1] == pytest.approx(NormalDist(-2, 2).inv_cdf(0.975))
 
 
 def test_density_is_the_normal_one():
-    assert LAW.density(0.5, 0.04, [0.1, 0.5]).tolist() == pytest.approx(
+    assert LAW.family.density(0.5, 0.04, [0.1, 0.5]).tolist() == pytest.approx(
         [NormalDist(0.5, 0.2).pdf(0.1), NormalDist(0.5, 0.2).pdf(0.5)]
     )
 
 
-@pytest.mark.parametrize("read", [LAW.score, LAW.variance, LAW.interval])
+@pytest.mark.parametrize("read", [LAW.family.score, LAW.family.variance, LAW.family.interval])
 @pytest.mark.parametrize(("mu", "sigma2"), [(math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)])
 def test_reading_a_posterior_that_cannot_be_is_refused(read, mu, sigma2):
     with pytest.raises(ValueError, match="must be finite"):
