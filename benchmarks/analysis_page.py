@@ -33,7 +33,7 @@ def crowd(seed: int = 1) -> Answers:
         seq=np.arange(HITS) + 1, hit=hit, item=item, annotator=annotator, score=score, ids=names, shown=names,
         systems=[None] * ITEMS, segments=[None] * ITEMS, annotators=names[:ANNOTATORS], names=names[:ANNOTATORS],
         law="easl",
-        prior_a=np.ones(ITEMS), prior_b=np.ones(ITEMS), a=None, b=None, parameters=Parameters(), seed=seed,
+        prior=np.ones((2, ITEMS)), state=None, parameters=Parameters(), seed=seed,
     )  # fmt: skip
 
 

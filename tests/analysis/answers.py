@@ -34,10 +34,8 @@ def answers(
         "annotators": [f"a{k}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
         "names": [f"A{k + 1}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
         "law": "easl",
-        "prior_a": np.ones(count),
-        "prior_b": np.ones(count),
-        "a": None,
-        "b": None,
+        "prior": np.ones((2, count)),
+        "state": None,
         "parameters": Parameters(),
         "seed": 7,
     }

@@ -28,7 +28,7 @@ from tests.serving.campaigns import (
 
 async def posteriors(engine):
     return await values(
-        engine, "SELECT number, a, b, score, variance, judgments FROM current_posteriors ORDER BY number"
+        engine, "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
     )
 
 
@@ -38,9 +38,9 @@ async def test_an_answer_updates_the_posteriors_of_its_items_only(engine):
     await submit(engine, me, hit, scores=[0, 25, 50, 75, 100])
     after = {number: rest for number, *rest in await posteriors(engine)}
     for item, score in zip(hit.items, [0, 0.25, 0.5, 0.75, 1], strict=True):
-        a, b, mode, _, judgments = after.pop(item)
-        assert (a, b, mode, judgments) == (1 + score, 2 - score, score, 1)
-    assert all((a, b, mode, judgments) == (1, 1, 0.5, 0) for a, b, mode, _, judgments in after.values())
+        state, mode, _, judgments = after.pop(item)
+        assert (state, mode, judgments) == ([1 + score, 2 - score], score, 1)
+    assert all((state, mode, judgments) == ([1, 1], 0.5, 0) for state, mode, _, judgments in after.values())
 
 
 async def test_second_post_changes_nothing_and_gets_the_first_receipt(engine):
