@@ -105,7 +105,8 @@ def skilled(judgments: Judgments) -> Floats:
     pairs = zip(*(column.tolist() for column in judgments[:2]), strict=True)
     judged = zip(judgments.judge.tolist(), pairs, ((judgments.outcome + 1) / 2).tolist(), strict=True)
     beliefs.take([Hit(judge, pair, (score, 1.0 - score)) for judge, pair, score in judged])
-    return beliefs.state[0]
+    mu: Floats = beliefs.state[0]
+    return mu
 
 
 METHODS: dict[str, tuple[Callable[[Judgments], Floats], bool]] = {

@@ -233,7 +233,7 @@ def test_verify_names_what_differs_and_fails(easel, running, files, database_url
     query(database_url, "UPDATE posteriors SET state[1] = 1.75 WHERE subject = 0")
     result = easel("verify", running)
     assert result.exit_code == 1
-    assert result.stdout == "item v0: a is 1.75, replayed 1.7\n"
+    assert result.stdout == "item v0: alpha is 1.75, replayed 1.7\n"
     assert result.stderr == "easel: 1 stored numbers differ from the replay. (verify_failed)\n"
     document = json.loads(easel("verify", running, "--json").stdout)
     assert (document["clean"], document["mismatches"][0]["stored"]) == (False, 1.75)

@@ -163,7 +163,7 @@ def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
     with pytest.raises(Inestimable, match="too many") as refusal:
         scores.online("easl-aware")(answers(TWO))
     assert refusal.value.code == "too_many_hits"
-    own = answers(TWO, law="easl-aware", a=np.array([2.0, 1.0]), b=np.array([1.0, 2.0]))
+    own = answers(TWO, law="easl-aware", state=np.array([[2.0, 1.0], [1.0, 2.0]]))
     assert np.isfinite(scores.online("easl-aware")(own).values).all()
 
 
