@@ -152,5 +152,4 @@ async def test_states_of_another_version_are_refused_and_stay_as_they_are(engine
 
 async def test_a_law_begins_with_what_it_keeps_under_the_present_rule(engine):
     campaign = await running(engine, update_law="easl-aware", items=ITEMS)
-    empty = {"annotators": {}, "items": {}}
-    assert await kept_of(engine, Revision(campaign.id, 0)) == {"campaign": BEGUN} | empty
+    assert await kept_of(engine, Revision(campaign.id, 0)) == {"campaign": BEGUN, "annotators": {}, "items": {}}
