@@ -22,15 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from app.inference.online.annotator_aware_learned import Learned
 
 from app.inference.ground.metrics import spearman
 from app.inference.online import beta
+from app.inference.online.annotator_aware_law import LAW
+from app.inference.online.law import Hit, Parameters
 from app.inference.ratings import annotator_aware
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
-Hit = tuple[int, list[int], list[float]]
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
 RANDOM = 0.3  # of the annotators of real data are replaced
@@ -84,7 +84,7 @@ def campaign(crowd: Crowd, random_share: float, rng: np.random.Generator) -> tup
             y = 0.5 + bias[who] + scale[who] * (truth[items] - 0.5) + noise[who] * rng.normal(size=N)
             if at_random[who]:
                 y = rng.random(N) if crowd.always is None else np.full(N, crowd.always)
-            hits.append((who, items, np.round(y.clip(0, 1), 2).tolist()))
+            hits.append(Hit(who, items, np.round(y.clip(0, 1), 2).tolist()))
     return truth, hits
 
 
@@ -101,13 +101,11 @@ def mean(items: Numbers, scores: Floats, n_items: int) -> Floats:
 
 def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
     """The scores after so many HITs."""
-    posteriors = np.ones((n_items, 2))
-    learned = Learned.nothing([(1.0, 1.0)] * n_items)
-    for done, (who, shown, scores) in enumerate(hits, start=1):
-        changed, change = learned.apply(who, shown, scores)
-        posteriors[changed] = np.column_stack([change.a, change.b])
+    learned = LAW.begin([np.ones(n_items)] * 2, Parameters())
+    for done, hit in enumerate(hits, start=1):
+        learned.apply(hit)
         if done in snapshots:
-            yield beta.score(*posteriors.T)
+            yield beta.score(*learned.state)
 
 
 def agreement(scores: Floats, truth: Floats) -> float:
@@ -205,7 +203,7 @@ def with_random(arm: Arm, random_share: float, rng: np.random.Generator) -> Floa
     items, annotators, oracle = arm.items, arm.annotators, arm.oracle
     replaced = rng.permutation(arm.people) < round(random_share * arm.people)
     scores = np.where(replaced[annotators], rng.random(len(items)).round(2), arm.scores)
-    hits = [(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
+    hits = [Hit(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
     fit = partial(annotator_aware.fit, items, annotators, scores, n_items=len(oracle))
     return np.array(
         [

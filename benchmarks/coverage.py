@@ -17,8 +17,8 @@ import numpy as np
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations import comparisons
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE, Replay
+from app.inference.online.law import Hit, Parameters
+from app.inference.online.laws import ONLINE
 from app.inference.preferences import elo
 from app.inference.ratings import annotator_aware, direct_assessment
 from app.inference.ratings.moderated import Moderated, moderated
@@ -94,12 +94,11 @@ def own_error(made: Judgments) -> tuple[Array, Array]:
 
 
 def law_interval(name: str, made: Judgments) -> tuple[Array, Array]:
-    law = ONLINE[name]
-    a, b = (np.full(ITEMS, value) for value in law.default_prior)
-    replay = Replay(law, a, b, Parameters())
-    rows = zip(made.items.reshape(-1, N).tolist(), made.scores.reshape(-1, N).tolist(), strict=True)
-    replay.take(list(rows), made.annotators[::N].tolist())
-    return law.interval(replay.a, replay.b)
+    family = ONLINE[name].family
+    beliefs = ONLINE[name].begin([np.full(ITEMS, number) for number in family.default_prior], Parameters())
+    columns = (made.annotators[::N], made.items.reshape(-1, N), made.scores.reshape(-1, N))
+    beliefs.take([Hit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)])
+    return family.interval(*beliefs.state)
 
 
 def fitted(made: Judgments) -> tuple[Array, Array]:

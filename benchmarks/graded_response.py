@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from app.inference.ground import metrics
 from app.inference.observations.baseline import against, baseline_advice
-from app.inference.online import laws as online
 from app.inference.online import trueskill
+from app.inference.online.law import Hit, Parameters
 from app.inference.preferences import expected_wins, hopkins_may
 from app.inference.systems import graded_response
 from benchmarks.systems import graded_response_online, two_stage
@@ -100,11 +100,13 @@ def wins(judgments: Judgments) -> Floats:
 
 
 def skilled(judgments: Judgments) -> Floats:
-    mu, sigma2 = (np.full(len(judgments.gold), value) for value in trueskill.DEFAULT_PRIOR)
+    priors = [np.full(len(judgments.gold), number) for number in trueskill.DEFAULT_PRIOR]
+    beliefs = trueskill.LAW.begin(priors, Parameters())
     pairs = zip(*(column.tolist() for column in judgments[:2]), strict=True)
-    scores = (judgments.outcome + 1) / 2
-    hits = (((i, j), (score, 1.0 - score)) for (i, j), score in zip(pairs, scores.tolist(), strict=True))
-    return online.replay(trueskill.LAW, mu, sigma2, hits, online.Parameters())[0]
+    judged = zip(judgments.judge.tolist(), pairs, ((judgments.outcome + 1) / 2).tolist(), strict=True)
+    beliefs.take([Hit(judge, pair, (score, 1.0 - score)) for judge, pair, score in judged])
+    mu: Floats = beliefs.state[0]
+    return mu
 
 
 METHODS: dict[str, tuple[Callable[[Judgments], Floats], bool]] = {

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from app.inference.online.laws import ONLINE, Hit, Law, Parameters, Replay, replay, steps
+from app.inference.online.item_law import ItemLaw
+from app.inference.online.law import Beliefs, Hit, Law, Parameters
+from app.inference.online.laws import ONLINE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # an escape in its source
     import trueskill
 
-ITEMS, PER_HIT, CHECKED, BESIDE = 10_000, 5, 20_000, 500
+ITEMS, PER_HIT, ANNOTATORS, CHECKED, BESIDE = 10_000, 5, 30, 20_000, 500
 PARAMETERS = Parameters()
 
 
@@ -28,11 +30,11 @@ def hits_of(count: int, rng: np.random.Generator) -> list[Hit]:
     rounds = -(-count * PER_HIT // ITEMS)
     items = np.concatenate([rng.permutation(ITEMS) for _ in range(rounds)]).reshape(-1, PER_HIT)[:count]
     scores = rng.integers(101, size=items.shape) / 100
-    return list(zip(items.tolist(), scores.tolist(), strict=True))
+    return [*map(Hit, (np.arange(count) % ANNOTATORS).tolist(), items.tolist(), scores.tolist())]
 
 
-def priors(law: Law) -> tuple[list[float], list[float]]:
-    return [law.default_prior[0]] * ITEMS, [law.default_prior[1]] * ITEMS
+def begun(law: Law) -> Beliefs:
+    return law.begin([np.full(ITEMS, number) for number in law.family.default_prior], PARAMETERS)
 
 
 def seconds(action: Callable[..., Any], *arguments: Any) -> float:
@@ -41,41 +43,26 @@ def seconds(action: Callable[..., Any], *arguments: Any) -> float:
     return time.perf_counter() - start
 
 
-def one_by_one(law: Law, hits: list[Hit]) -> tuple[list[float], list[float]]:
-    """As the server does it: an answer at a time."""
-    a, b = priors(law)
-    for _ in steps(law, a, b, hits, PARAMETERS):
-        pass
-    return a, b
-
-
 def same_bits(law: Law, hits: list[Hit]) -> bool:
-    replayed, live = replay(law, *priors(law), hits, PARAMETERS), one_by_one(law, hits)
-    return all(np.array(after).tobytes() == column.tobytes() for after, column in zip(live, replayed, strict=True))
+    """Whether all HITs at once lead where one after another does."""
+    whole, live = begun(law), begun(law)
+    whole.take(hits)
+    for hit in hits:
+        live.take([hit])
+    return whole.state.tobytes() == live.state.tobytes()
 
 
 def live(law: Law, hits: list[Hit]) -> float:
-    """Microseconds for what one answer changes: both parameters, score and variance of its items."""
-    assert law.update is not None
-    a, b = priors(law)
+    """Microseconds for what one answer changes: the state, score and variance of its items."""
+    if not isinstance(law, ItemLaw):
+        beliefs = begun(law)
+        return sum(seconds(beliefs.take, [hit]) for hit in hits) / len(hits) * 1e6
+    columns = [column.tolist() for column in begun(law).state]
     start = time.perf_counter()
-    for items, scores in hits:
-        after = law.update([a[i] for i in items], [b[i] for i in items], scores, PARAMETERS)
-        law.estimates(*after)
+    for _, items, scores in hits:
+        after = law.update(*([column[i] for i in items] for column in columns), scores, PARAMETERS)
+        law.family.estimates(*after)
     return (time.perf_counter() - start) / len(hits) * 1e6
-
-
-def learning(law: Law, hits: list[Hit]) -> str:
-    """The line of a law that learns about annotators, 30 of them here, from fewer HITs."""
-    who = [k % 30 for k in range(len(hits))]
-    whole, live = Replay(law, *priors(law), PARAMETERS), Replay(law, *priors(law), PARAMETERS)
-    took = seconds(whole.take, hits, who)
-    began = time.perf_counter()
-    for hit, annotator in zip(hits, who, strict=True):
-        live.take([hit], [annotator])
-    each = (time.perf_counter() - began) / len(hits) * 1e6
-    same = whole.a.tobytes() == live.a.tobytes() and whole.b.tobytes() == live.b.tobytes()
-    return f"| {law.name}, {len(hits):,} HITs | {took:.1f} | {'the same' if same else 'DIFFERENT'} | {each:.1f} | |"
 
 
 def package(hits: list[Hit]) -> float:
@@ -90,7 +77,7 @@ def package(hits: list[Hit]) -> float:
             ratings[better], ratings[worse] = trueskill.rate_1vs1(ratings[better], ratings[worse], tied, env=env)
 
     def rate_all() -> None:
-        for items, scores in hits:
+        for _, items, scores in hits:
             rate(items, scores)
 
     return seconds(rate_all) / len(hits)
@@ -103,16 +90,14 @@ def main(count: int = 1_000_000) -> None:
     print("| law | replay, s | bits as live | one answer live, µs | beside it |")
     print("|---|---|---|---|---|")
     for law in ONLINE.values():
-        if law.update is None:
-            print(learning(law, hits[:CHECKED]), flush=True)
-            continue
-        took = seconds(replay, law, *priors(law), hits, PARAMETERS)
+        replayed = hits if law.quick else hits[:CHECKED]
+        took = seconds(begun(law).take, replayed)
         bits = "the same" if same_bits(law, hits[:CHECKED]) else "DIFFERENT"
-        beside = ""
+        name, beside = law.name if law.quick else f"{law.name}, {len(replayed):,} HITs", ""
         if law.name == "trueskill":
             theirs = package(hits[:BESIDE]) * count
             beside = f"`trueskill` {trueskill.__version__}: {theirs:,.0f} s, {theirs / took:.0f} times as long"
-        print(f"| {law.name} | {took:.1f} | {bits} | {live(law, hits[:CHECKED]):.1f} | {beside} |", flush=True)
+        print(f"| {name} | {took:.1f} | {bits} | {live(law, hits[:CHECKED]):.1f} | {beside} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.index import Draw, SelectionIndex
+from app.selection.index import SelectionIndex
 from app.selection.match_quality import match_quality
+from app.selection.rule import Draw
 
 N, WANTED, GAMMA = 5, 20, 0.1
 T = TypeVar("T")

@@ -91,17 +91,18 @@ def test_options_become_settings(easel):
     easel(
         *("campaign", "create", "--name", "Other", "--question", "Q?", "--items-per-hit", "3"),
         *("--no-show-numbers", "--update-law", "trueskill", "--gamma", "0.25", "--hits-per-annotator", "7"),
+        *("--prior", "0.25, 2"),
     )
     settings = json.loads(easel("campaign", "show", "other", "--json").output)["settings"]
     assert (settings["items_per_hit"], settings["show_numbers"], settings["gamma"]) == (3, False, 0.25)
-    assert (settings["update_law"], settings["prior_a"], settings["hits_per_annotator"]) == ("trueskill", 0.5, 7)
+    assert (settings["update_law"], settings["prior"], settings["hits_per_annotator"]) == ("trueskill", [0.25, 2], 7)
 
 
 def test_edit_changes_what_is_named_and_an_empty_option_clears(easel):
     easel("campaign", "create", "--name", "A", "--question", "Q?", "--middle-label", "so-so", "--seed", "5")
     easel("campaign", "edit", "a", "--middle-label", "", "--update-law", "trueskill")
     settings = json.loads(easel("campaign", "show", "a", "--json").output)["settings"]
-    assert (settings["middle_label"], settings["seed"], settings["prior_a"]) == (None, 5, 0.5)
+    assert (settings["middle_label"], settings["seed"], settings["prior"]) == (None, 5, None)
 
 
 def test_settings_come_from_a_file_and_from_an_export_of_another_campaign(easel, running, tmp_path):
@@ -232,7 +233,7 @@ def test_verify_names_what_differs_and_fails(easel, running, files, database_url
     query(database_url, "UPDATE posteriors SET state[1] = 1.75 WHERE subject = 0")
     result = easel("verify", running)
     assert result.exit_code == 1
-    assert result.stdout == "item v0: a is 1.75, replayed 1.7\n"
+    assert result.stdout == "item v0: alpha is 1.75, replayed 1.7\n"
     assert result.stderr == "easel: 1 stored numbers differ from the replay. (verify_failed)\n"
     document = json.loads(easel("verify", running, "--json").stdout)
     assert (document["clean"], document["mismatches"][0]["stored"]) == (False, 1.75)

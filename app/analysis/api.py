@@ -44,8 +44,9 @@ Classes = Annotated[int, Query(ge=2, le=MOST_CLASSES, description="Into how many
 class Posterior(BaseModel):
     id: str
     text: str
-    a: float = Field(description="alpha of a Beta posterior, or mu of a Gaussian.")
-    b: float = Field(description="beta of a Beta posterior, or sigma squared of a Gaussian.")
+    state: list[float] = Field(description="The posterior's numbers: alpha and beta, or mu and sigma squared.")
+    a: float = Field(description="The first of them: alpha of a Beta posterior, or mu of a Gaussian.")
+    b: float | None = Field(description="The second: beta of a Beta posterior, or sigma squared of a Gaussian.")
     score: float = Field(description="Mode of the Beta or mean of the Gaussian; 0 to 1 for the bounded laws.")
     variance: float
     low: float = Field(description="Lower end of the posterior's central interval.")

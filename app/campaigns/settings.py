@@ -196,12 +196,14 @@ class CampaignSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def prior_in_one(cls, values: object) -> object:
-        """The prior as one text with commas, or as Easel 1 had it: in two settings."""
+        """The prior as one text with commas, or as Easel 1 had it: in two settings, which may also be named alone."""
         if not isinstance(values, dict):
             return values
         given = {name: value for name, value in values.items() if name not in FORMER_PRIOR}
-        if all(name in values for name in FORMER_PRIOR):
-            given.setdefault("prior", [values[name] for name in FORMER_PRIOR])
+        if given.keys() != values.keys():
+            law = ONLINE.get(str(values.get("update_law")), ONLINE["easl"])
+            before = given["prior"] if isinstance(given.get("prior"), list) else law.family.default_prior
+            given["prior"] = [values.get(name, number) for name, number in zip(FORMER_PRIOR, before, strict=False)]
         if isinstance(prior := given.get("prior"), str):
             given["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
         return given

@@ -100,7 +100,7 @@ class Known:
 
     async def of_campaign(self) -> State:
         if self.campaign is None:
-            self.campaign = (await states.of_campaign(self.driver, self.of.campaign, layout=self.law.layout)).campaign
+            self.campaign = await states.of_campaign(self.driver, self.of, layout=self.law.layout)
         assert self.campaign is not None  # noqa: S101  (whoever asks has stored it at the launch)
         return self.campaign
 

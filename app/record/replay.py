@@ -108,7 +108,7 @@ async def priors(connection: AsyncConnection, campaign: Row[Any]) -> list[Number
 async def begun(connection: AsyncConnection, campaign: Row[Any]) -> Beliefs:
     """What the campaign's law believes before the first answer."""
     law = law_of(campaign)
-    kept = await states.of_campaign(await driver_of(connection), campaign.id, layout=law.layout)
+    kept = await states.present(await driver_of(connection), campaign.id, layout=law.layout)
     return law.begin(await priors(connection, campaign), parameters_of(campaign), kept)
 
 

@@ -36,6 +36,8 @@ PRESENT = text("""
 
 OF = "campaign_id = :campaign AND revision = :revision"
 
+OF_CAMPAIGN = text(f"SELECT state, layout FROM states WHERE {OF} AND kind = 'campaign'")  # noqa: S608  (constants)
+
 STATES = text(f"""
     SELECT number, state FROM states
     WHERE {OF} AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
@@ -168,16 +170,24 @@ async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> 
     return [tuple(row.state) for row in rows]
 
 
-async def of_campaign(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
+async def of_campaign(connection: Driver, of: Revision, *, layout: int) -> State | None:
+    """What is kept of the whole campaign. Raises what `present` raises."""
+    return readable(await fetch_one(connection, OF_CAMPAIGN, of.parameters, OfCampaign), layout)
+
+
+async def present(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
     """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
-    row = await fetch_one(connection, PRESENT, {"campaign": campaign_id}, OfCampaign)
+    return Kept(readable(await fetch_one(connection, PRESENT, {"campaign": campaign_id}, OfCampaign), layout))
+
+
+def readable(row: OfCampaign | None, layout: int) -> State | None:
     if row is not None and row.layout != layout:
         raise Conflict(
             f"What was learned of annotators is stored as version {row.layout}, and this Easel reads version {layout}. "
             "Nothing was changed.",
             code="states_of_another_version",
         )
-    return Kept(None if row is None else in_floats(row.state).tolist())
+    return None if row is None else in_floats(row.state).tolist()
 
 
 async def all_kept(connection: Driver, of: Revision) -> Kept:

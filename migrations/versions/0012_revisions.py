@@ -19,6 +19,12 @@ PRIORS = """
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
 """
 
+# Of a draft that none was chosen for: another law brings another.
+LAWS_OWN_PRIOR = """
+    UPDATE campaigns SET prior = NULL WHERE status = 'draft'
+    AND prior = CASE update_law WHEN 'trueskill' THEN ARRAY[0.5, 1.0 / 12] ELSE ARRAY[1, 1] END::float8[]
+"""
+
 # As revision 0011 made it.
 PRIORS_BEFORE = """
     CREATE VIEW priors AS
@@ -56,6 +62,7 @@ def upgrade() -> None:
         op.execute(f"ALTER TABLE {table} ADD prior float8[]")
         op.execute(f"UPDATE {table} SET prior = ARRAY[prior_a, prior_b] WHERE prior_a IS NOT NULL")  # noqa: S608
         op.execute(f"ALTER TABLE {table} DROP prior_a, DROP prior_b")
+    op.execute(LAWS_OWN_PRIOR)
     op.execute(PRIORS)
 
     op.execute("ALTER TABLE learned RENAME TO states")

@@ -21,12 +21,15 @@ def answers(
     sizes = [len(scores) for _, scores in hits]
     item = np.array([item for _, scores in hits for item in scores], np.intp)
     count = n_items or int(item.max(initial=-1)) + 1
+    score = np.array([score for _, scores in hits for score in scores.values()], float)
     made: dict[str, Any] = {
         "seq": np.arange(len(hits)) + 1,
         "hit": np.repeat(np.arange(len(hits)), sizes),
         "item": item,
         "annotator": np.repeat(np.array([who for who, _ in hits], np.intp), sizes),
-        "score": np.array([score for _, scores in hits for score in scores.values()], float),
+        "score": score,
+        "value": score,
+        "yields": "points",
         "ids": [f"i{k}" for k in range(count)],
         "shown": [f"text {k}" for k in range(count)],
         "systems": systems or [None] * count,
@@ -34,10 +37,8 @@ def answers(
         "annotators": [f"a{k}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
         "names": [f"A{k + 1}" for k in range(max((who for who, _ in hits), default=-1) + 1)],
         "law": "easl",
-        "prior_a": np.ones(count),
-        "prior_b": np.ones(count),
-        "a": None,
-        "b": None,
+        "prior": np.ones((2, count)),
+        "state": None,
         "parameters": Parameters(),
         "seed": 7,
     }

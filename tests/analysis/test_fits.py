@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,16 +85,16 @@ async def test_answers_hold_the_stored_posteriors_and_each_items_prior(engine):
     content = "id,text,alpha,beta,system,segment\nv0,a,3,2,x,1\nv1,b,1,1,y,1\n"
     campaign = await launched(engine, content, gamma=0.25, tie_margin_points=5)
     found = await answers_of(engine, campaign)
-    assert (found.prior_a.tolist(), found.prior_b.tolist()) == ([3.0, 1.0], [2.0, 1.0])
-    assert found.a is not None
-    assert found.a.tolist() == [3.0, 1.0]
+    assert found.prior.tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert found.state is not None
+    assert found.state.tolist() == [[3.0, 1.0], [2.0, 1.0]]
     assert (found.systems, found.segments) == (["x", "y"], ["1", "1"])
     assert (found.parameters.gamma, found.parameters.tie_margin) == (0.25, 0.05)
 
 
 async def test_a_draft_has_answers_without_posteriors(engine):
     found = await answers_of(engine, await draft(engine))
-    assert (found.n_items, found.n_hits, found.a, found.b) == (0, 0, None, None)
+    assert (found.n_items, found.n_hits, found.state) == (0, 0, None)
 
 
 async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
@@ -107,7 +108,7 @@ async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law)
     campaign = await judged(engine, update_law=law)
     found = await answers_of(engine, campaign)
     stored = SCORES[law].fit(found)
-    replayed = SCORES[law].fit(type(found)(**(vars(found) | {"a": None, "b": None})))
+    replayed = SCORES[law].fit(replace(found, state=None))
     np.testing.assert_array_equal(stored.values, replayed.values)
     np.testing.assert_array_equal(stored.low, replayed.low)
 

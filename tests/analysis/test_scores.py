@@ -11,10 +11,11 @@ from app.analysis.score_tables import with_interval
 from app.analysis.scores import compare
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE, Replay
+from app.inference.online.law import Hit, Parameters
+from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import moderated
 from tests.analysis.answers import answers, crowd
+from tests.inference.beliefs import replayed
 
 TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
 ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
@@ -73,8 +74,8 @@ def test_an_item_that_nobody_judged_has_no_score_and_a_note(name):
 
 
 def with_one_unseen(made):
-    names, ones = [*made.ids, "never"], np.ones(13)
-    return replace(made, ids=names, shown=names, systems=[None] * 13, segments=[None] * 13, prior_a=ones, prior_b=ones)
+    names, ones = [*made.ids, "never"], np.ones((2, 13))
+    return replace(made, ids=names, shown=names, systems=[None] * 13, segments=[None] * 13, prior=ones)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -135,24 +136,27 @@ def test_easl_adds_the_scores_to_both_counts():
 
 @pytest.mark.parametrize("name", ONLINE)
 def test_a_campaigns_own_law_has_the_stored_posteriors(name):
-    a, b = np.array([5.0, 2.0]), np.array([2.0, 5.0])
-    made = answers(TWO, law=name, a=a, b=b)
-    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].score(a, b))
+    state = np.array([[5.0, 2.0], [2.0, 5.0]])
+    made = answers(TWO, law=name, state=state)
+    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].family.score(*state))
 
 
 @pytest.mark.parametrize("name", ONLINE)
 def test_another_law_is_replayed_with_the_campaigns_parameters(name):
     made = crowd(law="trueskill" if name == "easl" else "easl", parameters=Parameters(gamma=0.3, tie_margin=0.05))
-    a, b = ONLINE[name].default_prior
-    replay = Replay(ONLINE[name], np.full(12, a), np.full(12, b), made.parameters)
-    replay.take(scores.hits_of(made), made.annotator_of_hit.tolist())
-    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].score(replay.a, replay.b))
+    state = replayed(ONLINE[name], 12, scores.hits_of(made, made.unit_score), made.parameters)
+    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].family.score(*state))
+
+
+def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
+    made = answers(TWO)
+    assert scores.hits_of(made, made.unit_score) == [Hit(0, [0, 1], [0.8, 0.2]), Hit(1, [1, 0], [0.4, 0.6])]
 
 
 def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
-    made = answers(TWO, prior_a=np.array([3.0, 1.0]), prior_b=np.array([2.0, 1.0]))
-    assert scores.priors(ONLINE["ra"], made)[0].tolist() == [3.0, 1.0]
-    assert scores.priors(ONLINE["trueskill"], made)[0].tolist() == [0.5, 0.5]
+    made = answers(TWO, prior=np.array([[3.0, 1.0], [2.0, 1.0]]))
+    assert scores.priors(ONLINE["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert scores.priors(ONLINE["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
 
 
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
@@ -160,7 +164,7 @@ def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
     with pytest.raises(Inestimable, match="too many") as refusal:
         scores.online("easl-aware")(answers(TWO))
     assert refusal.value.code == "too_many_hits"
-    own = answers(TWO, law="easl-aware", a=np.array([2.0, 1.0]), b=np.array([1.0, 2.0]))
+    own = answers(TWO, law="easl-aware", state=np.array([[2.0, 1.0], [1.0, 2.0]]))
     assert np.isfinite(scores.online("easl-aware")(own).values).all()
 
 

@@ -330,15 +330,13 @@ def test_confidence_in_labels_is_said_to_be_too_high_where_labels_are_few():
 
 def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
     made = crowd()
-    ones = np.ones(13)
     made = replace(
         made,
         ids=[*made.ids, "never"],
         shown=[*made.shown, ""],
         systems=[None] * 13,
         segments=[None] * 13,
-        prior_a=ones,
-        prior_b=ones,
+        prior=np.ones((2, 13)),
     )
     found = table(made, "label_items")
     row = by_name(found)["never"]

@@ -213,14 +213,15 @@ async def test_many_annotators_at_once_give_every_item_its_judgments_and_no_more
 
 async def test_settings_can_be_changed_while_a_draft(program):
     address = await draft(program)
-    assert (await program.get(address)).json()["settings"]["prior_a"] == 1.0
+    assert (await program.get(address)).json()["settings"]["prior"] is None
     changed = await program.patch(address, json={"update_law": "trueskill", "judgments_per_item": 7})
     settings = changed.json()["settings"]
-    assert (settings["prior_a"], settings["judgments_per_item"], settings["name"]) == (0.5, 7, "Verbs")
+    assert (settings["prior"], settings["judgments_per_item"], settings["name"]) == (None, 7, "Verbs")
     fields = refused(await program.patch(address, json={"gamma": -1, "colour": "red"}), 422, "invalid")["fields"]
     assert sorted(problem["field"] for problem in fields) == ["colour", "gamma"]
     assert (await program.get(address)).json()["settings"] == settings
     await program.post(f"{address}/transitions", json={"action": "launch"})
+    assert (await program.get(address)).json()["settings"]["prior"] == [0.5, 1 / 12]
     assert refused(await program.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
 
 
@@ -311,7 +312,7 @@ async def test_posteriors_come_in_pages_with_intervals(program):
     assert found["total"] == 6
     best, second = found["posteriors"]
     assert best["id"] == hit["items"][2]["id"]
-    assert (best["a"], best["b"]) == (1.9, 1.1)
+    assert (best["state"], best["a"], best["b"]) == ([1.9, 1.1], 1.9, 1.1)
     assert best["judgments"] == 1
     assert best["score"] >= second["score"]
     assert 0 < best["low"] < best["high"] < 1

@@ -171,7 +171,7 @@ async def test_the_policy_allows_nothing_inline(task: Any, visit: Any) -> None:
 
 
 async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) -> None:
-    campaign = await task(prior_a=123457.0, prior_b=234567.0)
+    campaign = await task(prior=[123457.0, 234567.0])
     page = (await visit()).page
     sources: list[str] = []
     await open_hit(page, campaign.link)
@@ -181,7 +181,7 @@ async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) ->
         await page.locator(SUBMIT).click()
     sources.append(await (await reply.value).text())
     for posterior in await campaign.rows(
-        "SELECT a, b, score, variance FROM current_posteriors WHERE campaign_id = :campaign"
+        "SELECT state[1], state[2], score, variance FROM current_posteriors WHERE campaign_id = :campaign"
     ):
         for value in posterior:
             assert all(f"{value:.6g}" not in source for source in sources)

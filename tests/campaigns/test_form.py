@@ -4,7 +4,7 @@ from app.campaigns.settings import CampaignSettings
 
 def test_what_a_form_shows_reads_back_as_the_same_settings():
     settings = CampaignSettings(
-        name="Verbs", question="How?", update_law="ra", prior_a=2, prior_b=3, repeat_items=False, middle_label="so-so",
+        name="Verbs", question="How?", update_law="ra", prior=[2, 3], repeat_items=False, middle_label="so-so",
         hits_per_annotator=4, instructions="Think.\n\n- twice",
     )  # fmt: skip
     browser = {name: value for name, value in form.filled(settings).items() if value}

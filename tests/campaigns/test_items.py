@@ -34,7 +34,7 @@ async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
     count = await import_items(engine, campaign, 'id,zipf,text\nb,3.5," abide "\na,,"größer, 1\n2"\n')
     assert count == 2
     assert await values(
-        engine, "SELECT number, external_id, shown, fields::text, prior_a FROM items ORDER BY number"
+        engine, "SELECT number, external_id, shown, fields::text, prior FROM items ORDER BY number"
     ) == [
         (0, "b", "abide", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
         (1, "a", "größer, 1\n2", '{"id": "a", "zipf": "", "text": "größer, 1\\n2"}', None),
@@ -184,12 +184,12 @@ async def test_the_easl_programs_items_need_no_choice(engine):
 @pytest.mark.parametrize("law", ["easl", "ra"])
 async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
     content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
-    campaign = await launched(engine, content, update_law=law, prior_a=2.0, prior_b=3.0)
+    campaign = await launched(engine, content, update_law=law, prior=[2.0, 3.0])
     assert campaign.status == "running"
-    assert await values(engine, "SELECT a, b, judgments FROM current_posteriors ORDER BY number") == [
-        (1.0, 1.0, 0),
-        (2.37, 1.63, 0),
-        (2.0, 3.0, 0),
+    assert await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number") == [
+        ([1.0, 1.0], 0),
+        ([2.37, 1.63], 0),
+        ([2.0, 3.0], 0),
     ]
 
 
@@ -197,7 +197,7 @@ async def test_a_prior_that_was_stored_and_is_not_possible_stops_the_launch(engi
     campaign = await draft(engine)
     await import_items(engine, campaign, VERBS)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE items SET prior_a = -1, prior_b = 2 WHERE number = 3"))
+        await connection.execute(text("UPDATE items SET prior = ARRAY[-1, 2] WHERE number = 3"))
     with pytest.raises(Conflict) as problem:
         await lead(engine, campaign)
     assert problem.value.code == "impossible_prior"
@@ -211,11 +211,11 @@ async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(eng
         await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n")
     assert problem.value.code == "prior_of_another_law"
     await import_items(engine, campaign, '{"id": 1, "text": "a", "mu": -0.25, "sigma2": 0.5}', "a.jsonl")
-    assert await values(engine, "SELECT prior_a, prior_b FROM items") == [(-0.25, 0.5)]
+    assert await values(engine, "SELECT prior FROM items") == [([-0.25, 0.5],)]
 
 
 def to_law(name):
-    return lambda before: CampaignSettings.model_validate(before.chosen() | {"update_law": name})
+    return lambda before: CampaignSettings.model_validate(before.model_dump() | {"update_law": name})
 
 
 async def test_two_edits_of_different_settings_at_once_both_stay(engine):

@@ -99,7 +99,7 @@ async def test_the_other_laws_take_results_too_and_replay_cleanly(engine, law):
     campaign = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), update_law=law)
     await import_results(engine, campaign, result_file(random.Random(1), ids, 5, 12, 0))
     assert await is_clean(engine, campaign.slug)
-    assert await value(engine, "SELECT count(DISTINCT a) > 1 FROM current_posteriors")
+    assert await value(engine, "SELECT count(DISTINCT state) > 1 FROM current_posteriors")
 
 
 async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine):
@@ -117,11 +117,11 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
         ([3, 0], [0, 100], "import", NOW, [3, 0], accepted, NOW, "A2", NOW, "mturk", "W2", 10),
     ]
     assert await values(
-        engine, "SELECT number, a, b, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
+        engine, "SELECT number, state, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
     ) == [
-        (0, 2.7, 1.3, 2),
-        (1, 1.3, 1.7, 1),
-        (3, 1.0, 2.0, 1),
+        (0, [2.7, 1.3], 2),
+        (1, [1.3, 1.7], 1),
+        (3, [1.0, 2.0], 1),
     ]
     assert await value(engine, "SELECT arrival ->> 'SubmitTime' FROM assignments WHERE external_id = 'A2'") == "later"
 
@@ -211,7 +211,7 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
     again = await import_results(engine, broken, results)
     assert (again.responses, again.known) == (120 - stored, stored)
     posteriors = (
-        "SELECT number, a, b, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY 1"
+        "SELECT number, state, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY 1"
     )
     assert await values(engine, posteriors, id=broken.id) == await values(engine, posteriors, id=whole.id)
     assert await is_clean(engine, broken.slug)

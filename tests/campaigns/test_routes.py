@@ -86,7 +86,7 @@ def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_w
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
     plain = [name for group in form.GROUPS for name in group.plain]
-    assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior_a", "selection", "seed"} & set(plain)
+    assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
 
 
 async def test_the_form_explains_every_setting(researcher):
@@ -107,7 +107,7 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
         "gamma": "0",
         "seed": "9" * 30,
         "lease_minutes": "1.5",
-        "prior_a": "-1",
+        "prior": "1, x",
         "prolific_completion_code": "a b",
         "epsilon": "nan",
         "hits_per_annotator": "0",
@@ -122,6 +122,7 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
         "seed": "This should be less than 9223372036854775808.",
         "lease_minutes": "Enter a whole number.",
         "prolific_completion_code": "Only letters, digits, _ and - can be in this code, 64 at most.",
+        "prior": "Enter a number.",
         "epsilon": "Enter a number.",
         "hits_per_annotator": "This should be greater than or equal to 1.",
     }
@@ -131,11 +132,13 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
     assert "No campaigns yet" in (await researcher.get("/admin")).text
 
 
-async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher):
-    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"prior_a": "-1"})
+@pytest.mark.parametrize("prior", ["-1, 1", "1", "1, 2, 3"])
+async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher, prior):
+    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"prior": prior})
     assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
-        ("prior_a", "This prior is not possible with the update law easl.")
+        ("prior", "This prior is not possible with the update law easl.")
     ]
+    assert f'value="{prior}"' in page.text
 
 
 async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
@@ -153,21 +156,27 @@ async def test_folded_settings_are_named_as_they_are_titled(researcher):
 async def test_another_update_law_brings_its_own_prior(researcher, app):
     address = await create(researcher)
     page = (await researcher.get(f"{address}/edit")).text
-    assert re.search(r'id="prior_a"[^>]* value=""', page)
+    assert re.search(r'id="prior"[^>]* value=""', page)
     values = form.blank() | FORM | {"update_law": "trueskill"}
     assert (await researcher.post(f"{address}/edit", data=values)).headers["location"] == f"{address}/edit?done=saved"
     async with app.state.database.connect() as connection:
-        row = (await connection.execute(text("SELECT prior_a, prior_b, show_numbers FROM campaigns"))).one()
-    assert row == (0.5, 1 / 12, True)
+        row = (await connection.execute(text("SELECT prior, show_numbers FROM campaigns"))).one()
+    assert row == (None, True)
+    await upload(researcher, address)
+    await researcher.post(f"{address}/launch")
+    async with app.state.database.connect() as connection:
+        assert (await connection.execute(text("SELECT prior FROM campaigns"))).scalar_one() == [0.5, 1 / 12]
+    page = (await researcher.get(f"{address}/edit")).text
+    assert f"0.5, {1 / 12}" in page
 
 
 async def test_a_switch_that_is_off_and_a_prior_of_ones_own_are_kept(researcher):
     values = {name: value for name, value in (form.blank() | FORM).items() if name != "show_numbers"}
-    location = (await researcher.post("/admin/campaigns/new", data=values | {"prior_a": "3", "prior_b": "2"})).headers
+    location = (await researcher.post("/admin/campaigns/new", data=values | {"prior": " 3,2 "})).headers
     page = (await researcher.get(location["location"].replace("/items", "/edit"))).text
     assert re.search(r'name="show_numbers" aria-describedby="show_numbers-hint">', page)
     assert re.search(r'name="repeat_items" aria-describedby="repeat_items-hint" checked>', page)
-    assert re.search(r'id="prior_a"[^>]* value="3.0"', page)
+    assert re.search(r'id="prior"[^>]* value="3.0, 2.0"', page)
 
 
 async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):

@@ -15,6 +15,7 @@ from app.dashboard.live import Live
 from app.dashboard.precision import begun, followed
 from app.database.session import transaction
 from app.designs.answer import Answer
+from app.inference.online.law import Hit
 from app.inference.online.laws import ONLINE
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
@@ -50,11 +51,11 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
     for count in (0, 1, 2, 3, 7):
         await answer(engine, campaign, count)
         course = await course_of(engine, campaign, courses)
-        stored = await values(engine, "SELECT a, b, judgments FROM current_posteriors ORDER BY number")
-        assert list(zip(course.a, course.b, course.judgments, strict=True)) == stored
+        stored = await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number")
+        assert list(zip(course.state.T.tolist(), course.judgments, strict=True)) == stored
     fresh = await course_of(engine, campaign, Courses())
     assert (course.answers, fresh.answers) == (13, 13)
-    assert np.array_equal(course.early_a, fresh.early_a, equal_nan=True)
+    assert np.array_equal(course.early, fresh.early, equal_nan=True)
 
 
 async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_asked_for(engine):
@@ -68,8 +69,8 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
             await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
         precision = await course_of(engine, campaign, precisions)
         rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
-        hits = [(items, [score / 100 for score in scores]) for _, items, scores in rows]
-        whole = followed(begun(12), hits, [who for who, *_ in rows])
+        hits = [Hit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
+        whole = followed(begun(12), hits)
         assert precision.answers == len(rows)
         assert precision.points() == whole.points()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
@@ -107,9 +108,9 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE items SET prior_a = 3, prior_b = 2 WHERE number = 4"))
+        await connection.execute(text("UPDATE items SET prior = ARRAY[3, 2] WHERE number = 4"))
     course = await course_of(engine, campaign, Courses())
-    assert (course.a[4], course.b[4], course.a[5]) == (3, 2, 1)
+    assert course.state[:, 4:6].tolist() == [[3, 1], [2, 1]]
 
 
 @pytest.mark.own_database
@@ -125,7 +126,8 @@ async def test_an_answer_that_commits_late_takes_its_place(engine):
         await connection.execute(text("INSERT INTO responses OVERRIDING SYSTEM VALUE SELECT * FROM late"))
     course = await course_of(engine, campaign, courses)
     assert course.answers == 6
-    assert [(a,) for a in course.a] == await values(engine, "SELECT a FROM current_posteriors ORDER BY number")
+    stored = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
+    assert [(state,) for state in course.state.T.tolist()] == stored
 
 
 @pytest.mark.parametrize("kind", [Courses, Precisions])

@@ -6,26 +6,28 @@ import pytest
 from app.dashboard import precision
 from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
 from app.inference.observations.tally import Tally
+from app.inference.online.law import Hit
 from app.inference.ratings.moderated import moderated
 
 ITEMS = 7
 
 
-def hits_of(count, *, size=3, seed=1):
+def hits_of(count, *, items=ITEMS, size=3, seed=1):
+    """Five people answer in turn."""
     rng = np.random.default_rng(seed)
     return [
-        (rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
-        for _ in range(count)
+        Hit(k % 5, rng.choice(items, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
+        for k in range(count)
     ]
 
 
-def who(hits):
-    """Who answered each: five people in turn."""
-    return [k % 5 for k in range(len(hits))]
+def each_by_another(*judgments):
+    """HITs by different people, from their items and values."""
+    return [Hit(who, *judged) for who, judged in enumerate(judgments, start=1)]
 
 
 def after(hits):
-    return followed(begun(ITEMS), hits, who(hits))
+    return followed(begun(ITEMS), hits)
 
 
 def same(one, two):
@@ -36,11 +38,11 @@ def same(one, two):
 def test_the_same_in_any_pieces(count):
     hits = hits_of(count)
     whole, one_by_one = after(hits), begun(ITEMS)
-    for hit, annotator in zip(hits, who(hits), strict=True):
-        one_by_one = followed(one_by_one, [hit], [annotator])
+    for hit in hits:
+        one_by_one = followed(one_by_one, [hit])
     assert same(whole, one_by_one)
-    first = followed(begun(ITEMS), hits[:73], who(hits)[:73], total=count)
-    assert same(whole, followed(first, hits[73:], who(hits)[73:]))
+    first = followed(begun(ITEMS), hits[:73], total=count)
+    assert same(whole, followed(first, hits[73:]))
     assert len(whole.typical) <= MOST_POINTS
 
 
@@ -49,46 +51,39 @@ def test_every_point_is_that_of_the_judgments_until_then():
     points = after(hits).points()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
-        told = moderated(Tally.nothing(ITEMS).after(*long_form(hits[:answers], who(hits)[:answers])))
+        told = moderated(Tally.nothing(ITEMS).after(*long_form(hits[:answers])))
         assert value == typical(told)
 
 
 @pytest.mark.parametrize(("items", "most"), [(300, 50), (3_000, 15), (30_000, 0)])
 def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_items(items, most, monkeypatch):
-    rng, looks = np.random.default_rng(4), []
-    hits = [
-        (rng.choice(items, 5, replace=False).tolist(), (rng.integers(0, 101, 5) / 100).tolist()) for _ in range(400)
-    ]
-    told = [
-        typical(moderated(Tally.nothing(items).after(*long_form(hits[:answers], who(hits)[:answers]))))
-        for answers in range(0, 401, 8)
-    ]
+    looks, hits = [], hits_of(400, items=items, size=5, seed=4)
+    told = [typical(moderated(Tally.nothing(items).after(*long_form(hits[:answers])))) for answers in range(0, 401, 8)]
 
     def counting(tally):
         looks.append(1)
         return moderated(tally)
 
     monkeypatch.setattr(precision, "moderated", counting)
-    assert followed(begun(items), hits, who(hits), total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
+    assert followed(begun(items), hits, total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
     assert len(looks) <= most
 
 
 def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
     # Items 0 to 3 are judged by two, each .2 apart, item 4 by nobody: 2 * .01 of 4 degrees of freedom, t = 2.776.
-    hits = [([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)]
-    known = followed(begun(5), hits, [1, 2])
+    known = followed(begun(5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)))
     error = np.sqrt(0.02 / 2)
     assert typical(known.intervals) == pytest.approx(100 * 2.776445 * error)
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
     assert begun(4).points() == [(0, 50.0)]
-    hits = [([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5])]
-    assert followed(begun(1), hits, [1, 2, 3, 4]).points()[-1][1] < 15
-    assert followed(begun(3), hits, [1, 2, 3, 4]).points()[-1][1] == 50
+    hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
+    assert followed(begun(1), hits).points()[-1][1] < 15
+    assert followed(begun(3), hits).points()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():
     before, kept = after(hits_of(10)), after(hits_of(10))
-    followed(before, hits_of(80, seed=2), who(hits_of(80)))
+    followed(before, hits_of(80, seed=2))
     assert same(before, kept)

@@ -138,5 +138,5 @@ def test_names_are_one_short_line():
 
 def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():
     score, variance = np.array([-0.2, 0.5]), np.array([0.01, 0.01])
-    assert domain(ONLINE["ra"], score, variance) == (0.0, 1.0)
-    assert domain(ONLINE["trueskill"], score, variance) == (-0.4, 1.0)
+    assert domain(ONLINE["ra"].family, score, variance) == (0.0, 1.0)
+    assert domain(ONLINE["trueskill"].family, score, variance) == (-0.4, 1.0)

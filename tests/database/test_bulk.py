@@ -17,16 +17,16 @@ async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
     texts = [r"back\slash", r"\N", r"\.", r"\t", "tab\there", "two\nlines", "a\r\nb", '"quoted", and more']
     content = "id,text\n" + "".join(f'{k},"{text.replace(chr(34), chr(34) * 2)}"\n' for k, text in enumerate(texts))
     await launched(engine, content)
-    stored = await values(engine, "SELECT shown, fields ->> 'text', prior_a FROM items ORDER BY number")
+    stored = await values(engine, "SELECT shown, fields ->> 'text', prior FROM items ORDER BY number")
     assert stored == [(text, text, None) for text in texts]
 
 
 async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
     await launched(engine, f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n")
-    assert await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number") == [
-        (0.1 + 0.2, 1e-6),
-        (1.0, 1.0),
-        (123456.789, 2.0000000000000004),
+    assert await values(engine, "SELECT state FROM current_posteriors ORDER BY number") == [
+        ([0.1 + 0.2, 1e-6],),
+        ([1.0, 1.0],),
+        ([123456.789, 2.0000000000000004],),
     ]
 
 

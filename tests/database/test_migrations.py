@@ -14,8 +14,9 @@ from app.database.migrate import configuration, upgrade
 from app.database.session import statements
 from app.database.tables import metadata
 from app.designs.answer import Answer, Touch
+from app.record.revisions import decide, revise
 from app.serving.submission import submit
-from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.campaigns.drafts import draft, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, values
 
 
@@ -91,6 +92,56 @@ async def test_how_an_answer_came_about_is_carried_over(engine, database_url):
     await engine.dispose()
     await asyncio.to_thread(upgrade, database_url)
     assert await values(engine, told) == before
+
+
+@pytest.mark.own_database
+async def test_priors_and_posteriors_are_carried_over_and_a_draft_that_chose_no_prior_has_none(engine, database_url):
+    for law in ("easl", "trueskill"):
+        await draft(engine, name=f"{law} with its own", update_law=law)
+        await draft(engine, name=f"{law} with another", update_law=law, prior=[0.25, 2])
+    campaign = await launched(engine, "id,text,mu,sigma2\n1,a,-0.5,0.25\n2,b,,\n", update_law="trueskill")
+    told = "SELECT name, prior FROM campaigns ORDER BY id"
+    known = (told, "SELECT prior FROM items ORDER BY number", "SELECT * FROM posteriors ORDER BY subject")
+    before = [await values(engine, statement) for statement in known]
+    assert [prior for _, prior in before[0]] == [None, [0.25, 2], None, [0.25, 2], [0.5, 1 / 12]]
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0011")
+    of_two_columns = await values(engine, "SELECT prior_a, prior_b FROM campaigns ORDER BY id")
+    assert of_two_columns == [(1, 1), (0.25, 2), (0.5, 1 / 12), (0.25, 2), (0.5, 1 / 12)]
+    assert await values(engine, "SELECT prior_a, prior_b FROM items ORDER BY number") == [(-0.5, 0.25), (None, None)]
+    assert await values(engine, "SELECT a, b FROM priors ORDER BY number") == [(-0.5, 0.25), (0.5, 1 / 12)]
+    assert await values(engine, "SELECT a, b FROM posteriors ORDER BY number") == [(-0.5, 0.25), (0.5, 1 / 12)]
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    assert [await values(engine, statement) for statement in known] == before
+    assert await is_clean(engine, campaign.slug)
+
+
+@pytest.mark.own_database
+async def test_what_follows_from_the_present_decisions_stays_when_they_are_forgotten(engine, database_url):
+    campaign = await running(engine, update_law="easl-aware", judgments_per_item=50)
+    for k in range(4):
+        me = await annotator(engine, campaign, f"ann {k}")
+        async with statements(engine) as connection:
+            hit = await hit_of(engine, me)
+            await submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0 * k)), now=NOW)
+    somebody = (await values(engine, "SELECT min(id) FROM annotators"))[0][0]
+    async with engine.begin() as connection:
+        await decide(connection, campaign, "exclude", annotator=somebody, reason="", by="ada", now=NOW)
+    await revise(engine, campaign.id, now=NOW)
+    posteriors = "SELECT state[1], state[2], score, judgments FROM posteriors ORDER BY subject"
+    before = await values(engine, posteriors)
+    states = await values(engine, "SELECT kind, number, state, since FROM states ORDER BY kind, number")
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0011")
+    assert await values(engine, "SELECT a, b, score, judgments FROM posteriors ORDER BY number") == before
+    assert await values(engine, "SELECT kind, number, state, since FROM learned ORDER BY kind, number") == states
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    assert await values(engine, "SELECT DISTINCT revision, layout FROM states") == [(0, 1)]
+    assert (
+        await values(engine, "SELECT state[1], state[2], score, judgments FROM posteriors ORDER BY subject") == before
+    )
 
 
 def test_a_second_upgrade_changes_nothing(database_url):

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.database.session import LOST, ServingConnections, fetch_one, statements, transaction
+from app.database.session import LOST, Record, ServingConnections, fetch_one, statements, transaction
 from tests.serving.campaigns import until
 
 LOST_OR_ENDED = (*LOST, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
@@ -14,9 +14,13 @@ LOST_OR_ENDED = (*LOST, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownEr
 BACKEND = text("SELECT pg_backend_pid() AS backend")
 
 
+class Backend(Record):
+    backend: int
+
+
 async def backend(engine):
     async with transaction(engine) as connection:
-        row = await fetch_one(connection, BACKEND, {})
+        row = await fetch_one(connection, BACKEND, {}, Backend)
     assert row is not None
     return row.backend
 
@@ -43,7 +47,7 @@ async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine
 
 async def test_a_column_that_is_not_there_is_no_attribute(engine):
     async with transaction(engine) as connection:
-        row = await fetch_one(connection, BACKEND, {})
+        row = await fetch_one(connection, BACKEND, {}, Backend)
     assert not hasattr(row, "frontend")
 
 

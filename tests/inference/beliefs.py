@@ -46,7 +46,7 @@ class Stored:
     def __init__(self, law: Law, beliefs: Beliefs, parameters: Parameters | None = None) -> None:
         self.law, self.parameters = law, parameters or Parameters()
         self.priors = list(zip(*beliefs.state.tolist(), strict=True))
-        kept = {"campaign": beliefs.kept().campaign, "annotators": {}, "items": {}}
+        kept: dict[str, Any] = {"campaign": beliefs.kept().campaign, "annotators": {}, "items": {}}
         self.text = json.dumps({"posteriors": self.priors} | kept)
         self.asked: list[Ask] = []
 

@@ -61,11 +61,11 @@ async def test_many_chunks_replay_like_one(engine, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("column", "stored"), [("a", "state[1]"), ("b", "state[2]"), ("score", "score"), ("variance", "variance")]
+    ("column", "stored"), [("alpha", "state[1]"), ("beta", "state[2]"), ("score", "score"), ("variance", "variance")]
 )
 async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     campaign = await answered(engine)
-    before = await value(engine, f"SELECT {column} FROM current_posteriors WHERE number = 7")
+    before = await value(engine, f"SELECT {stored} FROM current_posteriors WHERE number = 7")
     after = next_float(before)
     assert math.isclose(before, after, rel_tol=1e-15)
     await change(engine, f"UPDATE posteriors SET {stored} = {after!r} WHERE subject = 7")
@@ -104,7 +104,7 @@ async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
     found = await verified(engine, campaign.slug)
     assert [(m.number, m.column) for m in found.mismatches] == [
         (3, "judgments"),
-        *((5, column) for column in ("a", "b", "score", "variance", "judgments")),
+        *((5, column) for column in ("alpha", "beta", "score", "variance", "judgments")),
     ]
 
 
@@ -205,7 +205,7 @@ async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(
         at_random = k % 6 == 0
         scores = [float((item * 37 + k * 53) % 101 if at_random else 10 * item) for item in hit.items]
         await submit(engine, people[k % 6], hit, scores=scores)
-    posteriors = "SELECT number, a, b FROM current_posteriors ORDER BY number"
+    posteriors = "SELECT number, state FROM current_posteriors ORDER BY number"
     before = await values(engine, posteriors)
     last = await hit_of(engine, people[0])
     await submit(engine, people[0], last, scores=[50.0] * 5)

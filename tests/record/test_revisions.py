@@ -12,12 +12,14 @@ from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict
-from app.inference.online.laws import ONLINE, Replay
+from app.inference.online.law import Hit
+from app.inference.online.laws import ONLINE
 from app.record import replay, revisions
 from app.record.law import law_of, parameters_of
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import draft, import_results
+from tests.inference.beliefs import replayed
 from tests.serving.campaigns import (
     NOW,
     annotator,
@@ -32,7 +34,7 @@ from tests.serving.campaigns import (
     waiting,
 )
 
-POSTERIORS = "SELECT number, a, b, score, variance, judgments FROM current_posteriors ORDER BY number"
+POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
@@ -66,16 +68,14 @@ async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
 @pytest.mark.parametrize("law", ONLINE)
 async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotators_answers(engine, law):
     campaign, (_, _, third, _) = await answered(engine, update_law=law, hits=5)
-    before = await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number")
+    before = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
     await decide(engine, campaign, annotator=third)
     others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
     answers = await values(engine, others, id=third)
-    a, b = law_of(campaign).default_prior
-    alone = Replay(law_of(campaign), [a] * 30, [b] * 30, parameters_of(campaign))
-    hits = [(items, [score / 100 for score in scores]) for _, items, scores in answers]
-    alone.take(hits, [who for who, _, _ in answers])
-    after = await values(engine, "SELECT a, b FROM current_posteriors ORDER BY number")
-    assert after == list(zip(alone.a.tolist(), alone.b.tolist(), strict=True)) != before
+    hits = [Hit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
+    alone = replayed(law_of(campaign), 30, hits, parameters_of(campaign))
+    after = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
+    assert after == [(state,) for state in alone.T.tolist()] != before
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
 
 
@@ -92,9 +92,9 @@ async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, la
 async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
     campaign, _ = await answered(engine)
     seq, items = (await values(engine, "SELECT seq, items FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))[0]
-    before = {row[0]: row[5] for row in await values(engine, POSTERIORS)}
+    before = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
     await decide(engine, campaign, "withdraw", response=seq)
-    after = {row[0]: row[5] for row in await values(engine, POSTERIORS)}
+    after = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
     assert {item for item in before if after[item] == before[item] - 1} == set(items)
     assert sum(after.values()) == sum(before.values()) - len(items)
     assert (await verified(engine, campaign)).clean

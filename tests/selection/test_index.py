@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from app.selection import companions
-from app.selection.index import Draw, SelectionIndex, first_iteration, later_iteration
+from app.selection.index import SelectionIndex, first_iteration, later_iteration
 from app.selection.match_quality import match_quality
+from app.selection.rule import Draw
 
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]

@@ -277,7 +277,7 @@ async def test_an_unknown_address_is_not_found(client, address):
 
 
 async def test_the_estimate_is_never_in_the_page(client, engine):
-    campaign = await running(engine, prior_a=3.14159, prior_b=7.77777)
+    campaign = await running(engine, prior=[3.14159, 7.77777])
     page = (await client.get(await started(client, campaign))).text
     assert not re.search(r"3\.14|7\.77|\bmode\b|variance|posterior", page)
 

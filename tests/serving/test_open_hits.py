@@ -44,9 +44,9 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     me = by_id(await annotator(engine, campaign, "second"))
     async with statements(engine) as connection:
         assert (await standing(connection, cache, me)).held is None
-        assert len((await standing(connection, PosteriorCache(), me)).held) == 5 * MANY_OPEN_HITS + 5
+        assert len((await standing(connection, PosteriorCache(), me)).held or ()) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
-        assert len((await standing(connection, cache, me)).held) == 5 * MANY_OPEN_HITS + 5
+        assert len((await standing(connection, cache, me)).held or ()) == 5 * MANY_OPEN_HITS + 5
 
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
@@ -54,7 +54,7 @@ async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
     async with statements(engine) as connection:
         here = await standing(connection, cache, by_id(await annotator(engine, campaign, "second")))
-    assert len(here.held) == 5
+    assert len(here.held or ()) == 5
 
 
 async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_free(engine):

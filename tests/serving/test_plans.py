@@ -11,13 +11,12 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from app.auth import users
 from app.crowd import annotators
 from app.database import campaign
-from app.record import learning, news, states, store
+from app.record import news, states, store
 from app.serving import leases, outside, posterior_cache, proposals, races, standing, submission
 
 MODULES = (
     annotators,
     campaign,
-    learning,
     news,
     states,
     store,
@@ -40,10 +39,10 @@ STATEMENTS = {
 }
 for elsewhere in ("races.LOCK_AND_LEASE", "news.SETTLE_RESTORED"):  # the function's LEASE; before a start
     del STATEMENTS[elsewhere]
-WHOLE_CAMPAIGN = {"states.ALL_ITEMS", "states.ALL_STATES"}  # of verification
+WHOLE_CAMPAIGN = {"states.ALL_ITEMS", "states.ALL"}  # of verification
 
 # How the names of their indexes begin.
-HOT = ("annotators", "assignments", "hits", "items", "learned", "planned_hits", "posteriors", "responses")
+HOT = ("annotators", "assignments", "hits", "items", "planned_hits", "posteriors", "responses", "states")
 
 # What came in since a watermark is found by transaction, whatever the campaign.
 WATERMARK = "responses_transaction_id_idx"

@@ -28,7 +28,7 @@ from tests.serving.campaigns import (
 
 async def posteriors(engine):
     return await values(
-        engine, "SELECT number, a, b, score, variance, judgments FROM current_posteriors ORDER BY number"
+        engine, "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
     )
 
 
@@ -38,9 +38,9 @@ async def test_an_answer_updates_the_posteriors_of_its_items_only(engine):
     await submit(engine, me, hit, scores=[0, 25, 50, 75, 100])
     after = {number: rest for number, *rest in await posteriors(engine)}
     for item, score in zip(hit.items, [0, 0.25, 0.5, 0.75, 1], strict=True):
-        a, b, mode, _, judgments = after.pop(item)
-        assert (a, b, mode, judgments) == (1 + score, 2 - score, score, 1)
-    assert all((a, b, mode, judgments) == (1, 1, 0.5, 0) for a, b, mode, _, judgments in after.values())
+        state, mode, _, judgments = after.pop(item)
+        assert (state, mode, judgments) == ([1 + score, 2 - score], score, 1)
+    assert all((state, mode, judgments) == ([1, 1], 0.5, 0) for state, mode, _, judgments in after.values())
 
 
 async def test_second_post_changes_nothing_and_gets_the_first_receipt(engine):
@@ -181,7 +181,7 @@ async def test_each_update_law_answers_and_stores_what_it_computes(engine, law):
     campaign = await running(engine, update_law=law)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     await submit(engine, me, hit, scores=[0, 25, 50, 75, 100])
-    after = {number: score for number, _, _, score, *_ in await posteriors(engine)}
+    after = {number: score for number, _, score, *_ in await posteriors(engine)}
     scores = [after[item] for item in hit.items]
     assert scores == sorted(scores)
     assert len(set(scores)) == 5
@@ -191,8 +191,9 @@ async def test_the_tie_margin_is_in_points(engine):
     campaign = await running(engine, items=2, items_per_hit=2, update_law="ra", tie_margin_points=5)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     await submit(engine, me, hit, scores=[50, 55])
-    (_, a1, b1, *_), (_, a2, b2, *_) = await posteriors(engine)
-    assert a1 == b1 == a2 == b2 == pytest.approx(1.1832432566842859, abs=1e-15)
+    (_, first, *_), (_, second, *_) = await posteriors(engine)
+    assert first == second == pytest.approx([1.1832432566842859] * 2, abs=1e-15)
+    assert first[0] == first[1]
 
 
 LEASE_IS_OVER = "SELECT min(expires_at) < clock_timestamp() FROM hits"

@@ -1,0 +1,67 @@
+"""The prior of a campaign: as many numbers as its law takes, and the two settings that it was before."""
+
+import pytest
+from pydantic import ValidationError
+
+from app.campaigns.settings import CampaignSettings
+
+
+def settings(**more):
+    return CampaignSettings.model_validate({"name": "Verbs", "question": "How?"} | more)
+
+
+def test_without_a_prior_it_is_left_to_the_update_law():
+    assert settings().prior is None
+    assert settings(update_law="trueskill").prior is None
+
+
+@pytest.mark.parametrize("given", [[2, 3], "2, 3", " 2,3.0 "])
+def test_a_prior_is_a_list_of_numbers_or_a_text_of_them(given):
+    assert settings(prior=given).prior == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("given", [None, "", " "])
+def test_an_empty_prior_is_none(given):
+    assert settings(prior=given).prior is None
+
+
+@pytest.mark.parametrize("given", [[1], [1, 1, 1], [0, 1], [1, -1]])
+def test_a_prior_that_the_law_cannot_have_is_refused(given):
+    with pytest.raises(ValidationError, match="not possible with the update law easl"):
+        settings(prior=given)
+
+
+@pytest.mark.parametrize("given", ["1, x", "1 1", [float("nan"), 1], [1, float("inf")], [], 5])
+def test_what_is_no_list_of_numbers_is_refused_at_the_prior(given):
+    with pytest.raises(ValidationError) as problem:
+        settings(prior=given)
+    assert {error["loc"][0] for error in problem.value.errors()} == {"prior"}
+
+
+def test_the_two_former_settings_are_the_prior():
+    assert settings(prior_a=2, prior_b=3).prior == [2.0, 3.0]
+
+
+def test_of_the_two_former_settings_one_may_be_named_alone():
+    assert settings(prior_a=2).prior == [2.0, 1.0]
+    assert settings(update_law="trueskill", prior_b=0.5).prior == [0.5, 0.5]
+
+
+def test_the_two_former_settings_change_a_prior_that_was_there():
+    before = settings(prior=[2, 3]).model_dump()
+    assert CampaignSettings.model_validate(before | {"prior_a": 5, "prior_b": 6}).prior == [5.0, 6.0]
+    assert CampaignSettings.model_validate(before | {"prior_b": 6}).prior == [2.0, 6.0]
+    assert CampaignSettings.model_validate(settings().model_dump() | {"prior_a": 5, "prior_b": 6}).prior == [5.0, 6.0]
+
+
+@pytest.mark.parametrize("given", [{"prior_a": "x"}, {"prior_a": None}, {"prior_a": 2, "prior": 5, "prior_b": []}])
+def test_former_settings_that_are_no_numbers_are_refused_at_the_prior(given):
+    with pytest.raises(ValidationError) as problem:
+        settings(**given)
+    assert {error["loc"][0] for error in problem.value.errors()} == {"prior"}
+
+
+def test_former_settings_of_an_unknown_law_are_refused_for_the_law():
+    with pytest.raises(ValidationError) as problem:
+        settings(update_law="none", prior_a=1, prior_b=1)
+    assert {error["loc"][:1] for error in problem.value.errors()} == {("update_law",)}

@@ -1,0 +1,155 @@
+"""HITs applied to what PostgreSQL holds, a transaction after another: the bits of a replay in memory."""
+
+import numpy as np
+import pytest
+
+from app.database.session import driver_of
+from app.errors import Conflict
+from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
+from app.inference.online.annotator_aware_online import BEGUN
+from app.inference.online.law import Kept, answered
+from app.inference.online.laws import ONLINE
+from app.record import folding, states
+from app.record.known import Known
+from app.record.law import hit_of, law_of, parameters_of
+from app.record.states import Revision
+from app.record.stream import Response
+from tests.inference.beliefs import Stored, as_text, begun
+from tests.serving.campaigns import annotator, execute, running, submit, values
+from tests.serving.campaigns import hit_of as shown_to
+
+ITEMS, FEW = 12, 3
+
+
+def answers(count: int, *, items: int = ITEMS, size: int = 5, seed: int = 1) -> list[Response]:
+    """Five people in turn, the first of whom answers at random."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for k in range(count):
+        shown = rng.permutation(items)[:size]
+        points = rng.integers(0, 101, size) if k % 5 == 0 else np.clip(8 * shown + rng.integers(0, 12, size), 0, 100)
+        made.append(Response(k + 1, k % 5, shown.tolist(), points.astype(float).tolist()))
+    return made
+
+
+async def folded(engine, campaign, responses, at_once: int) -> None:
+    """Applied to what is stored, so many in a transaction."""
+    for start in range(0, len(responses), at_once):
+        some = responses[start : start + at_once]
+        async with engine.begin() as connection:
+            await folding.fold(connection, campaign, some, await folding.lock_present(connection, campaign, some))
+
+
+def in_memory(campaign, responses, *, items: int = ITEMS, kept: Kept | None = None):
+    beliefs = begun(law_of(campaign), items, parameters_of(campaign), kept)
+    beliefs.take([hit_of(campaign, response) for response in responses])
+    return beliefs
+
+
+async def posteriors(engine, revision: int = 0):
+    """The numbers of the posteriors, item by item."""
+    stored = "SELECT state FROM posteriors WHERE revision = :revision ORDER BY subject"
+    return [state for (state,) in await values(engine, stored, revision=revision)]
+
+
+async def kept_of(engine, of: Revision):
+    async with engine.connect() as connection:
+        return as_text(await states.all_kept(await driver_of(connection), of))
+
+
+async def under_the_first_rule(engine) -> Kept:
+    """Before the first answer its campaign's state was empty."""
+    await execute(engine, "UPDATE states SET state = ''")
+    return Kept([])
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 40])
+@pytest.mark.parametrize("law", ONLINE)
+async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_many_hits_come_at_once(
+    engine, law, at_once
+):
+    campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500, tie_margin_points=3)
+    await folded(engine, campaign, answers(40), at_once)
+    beliefs = in_memory(campaign, answers(40))
+    assert await posteriors(engine) == beliefs.state.T.tolist()
+    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.kept())
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+@pytest.mark.parametrize("rule", ["first", "present"])
+async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_the_bits_stay_the_same(
+    engine, monkeypatch, rule, at_once
+):
+    campaign = await running(engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500)
+    kept = await under_the_first_rule(engine) if rule == "first" else None
+    read, long_of_items = [], states.long_of_items
+
+    async def noted(driver, of, numbers):
+        read.extend(numbers)
+        return await long_of_items(driver, of, numbers)
+
+    monkeypatch.setattr(states, "long_of_items", noted)
+    responses = answers(140, items=FEW, size=2)
+    await folded(engine, campaign, responses, at_once)
+    beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
+    assert await posteriors(engine) == beliefs.state.T.tolist()
+    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.kept())
+    if at_once == 1:
+        looked = Stored(EASL_AWARE, begun(EASL_AWARE, FEW, kept=kept))
+        changes = [looked.take(hit_of(campaign, response)) for response in responses]
+        assert read == [k for one in changes for k, (_, long) in one.kept.items.items() if long is not None]
+    else:
+        assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
+
+
+async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
+    campaign = await running(engine, update_law="easl-aware", items=ITEMS, judgments_per_item=500)
+    await folded(engine, campaign, answers(30), 30)
+    stored = Stored(EASL_AWARE, begun(EASL_AWARE, ITEMS))
+    for response in answers(30):
+        stored.take(hit_of(campaign, response))
+    for item in range(ITEMS):
+        asking, again = EASL_AWARE.counted(item), EASL_AWARE.counted(item)
+        async with engine.connect() as connection:
+            known = Known(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
+            assert await known.found(asking) == answered(again, stored.answer)
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
+    campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500)
+    await folded(engine, campaign, answers(10), 10)
+    for table in ("posteriors", "states"):
+        columns = ", ".join(name for (name,) in await values(engine, COLUMNS, name=table))
+        await execute(engine, f"INSERT INTO {table} ({columns}, revision) SELECT {columns}, 1 FROM {table}")
+    before, draft = await kept_of(engine, Revision(campaign.id, 0)), Revision(campaign.id, 1)
+    for some in (answers(25)[10:20], answers(25)[20:]):
+        async with engine.begin() as connection:
+            await folding.fold(connection, campaign, some, await folding.lock(connection, draft, some))
+    beliefs = in_memory(campaign, answers(25))
+    assert await posteriors(engine, 1) == beliefs.state.T.tolist()
+    assert await kept_of(engine, draft) == as_text(beliefs.kept())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == before
+    assert await posteriors(engine) == in_memory(campaign, answers(10)).state.T.tolist()
+
+
+COLUMNS = """
+    SELECT column_name FROM information_schema.columns WHERE table_name = :name AND column_name <> 'revision'
+"""
+
+
+async def test_states_of_another_version_are_refused_and_stay_as_they_are(engine):
+    campaign = await running(engine, update_law="easl-aware", items=ITEMS)
+    await execute(engine, "UPDATE states SET layout = 2")
+    me = await annotator(engine, campaign)
+    hit = await shown_to(engine, me)
+    with pytest.raises(Conflict, match="stored as version 2, and this Easel reads version 1") as refusal:
+        await submit(engine, me, hit)
+    assert refusal.value.code == "states_of_another_version"
+    assert await values(engine, "SELECT layout, kind FROM states") == [(2, "campaign")]
+    assert await values(engine, "SELECT count(*) FROM responses") == [(0,)]
+
+
+async def test_a_law_begins_with_what_it_keeps_under_the_present_rule(engine):
+    campaign = await running(engine, update_law="easl-aware", items=ITEMS)
+    assert await kept_of(engine, Revision(campaign.id, 0)) == {"campaign": BEGUN, "annotators": {}, "items": {}}

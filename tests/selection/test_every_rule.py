@@ -1,0 +1,93 @@
+"""What every rule of selection promises, those of the tests too: a new one is checked by being registered."""
+
+import numpy as np
+import pytest
+
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+from tests.toys.in_order import IN_ORDER
+
+ITEMS = 23
+ASKING = Asking(wanted=3, n=4, gamma=0.1)
+ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+
+
+@pytest.fixture(params=[*RULES.values(), IN_ORDER], ids=lambda rule: rule.name)
+def rule(request):
+    return request.param
+
+
+def known(seed=1, most=3):
+    rng = np.random.default_rng(seed)
+    return rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, rng.integers(0, most, ITEMS)
+
+
+def test_it_is_registered_by_its_name():
+    assert {name: rule.name for name, rule in RULES.items()} == {name: name for name in RULES}
+
+
+def test_a_draw_is_of_different_items_that_are_wanted_and_is_led_by_one_of_them(rule):
+    score, variance, judgments = known(most=4)
+    index, rng = rule.index(score, variance, judgments, ASKING), np.random.default_rng(2)
+    for _ in range(50):
+        draw = index.draw(4, **ANYBODY, rng=rng)
+        assert len(set(draw.items)) == len(draw.items) == 4
+        assert draw.leader in draw.items
+        assert (judgments[draw.items] < 3).all()
+
+
+def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
+    index, rng = rule.index(*known(), ASKING), np.random.default_rng(2)
+    seen, full = set(range(8)), set(range(8, 16))
+    for _ in range(50):
+        draw = index.draw(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
+        assert not {*draw.items} & (seen | full)
+
+
+def test_what_was_seen_comes_back_only_where_it_may(rule):
+    index, rng = rule.index(*known(), ASKING), np.random.default_rng(2)
+    everything = set(range(ITEMS))
+    assert index.draw(4, seen=everything, full=set(), leading=set(), allow_seen=False, rng=rng) is None
+    again = index.draw(4, seen=everything, full=set(), leading=set(), allow_seen=True, rng=rng)
+    assert len(again.items) == 4
+
+
+def test_a_hit_that_is_begun_keeps_its_items(rule):
+    index = rule.index(*known(), ASKING)
+    draw = index.draw(4, **ANYBODY, begun=[9, 2], rng=np.random.default_rng(2))
+    assert {9, 2} <= {*draw.items}
+    assert draw.leader == 9
+
+
+def test_with_nothing_wanted_there_is_nothing_to_draw(rule):
+    score, variance, _ = known()
+    index = rule.index(score, variance, np.full(ITEMS, 3), ASKING)
+    assert index.draw(4, **ANYBODY, rng=np.random.default_rng(2)) is None
+    assert not index.leaves_something((), seen=(), allow_seen=True)
+
+
+def test_it_follows_what_changes(rule):
+    score, variance, judgments = known()
+    index = rule.index(score, variance, judgments, ASKING)
+    index.update(range(20), score[:20], variance[:20], [3] * 20)
+    assert index.judgments.tolist() == [3] * 20 + judgments[20:].tolist()
+    draw = index.draw(4, **ANYBODY, rng=np.random.default_rng(2))
+    assert sorted(draw.items) == [20, 21, 22]
+
+
+def test_the_same_chance_leads_to_the_same_draw(rule):
+    draws = [
+        [rule.index(*known(), ASKING).draw(4, **ANYBODY, rng=np.random.default_rng(5)) for _ in range(1)]
+        for _ in range(2)
+    ]
+    assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize("iteration", [0, 1])
+def test_no_plan_asks_for_more_judgments_than_are_wanted(rule, iteration):
+    score, variance, judgments = known(most=4)
+    plan = rule.plan(score, variance, judgments, ASKING, iteration=iteration, rng=np.random.default_rng(3))
+    planned = np.bincount([item for draw in plan for item in draw.items], minlength=ITEMS)
+    assert plan
+    assert (judgments + planned <= np.maximum(judgments, 3)).all()
+    assert all(len(set(draw.items)) == len(draw.items) <= 4 and draw.leader in draw.items for draw in plan)

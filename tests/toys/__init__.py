@@ -1,0 +1,35 @@
+"""A design, an update law and a rule of selection that exist for tests alone: registered, they go through everything.
+
+`python -m tests.toys ...` is the command `easel` with them, and `tests.toys:create_app` the server.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.designs.registry import DESIGNS
+from app.inference.online.laws import ONLINE
+from app.selection.registry import RULES
+from tests.toys.in_order import IN_ORDER
+from tests.toys.smiles import SMILES
+from tests.toys.smiley import SMILEY
+
+TEMPLATES = str(Path(__file__).parent / "templates")
+
+Put = Callable[[Any, str, Any], None]
+
+
+def register(put: Put = lambda registry, name, part: registry.__setitem__(name, part)) -> None:
+    """The one line of each, and where the design's template is."""
+    put(DESIGNS, SMILEY.name, SMILEY)
+    put(ONLINE, SMILES.name, SMILES)
+    put(RULES, IN_ORDER.name, IN_ORDER)
+
+
+def create_app() -> Any:
+    """The server, which is told of the toys before it is read: as if they stood in the registries."""
+    register()
+    from app import main, web
+
+    web.templates.env.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]
+    return main.create_app()
