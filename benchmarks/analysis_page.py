@@ -30,7 +30,8 @@ def crowd(seed: int = 1) -> Answers:
     score = np.clip(np.round(truth[item] + bias[annotator] + rng.normal(0, 12, len(item))), 0, 100)
     names = [str(number) for number in range(ITEMS)]
     return Answers(
-        seq=np.arange(HITS) + 1, hit=hit, item=item, annotator=annotator, score=score, value=score, ids=names, shown=names,
+        seq=np.arange(HITS) + 1, hit=hit, item=item, annotator=annotator, score=score, value=score,
+        ids=names, shown=names,
         systems=[None] * ITEMS, segments=[None] * ITEMS, annotators=names[:ANNOTATORS], names=names[:ANNOTATORS],
         yields="points", law="easl",
         prior=np.ones((2, ITEMS)), state=None, parameters=Parameters(), seed=seed,

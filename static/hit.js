@@ -1,30 +1,24 @@
-// The annotator's page. The server sends a plain form, whose design may bring a script that makes more of it; this keeps
-// drafts, sends the answer until the server has it, and puts the next HIT in its place. Without it the form still works.
+// The annotator's page. The server sends a plain form, of which its design's script may make more; this keeps drafts,
+// sends the answer until the server has it, and puts the next HIT in its place. Without scripts the form still works.
 //
-// A design's script exports `read(fieldset)`, a HIT as `sending` has it, `begin(hit)`, `press(hit, event)`, a key that
-// nothing else took, and `resize(hit)`.
+// A design is `read(fieldset)`, which makes a HIT as `sending` has it, `begin(hit)`, `press(hit, event)` for a key that
+// is pressed anywhere, and `resize(hit)`. Its script calls `run` with it.
 
 import { announce } from "./hit/page.js";
-import * as plain from "./hit/plain.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
 import * as visit from "./hit/visit.js";
 
 const RETURN_DELAY_MS = 3_000;
 
-const { classList } = document.documentElement;
-classList.add("scripted");     // also when the script that does so before the first paint did not arrive
-
 let hit = null;                // the HIT on the page, or null
-let design = plain;            // what its design makes of it
+let design;                    // what is made of it
 let waiting;                   // the timer of a page without one
 
-async function start() {
+function start() {
   clearTimeout(waiting);
   hit = null;
   const fieldset = document.querySelector(".hit");
-  const script = fieldset?.querySelector("[data-script]")?.dataset.script;
-  design = script ? await import(script) : plain;
   if (fieldset) begin(design.read(fieldset));
   else waitOrReturn(document.querySelector(".no-hit"));
   visit.remember();
@@ -46,9 +40,9 @@ function begin(shown) {
 
 // ---- The next page, from the reply ----
 
-async function swap(html) {
+function swap(html) {
   document.getElementById("main").innerHTML = html;
-  await start();
+  start();
   renewAddress();
   scrollTo(0, 0);
   const page = document.querySelector("[data-announce]");
@@ -90,12 +84,17 @@ function resize() {
   design.resize(hit);
 }
 
-document.addEventListener("keydown", (event) => { if (hit) design.press(hit, event); });
-document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
-addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });
-addEventListener("online", () => { if (hit) sending.send(hit); });
-addEventListener("resize", () => { if (hit) resize(); });
-addEventListener("pageshow", visit.offer);       // also when Back shows the page as it was
-visit.offer();
-await start();
-classList.add("started");
+export function run(chosen) {
+  const { classList } = document.documentElement;
+  classList.add("scripted");     // also when the script that does so before the first paint did not arrive
+  design = chosen;
+  document.addEventListener("keydown", (event) => { if (hit) design.press(hit, event); });
+  document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
+  addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });
+  addEventListener("online", () => { if (hit) sending.send(hit); });
+  addEventListener("resize", () => { if (hit) resize(); });
+  addEventListener("pageshow", visit.offer);       // also when Back shows the page as it was
+  visit.offer();
+  start();
+  classList.add("started");
+}

@@ -155,8 +155,9 @@ async def test_page_script_and_style_are_light_and_come_from_here_alone(task: An
     await open_hit(opened.page, (await task(items_per_hit=10)).link)
     loaded = await opened.page.evaluate(LOADED)
     names = {name.removeprefix(f"{origin}/static/").partition("?")[0] for name in list(loaded)[1:]}
-    parts = {path.relative_to(STATIC).as_posix() for path in (STATIC / "hit").iterdir()}
-    assert names == {"easel.css", "scripted.js", "hit.js", *parts}
+    folders = [STATIC / "hit", STATIC / "designs" / "slider"]
+    parts = {path.relative_to(STATIC).as_posix() for folder in folders for path in folder.iterdir()}
+    assert names == {"easel.css", "scripted.js", "hit.js", "designs/slider.js", *parts}
     assert 10_000 < sum(loaded.values()) < LIGHTEST_BYTES
     await score_all(opened.page, range(10))
     await submit(opened.page)

@@ -1,9 +1,10 @@
 // A HIT of a design that brings no script: the form as the server sent it, with drafts and sending like every other.
 
-import { announce } from "./page.js";
-import { keep, say } from "./sending.js";
+import { run } from "../hit.js";
+import { announce } from "../hit/page.js";
+import { keep, say } from "../hit/sending.js";
 
-export function read(fieldset) {
+function read(fieldset) {
   const hit = { fieldset, form: fieldset.closest("form") };
   return Object.assign(hit, {
     entries: () => Object.fromEntries(entered(hit).map(([name, value]) => [name, { value }])),
@@ -14,13 +15,10 @@ export function read(fieldset) {
   });
 }
 
-export function begin(hit) {
+function begin(hit) {
   hit.fieldset.addEventListener("input", () => change(hit));
   draw(hit);
 }
-
-export const press = () => {};
-export const resize = () => {};
 
 const controls = (hit) => [...hit.fieldset.elements].filter(({ name }) => name);
 const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => controls(hit).some((control) => control.name === name));
@@ -58,3 +56,5 @@ function ready(hit) {
   announce(`${left.length} left.`);
   return false;
 }
+
+run({ read, begin, press: () => {}, resize: () => {} });

@@ -1,0 +1,60 @@
+"""A design that brings no script: its plain form is sent, kept and shown again like every other."""
+
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from tests import servers
+from tests.browser.conftest import Task
+from tests.serving.campaigns import running, values
+from tests.toys import register
+
+
+@pytest_asyncio.fixture
+async def smileys(engine: AsyncEngine, database_url: str, tmp_path, monkeypatch) -> AsyncIterator[Task]:
+    """A campaign of smileys on a server that has them."""
+    register(monkeypatch.setitem)
+    toys: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
+    campaign = await running(engine, items=6, judgments_per_item=4, **toys)
+    environment = os.environ | {"DATABASE_URL": database_url}
+    with servers.serving(environment, tmp_path / "said", "tests.toys:create_app") as (_, origin):
+        yield Task(engine, origin, campaign)
+
+
+@pytest.mark.own_database
+async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
+    page = (await visit()).page
+    await page.goto(smileys.prolific())
+    await page.get_by_role("group", name="verb 0").get_by_label("happy").check()
+    await expect(page.locator(".status .message")).to_have_text("2 left")
+    assert (await smileys.draft_saved())["face-0"] == {"value": "2"}
+    await page.evaluate("sessionStorage.clear()")
+    await page.reload()
+    await expect(page.get_by_role("group", name="verb 0").get_by_label("happy")).to_be_checked()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#announcer")).to_have_text("2 left.")  # nothing was sent
+    for item, face in (("verb 1", "sad"), ("verb 2", "so-so")):
+        await page.get_by_role("group", name=item).get_by_label(face).check()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("1 set done")).to_be_visible()
+    await expect(page.get_by_role("group", name="verb 3")).to_be_visible()
+    assert await values(smileys.engine, "SELECT items, values, source FROM responses") == [
+        ([0, 1, 2], [2.0, 0.0, 1.0], "page")
+    ]
+
+
+@pytest.mark.own_database
+async def test_it_works_without_scripts(smileys, visit):
+    page = (await visit(java_script_enabled=False)).page
+    await page.goto(smileys.prolific())
+    for item, face in (("verb 0", "sad"), ("verb 1", "so-so"), ("verb 2", "happy")):
+        await page.get_by_role("group", name=item).get_by_label(face).check()
+    await page.get_by_role("button", name="Submit and next").click()
+    await expect(page.get_by_text("1 set done")).to_be_visible()
+    assert await values(smileys.engine, "SELECT values, source FROM responses") == [([0.0, 1.0, 2.0], "form")]

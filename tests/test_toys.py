@@ -1,0 +1,169 @@
+"""A design, an update law and a rule of selection that are registered, and go through everything."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from app.analysis import scores
+from app.analysis.methods import SCORES
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.record import replay, revisions
+from app.web import templates
+from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+from tests.toys import TEMPLATES, register
+from tests.toys.smiles import SMILES
+
+TOYS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
+CREATE = [
+    *("campaign", "create", "--name", "Moods", "--question", "How does it feel?", "--design", "smiley"),
+    *("--update-law", "smiles", "--rule", "in_order", "--items-per-hit", "3", "--judgments-per-item", "9"),
+]
+RESULTS = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,A1,m0,m1,0,2\nW2,A2,m0,m1,1,2\n"
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """Registered in this process."""
+    register(monkeypatch.setitem)
+    monkeypatch.setitem(SCORES, SMILES.name, scores.of_law(SMILES))  # as if the law had been there from the start
+    loader: Any = templates.env.loader
+    monkeypatch.setattr(loader, "searchpath", [*loader.searchpath, TEMPLATES])
+
+
+def easel(database_url, *commands):
+    """What commands say that are run one after another, with the toys."""
+    lines = "".join(json.dumps([*map(str, arguments)]) + "\n" for arguments in commands)
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.toys.commands"],
+        input=lines,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"DATABASE_URL": database_url},
+        text=True,
+        check=True,
+    )
+    outcomes = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [code for code, _ in outcomes] == [0] * len(commands), outcomes
+    return [output for _, output in outcomes]
+
+
+async def verified(engine, slug):
+    async with snapshot(engine) as connection:
+        return await replay.verify(connection, await campaign_by_slug(connection, slug))
+
+
+async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine, database_url, tmp_path):
+    (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"m{k},mood {k}\n" for k in range(6)))
+    (tmp_path / "results.csv").write_text(RESULTS)
+    *_, simulated, imported, verified, analysed, items, responses, settings = easel(
+        database_url,
+        CREATE,
+        ["campaign", "import", "moods", tmp_path / "items.csv"],
+        ["campaign", "launch", "moods"],
+        ["simulate", "moods", "--hits", "5", "--annotators", "3"],
+        ["campaign", "import-responses", "moods", tmp_path / "results.csv"],
+        ["verify", "moods"],
+        ["analyse", "moods", "--method", "smiles", "--method", "mean", "--format", "csv"],
+        ["export", "moods", "items"],
+        ["export", "moods", "responses"],
+        ["export", "moods", "settings"],
+    )
+    assert imported == "Imported 2 responses on 2 items.\n"
+    assert "5" in simulated
+    assert verified == "Replayed 7 responses: the posteriors of 6 items are the same.\n"
+    rows = list(csv.DictReader(io.StringIO(items)))
+    assert {"sad", "so_so", "happy", "mean"} <= rows[0].keys()
+    counted = sum(float(row[face]) - 1 for row in rows for face in ("sad", "so_so", "happy"))
+    assert counted == sum(int(row["judgments"]) for row in rows) == 4 + 5 * 3
+    told = {row["score"] for row in csv.DictReader(io.StringIO(responses))}
+    assert told <= {"0.0", "1.0", "2.0"}
+    assert "smiles" in analysed
+    assert json.loads(settings)["settings"].items() >= TOYS.items()
+
+
+@pytest.mark.usefixtures("toys")
+async def test_pages_ask_take_and_show_it(app, client, researcher):
+    campaign = await running(app.state.database, items=6, judgments_per_item=4, **TOYS)
+    preview = (await client.get(f"/mturk/{campaign.link_key}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")).text
+    assert preview.count('type="radio"') == 9
+    started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
+    fields = {"token": hidden(started.text, "token"), "hit": hidden(started.text, "hit")}
+    bad = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0"})
+    assert "Tap a smiley for each item." in bad.text
+    assert 'name="face-0" value="1" required checked' in bad.text
+    answered = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0", "face-2": "2"})
+    assert "1 set done" in answered.text
+    assert await values(app.state.database, "SELECT items, values FROM responses") == [([0, 1, 2], [1.0, 0.0, 2.0])]
+    assert await value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]
+    for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+        reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
+        assert reply.status_code == 200, page
+    assert "Dirichlet(1, 1, 2)" in (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v2")).text
+    form = (await researcher.get("/admin/campaigns/new")).text
+    for title in ("Smileys", "Smiles: each smiley is counted", "In order: the items with the fewest judgments"):
+        assert title in form
+
+
+def hidden(html, name):
+    return html.partition(f'name="{name}" value="')[2].partition('"')[0]
+
+
+@pytest.mark.usefixtures("toys")
+async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, program):  # noqa: F811
+    new = {"name": "Moods", "question": "How does it feel?", "judgments_per_item": 2, **TOYS}
+    slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
+    address = f"/api/v1/campaigns/{slug}"
+    items = b"id,text\na,sun\nb,rain\nc,snow\n"
+    assert (await program.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
+    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    assert (await program.get(address)).json()["settings"].items() >= (TOYS | {"prior": [1.0, 1.0, 1.0]}).items()
+    hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
+    answer = f"/api/v1/hits/{hit['id']}/response"
+    sent = {"annotator": "ann", "values": {"a": 2, "b": 0, "c": 7}}
+    assert (await program.post(answer, json=sent)).json()["error"]["code"] == "smiley_unknown"
+    sent["values"] = {"a": 2, "b": 0, "c": 1}
+    assert (await program.post(answer, json=sent)).json()["repeated"] is False
+    told = {item["id"]: item for item in (await program.get(f"{address}/posteriors")).json()["posteriors"]}
+    assert told["a"]["state"] == [1.0, 1.0, 2.0]
+    assert told["c"]["score"] == 0.5
+    scored = (await program.get(f"{address}/analysis/scores/smiles")).json()
+    assert {row["id"]: row["score"] for row in scored["rows"]} == {name: told[name]["score"] for name in "abc"}
+    assert (await program.get(f"{address}/verify")).json()["clean"] is True
+    wrong = new | {"design": "slider", "items_per_hit": 5}
+    assert (await program.post("/api/v1/campaigns", json=wrong)).status_code == 422  # the law does not read points
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("selection", ["streaming", "iterations"])
+async def test_its_rule_decides_what_is_asked(engine, selection):
+    campaign = await running(engine, items=6, judgments_per_item=2, selection=selection, **TOYS)
+    one, two, three = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    hits = [await hit_of(engine, who) for who in (one, two)]
+    assert [sorted(hit.items) for hit in hits] == (
+        [[0, 1, 2]] * 2 if selection == "streaming" else [[0, 1, 2], [3, 4, 5]]
+    )
+    for who, hit in zip((one, two), hits, strict=True):
+        await submit(engine, who, hit, scores=[0.0, 1.0, 2.0])
+    assert sorted((await hit_of(engine, three)).items) == ([3, 4, 5] if selection == "streaming" else [0, 1, 2])
+    assert (await next_hit(engine, three)).hit is not None
+
+
+@pytest.mark.usefixtures("toys")
+async def test_decisions_about_its_answers_are_followed(engine):
+    campaign = await running(engine, items=6, judgments_per_item=9, **TOYS)
+    for name in ("one", "two"):
+        who = await annotator(engine, campaign, name)
+        await submit(engine, who, await hit_of(engine, who), scores=[0.0, 1.0, 2.0])
+    first = await value(engine, "SELECT min(annotator_id) FROM responses")
+    async with engine.begin() as connection:
+        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
+    assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])
