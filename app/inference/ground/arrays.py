@@ -24,8 +24,8 @@ def checked_level(level: float) -> float:
 
 
 def distinct(columns: Sequence[Array]) -> tuple[Integers, Integers]:
-    """The rows of these columns, (N,) each, that differ in a bit: where each of them stands first, (D,), and which every
-    row is, (N,).
+    """The rows of these columns, (N,) each, that differ in a bit: where each of them stands first, (D,), and which
+    every row is, (N,).
     """
     rows = np.zeros(len(columns[0]), np.intp)
     for column in columns:
