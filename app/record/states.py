@@ -49,8 +49,6 @@ ITEMS = text(f"""
     WHERE {OF} AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
 """)  # noqa: S608  (constants)
 
-ALL_ITEMS = text(f"SELECT number, since, state FROM states WHERE {OF} AND kind = 'item'")  # noqa: S608  (constants)
-
 # The items of which something has been learned, from the one after :last on and around to it.
 FOLLOWING = text(f"""
     SELECT number, since, length FROM (

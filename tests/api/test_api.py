@@ -225,6 +225,14 @@ async def test_settings_can_be_changed_while_a_draft(program):
     assert refused(await program.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
 
 
+async def test_the_prior_can_be_sent_as_the_two_settings_that_it_was(program):
+    address = await draft(program, prior_a=2, prior_b=3)
+    assert (await program.get(address)).json()["settings"]["prior"] == [2, 3]
+    changed = await program.patch(address, json={"prior_b": 4})
+    assert changed.json()["settings"]["prior"] == [2, 4]
+    assert "prior_b" not in changed.json()["settings"]
+
+
 async def test_of_a_launched_campaign_the_completion_code_alone_can_be_changed(program):
     address = await launched(program)
     code = {"prolific_completion_code": "C123"}

@@ -186,10 +186,10 @@ async def test_a_mistake_in_the_settings_is_shown_and_led_to(enter: Enter) -> No
     await page.get_by_label("Name", exact=True).fill("Mistaken")
     await page.get_by_label("Question", exact=True).fill("How often?")
     await page.get_by_text("More: update law").click()
-    await page.get_by_label("Prior, first parameter").fill("-1")
+    await page.get_by_label("Prior", exact=True).fill("-1, 1")
     await page.get_by_role("button", name="Create draft").click()
-    await page.get_by_role("alert").get_by_role("link", name="Prior, first parameter").click()
-    await expect(page.get_by_label("Prior, first parameter")).to_have_value("-1")
+    await page.get_by_role("alert").get_by_role("link", name="Prior", exact=True).click()
+    await expect(page.get_by_label("Prior", exact=True)).to_have_value("-1, 1")
     await expect(page.get_by_label("Name", exact=True)).to_have_value("Mistaken")
     assert await violations(page) == ""
 

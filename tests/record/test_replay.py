@@ -14,7 +14,7 @@ from app.inference.online.annotator_aware_online import BEGUN, TOTALS
 from app.inference.online.laws import ONLINE
 from app.record import replay
 from app.record.replay import Verification
-from tests.campaigns.drafts import draft, import_results
+from tests.campaigns.drafts import draft, import_results, launched
 from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 
 
@@ -72,6 +72,11 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     found = await verified(engine, campaign.slug)
     assert (found.clean, found.mismatch_count) == (False, 1)
     assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
+
+
+async def test_a_prior_below_zero_by_its_sign_alone_verifies_clean(engine):
+    campaign = await launched(engine, "id,text,mu,sigma2\n1,a,0,1\n2,b,-0.0,1\n3,c,0,1\n", update_law="trueskill")
+    assert await verified(engine, campaign.slug) == Verification(0, 3, 0, [])
 
 
 @pytest.mark.parametrize("kind", ["campaign", "item", "annotator"])

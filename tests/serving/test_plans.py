@@ -39,7 +39,7 @@ STATEMENTS = {
 }
 for elsewhere in ("races.LOCK_AND_LEASE", "news.SETTLE_RESTORED"):  # the function's LEASE; before a start
     del STATEMENTS[elsewhere]
-WHOLE_CAMPAIGN = {"states.ALL_ITEMS", "states.ALL"}  # of verification
+WHOLE_CAMPAIGN = {"states.ALL"}  # of verification
 
 # How the names of their indexes begin.
 HOT = ("annotators", "assignments", "hits", "items", "planned_hits", "posteriors", "responses", "states")

@@ -24,12 +24,12 @@ def checked_level(level: float) -> float:
 
 
 def distinct(columns: Sequence[Array]) -> tuple[Integers, Integers]:
-    """The rows of these columns, (N,) each, that differ: where each of them stands first, (D,), and which every row is,
-    (N,).
+    """The rows of these columns, (N,) each, that differ in a bit: where each of them stands first, (D,), and which
+    every row is, (N,).
     """
     rows = np.zeros(len(columns[0]), np.intp)
     for column in columns:
-        values, which = np.unique(column, return_inverse=True)
+        values, which = np.unique(np.ascontiguousarray(column).view(np.int64), return_inverse=True)
         rows = np.unique(rows * len(values) + which, return_inverse=True)[1]
     _, first, which = np.unique(rows, return_index=True, return_inverse=True)
     return first, which

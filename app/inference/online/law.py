@@ -55,13 +55,6 @@ class Parameters:
             raise ValueError(f"tie_margin must lie between 0 and 1, not {self.tie_margin}")
 
 
-class Interval(Protocol):
-    """The central interval of posteriors, as (lower ends, upper ends)."""
-
-    def __call__(self, a: npt.ArrayLike, b: npt.ArrayLike, /, level: float = 0.95) -> tuple[Array, Array]:
-        """Arrays that broadcast, 0 < level < 1; raises ValueError otherwise."""
-
-
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What a law knows besides posteriors: lists of floats that mean something to it alone.
