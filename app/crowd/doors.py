@@ -52,7 +52,7 @@ ROOM_AT = text("""
 """)
 
 
-class Room(Record):
+class SoonestVisit(Record):
     """When there is room for one more visit, and a whole window after that."""
 
     room_at: datetime
@@ -83,7 +83,7 @@ class Visitor:
             async with connection.transaction():
                 await charge(connection, visit)
         except NoRoom:
-            (soonest,) = await fetch(connection, ROOM_AT, visit, Room)
+            (soonest,) = await fetch(connection, ROOM_AT, visit, SoonestVisit)
             raise too_many_visits(soonest.room_at - WINDOW - now) from None
 
 

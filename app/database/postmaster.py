@@ -154,7 +154,7 @@ def reason(output: str, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PostmasterFile:
     """What postmaster.pid says."""
 
     pid: int
@@ -162,10 +162,10 @@ class Standing:
     ready: bool
 
 
-def standing(cluster: Path) -> Standing | None:
+def standing(cluster: Path) -> PostmasterFile | None:
     with suppress(OSError, ValueError, IndexError):  # missing, or being written
         lines = (cluster / "postmaster.pid").read_text().splitlines()
-        return Standing(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
+        return PostmasterFile(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
     return None
 
 

@@ -67,7 +67,7 @@ TURNS: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()  # those o
 
 
 @dataclass
-class Draft:
+class NextRevision:
     """A revision in the making. It knows the decisions up to the number `decided`, all responses that were written
     before the watermark, and of later ones those with the numbers `known`.
     """
@@ -141,14 +141,14 @@ async def turn(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[None]:
         yield
 
 
-async def drafted(engine: AsyncEngine, campaign_id: int) -> Draft | None:
+async def drafted(engine: AsyncEngine, campaign_id: int) -> NextRevision | None:
     """The next revision as of now, stored beside the present one; None if that knows all decisions."""
     async with snapshot(engine) as connection:
         campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
         decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one()
         if decided is None or decided <= campaign.decided:
             return None
-        draft = Draft(campaign, decided, await watermark(connection))
+        draft = NextRevision(campaign, decided, await watermark(connection))
         draft.known = [answer.seq for answer in await unseen(connection, draft)]
         beliefs, judgments, _ = await applied(connection, campaign, decided=decided)
     async with engine.begin() as connection:
@@ -157,7 +157,7 @@ async def drafted(engine: AsyncEngine, campaign_id: int) -> Draft | None:
     return draft
 
 
-async def caught_up(engine: AsyncEngine, draft: Draft) -> int:
+async def caught_up(engine: AsyncEngine, draft: NextRevision) -> int:
     """How many answers were written since the last look; the draft has them now."""
     async with engine.begin() as connection:
         answers = await follow(connection, draft)
@@ -165,7 +165,7 @@ async def caught_up(engine: AsyncEngine, draft: Draft) -> int:
     return len(answers)
 
 
-async def follow(connection: AsyncConnection, draft: Draft) -> list[int]:
+async def follow(connection: AsyncConnection, draft: NextRevision) -> list[int]:
     """Apply the answers that the draft does not know to its posteriors; their numbers.
 
     Of answers that share an item, none is written before the one with the lower number is; of others it does not matter
@@ -176,14 +176,14 @@ async def follow(connection: AsyncConnection, draft: Draft) -> list[int]:
     return [answer.seq for answer in answers]
 
 
-async def unseen(connection: AsyncConnection, draft: Draft) -> list[Response]:
+async def unseen(connection: AsyncConnection, draft: NextRevision) -> list[Response]:
     """The answers that count and that the draft does not know."""
     return await stream.since(
         connection, draft.campaign.id, draft.watermark, without=draft.known, decided=draft.decided
     )
 
 
-async def switch(engine: AsyncEngine, draft: Draft, *, now: datetime) -> None:
+async def switch(engine: AsyncEngine, draft: NextRevision, *, now: datetime) -> None:
     """Make the draft the present revision, with the answers that came to the last."""
     of = draft.of.parameters
     async with engine.begin() as connection:

@@ -84,14 +84,14 @@ KEEP = text(f"""
 """)  # noqa: S608  (constants)
 
 
-class Stored(Record):
+class KeptList(Record):
     """What is kept of an annotator, or the long list of an item."""
 
     number: int
     state: bytes
 
 
-class ShortOfItem(Record):
+class ShortList(Record):
     """The short list of an item, and how long the other one is."""
 
     number: int
@@ -108,14 +108,14 @@ class OfAnything(Record):
     since: bytes
 
 
-class OfCampaign(Record):
+class KeptOfCampaign(Record):
     """What is kept of the whole campaign."""
 
     state: bytes
     layout: int
 
 
-class Prior(Record):
+class PriorOfItem(Record):
     """What an item's posterior begins with."""
 
     state: list[float]
@@ -139,46 +139,46 @@ class Revision(NamedTuple):
 
 async def annotators(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, State]:
     """What is kept of these annotators; without those of whom nothing is."""
-    rows = await fetch(connection, STATES, {**of.parameters, "kind": "annotator", "numbers": list(numbers)}, Stored)
+    rows = await fetch(connection, STATES, {**of.parameters, "kind": "annotator", "numbers": list(numbers)}, KeptList)
     return {row.number: in_floats(row.state).tolist() for row in rows}
 
 
 async def items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, tuple[State, int]]:
     """The short lists of these items, and how many floats are in the long ones; without those nothing is kept of."""
-    rows = await fetch(connection, ITEMS, {**of.parameters, "numbers": list(numbers)}, ShortOfItem)
+    rows = await fetch(connection, ITEMS, {**of.parameters, "numbers": list(numbers)}, ShortList)
     return {row.number: (in_floats(row.since).tolist(), row.length // FLOAT.itemsize) for row in rows}
 
 
 async def long_of_items(connection: Driver, of: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
     """The long lists of these items; without those nothing is kept of."""
     parameters = {**of.parameters, "kind": "item", "numbers": list(numbers)}
-    return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters, Stored)}
+    return {row.number: in_floats(row.state) for row in await fetch(connection, STATES, parameters, KeptList)}
 
 
 async def items_after(connection: Driver, of: Revision, last: int, limit: int) -> list[tuple[int, State, int]]:
     """The next `limit` items after number `last`, and then from the first on: number, short list, length of long."""
     parameters = {**of.parameters, "last": last, "limit": limit}
-    rows = await fetch(connection, FOLLOWING, parameters, ShortOfItem)
+    rows = await fetch(connection, FOLLOWING, parameters, ShortList)
     return [(row.number, in_floats(row.since).tolist(), row.length // FLOAT.itemsize) for row in rows]
 
 
 async def priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
     """The numbers that each item began with."""
-    rows = await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items}, Prior)
+    rows = await fetch(connection, PRIORS, {"campaign": campaign_id, "items": items}, PriorOfItem)
     return [tuple(row.state) for row in rows]
 
 
 async def of_campaign(connection: Driver, of: Revision, *, layout: int) -> State | None:
     """What is kept of the whole campaign. Raises what `present` raises."""
-    return readable(await fetch_one(connection, OF_CAMPAIGN, of.parameters, OfCampaign), layout)
+    return readable(await fetch_one(connection, OF_CAMPAIGN, of.parameters, KeptOfCampaign), layout)
 
 
 async def present(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
     """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
-    return Kept(readable(await fetch_one(connection, PRESENT, {"campaign": campaign_id}, OfCampaign), layout))
+    return Kept(readable(await fetch_one(connection, PRESENT, {"campaign": campaign_id}, KeptOfCampaign), layout))
 
 
-def readable(row: OfCampaign | None, layout: int) -> State | None:
+def readable(row: KeptOfCampaign | None, layout: int) -> State | None:
     if row is not None and row.layout != layout:
         raise Conflict(
             f"What was learned of annotators is stored as version {row.layout}, and this Easel reads version {layout}. "

@@ -19,7 +19,7 @@ from app.database.campaign import FINISH
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
-from app.serving.races import SHOWN, HeldHit, Limits, Shown, lease, renew
+from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -28,7 +28,7 @@ Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "
 
 
 @dataclass(frozen=True)
-class Hit:
+class ShownHit:
     """A HIT as an annotator sees it: items in presentation order, by number, by the researcher's id and as text, and
     what was entered before.
     """
@@ -51,7 +51,7 @@ class Work:
     """
 
     assignment: Standing
-    hit: Hit | None = None
+    hit: ShownHit | None = None
     reason: Reason | None = None
 
     @property
@@ -111,7 +111,7 @@ SAVE_DRAFT = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
-class HeldItems(Shown):
+class HeldItems(ShownItems):
     """What is shown of the items of a HIT, and whether one of them has the wanted judgments already."""
 
     overtaken: bool
@@ -238,7 +238,7 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
         await execute(connection, GIVE_UP, parameters)
         return None
     assert here.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
-    return Work(here, Hit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
+    return Work(here, ShownHit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
 
 
 async def leased(
@@ -248,7 +248,7 @@ async def leased(
     row = await lease(connection, here, proposal, visitor, now=now)
     if row is None:
         return None
-    return Work(here, Hit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
+    return Work(here, ShownHit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
 
 
 def is_last(cache: PosteriorCache, work: Work) -> bool:

@@ -160,14 +160,14 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
-class Shown(Record):
+class ShownItems(Record):
     """The researcher's ids of a HIT's items, and their texts, as presented."""
 
     ids: list[str]
     texts: list[str]
 
 
-class Leased(Shown):
+class Leased(ShownItems):
     """A new HIT."""
 
     id: int

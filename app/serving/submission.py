@@ -82,7 +82,7 @@ STORE = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
-class Closed(Record):
+class ClosedHit(Record):
     """A locked posterior of a HIT that was closed, the HIT, and its campaign; left_out: whether its annotator is."""
 
     number: int
@@ -108,7 +108,7 @@ class LateHit(Record):
     status: str
 
 
-class Stored(Record):
+class StoredAnswer(Record):
     """The number of a response, None if it was not stored; whether all items it changed have the wanted judgments."""
 
     seq: int | None
@@ -155,7 +155,7 @@ async def submit(
 
 async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
-    rows = await fetch(connection, CLOSE, key, Closed)
+    rows = await fetch(connection, CLOSE, key, ClosedHit)
     if not rows:
         raise LeaseEnded
     if any(row.judgments >= row.judgments_per_item for row in rows):
@@ -174,11 +174,11 @@ async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Fo
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     if answered := await fetch_one(connection, ANSWERED, key, Answered):
         return Receipt(key["hit"], answered.seq, repeated=True)
-    rows: Sequence[Closed] = []
+    rows: Sequence[ClosedHit] = []
     if hit.status in ("running", "paused"):
         parameters = key | dict(hit)
         await lock_annotator_and_posteriors(connection, parameters)
-        rows = await fetch(connection, CLOSE_LATE, parameters, Closed)
+        rows = await fetch(connection, CLOSE_LATE, parameters, ClosedHit)
     if not rows:
         raise overtaken()
     return await store(connection, key, rows, sent)
@@ -195,7 +195,7 @@ def overtaken() -> Gone:
 async def store(
     connection: Driver,
     key: Mapping[str, Any],
-    rows: Sequence[Closed],
+    rows: Sequence[ClosedHit],
     sent: Answer | Form,
     *,
     held_until: datetime | None = None,
@@ -220,7 +220,7 @@ async def store(
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
     } | await posteriors_after(connection, rows, Response(0, hit.annotator_id, hit.hit_items, values))
-    (stored,) = await fetch(connection, STORE, parameters, Stored)
+    (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
     if stored.all_reached:
@@ -228,7 +228,7 @@ async def store(
     return Receipt(key["hit"], stored.seq)
 
 
-async def posteriors_after(connection: Driver, rows: Sequence[Closed], response: Response) -> dict[str, Any]:
+async def posteriors_after(connection: Driver, rows: Sequence[ClosedHit], response: Response) -> dict[str, Any]:
     """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
 
     The answers of annotators who are left out change nothing.

@@ -17,7 +17,7 @@ from app.inference.ground.metrics import spearman
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_aware import fit
-from app.inference.ratings.annotator_beliefs import Beliefs, Crowd
+from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd
 from app.inference.ratings.annotator_evidence import EVIDENCE, Judged
 from app.inference.ratings.annotator_fixed_point import settled
 
@@ -56,9 +56,9 @@ def mean(items, scores, n_items: int = 150):
     return np.round(np.bincount(items, scores, n_items) / np.bincount(items, minlength=n_items), 9)
 
 
-def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float = 0.0) -> Beliefs:
+def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float = 0.0) -> AnnotatorBeliefs:
     one, classes = np.ones(1), np.eye(learning.CLASSES)[1:2]
-    return Beliefs(classes, one * information, one, one * 0, one * bias, one * log_scale, one * 0, one * 0)
+    return AnnotatorBeliefs(classes, one * information, one, one * 0, one * bias, one * log_scale, one * 0, one * 0)
 
 
 def judged(items, annotators, scores) -> Judged:
@@ -101,7 +101,7 @@ def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
 def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
     judgments = judged([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
-    known = Beliefs.of(np.repeat(beliefs_of(information=0.5).rows(), 2, axis=0))
+    known = AnnotatorBeliefs.of(np.repeat(beliefs_of(information=0.5).rows(), 2, axis=0))
     m, v, plain, weight, *_ = learning.others(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
     assert weight == pytest.approx([2, 1, 1, 0])

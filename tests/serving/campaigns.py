@@ -53,7 +53,7 @@ async def next_hit(
 
 async def hit_of(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
-) -> leases.Hit:
+) -> leases.ShownHit:
     work = await next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
@@ -62,7 +62,7 @@ async def hit_of(
 async def submit(
     engine: AsyncEngine,
     assignment: AssignmentId,
-    hit: leases.Hit,
+    hit: leases.ShownHit,
     *,
     now: datetime = NOW,
     scores: list[float] | None = None,
@@ -80,7 +80,7 @@ def fields_of(html: str) -> dict[str, str]:
     return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
-async def expire(engine: AsyncEngine, hit: leases.Hit | None = None, *, seconds_ago: float = 1) -> None:
+async def expire(engine: AsyncEngine, hit: leases.ShownHit | None = None, *, seconds_ago: float = 1) -> None:
     """Let the leases of a HIT, or of all, have ended so long ago, by the clock that counts: the database's."""
     ended = text("""
         UPDATE hits SET expires_at = clock_timestamp() - make_interval(secs => :seconds_ago)

@@ -20,7 +20,7 @@ from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.long_form import check_equal_length, numbered
 from app.inference.ground.notes import Note
 from app.inference.labels import latent_class_notes, latent_classes
-from app.inference.labels.latent_classes import ClassParameters, Climb, Labels, Rule
+from app.inference.labels.latent_classes import ClassParameters, Climb, Labels, StopRule
 
 Mask = npt.NDArray[np.bool_]
 
@@ -118,7 +118,7 @@ def fit(
     labels, n_labels = numbered("labels", labels, n_labels)
     check_equal_length(items=items, annotators=annotators, labels=labels)
     _check_there_is_something(labels, n_labels)
-    rule, smoothing = Rule(tolerance, max_iterations), _smoothing(alpha, beta, n_labels)
+    rule, smoothing = StopRule(tolerance, max_iterations), _smoothing(alpha, beta, n_labels)
     labelled, active = np.bincount(items, minlength=n_items) > 0, np.bincount(annotators, minlength=n_annotators) > 0
     known = _with_overlap(items, annotators, n_annotators)
     used = known[annotators]
@@ -212,7 +212,7 @@ def _climbed(
     start: Start,
     labels: Labels,
     smoothing: ClassParameters,
-    rule: Rule,
+    rule: StopRule,
     *,
     restarts: int,
     rng: np.random.Generator | None,

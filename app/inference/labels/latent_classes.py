@@ -43,7 +43,7 @@ class ClassParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class StopRule:
     """When a climb ends: no posterior is farther than `tolerance` from the top, or `max_iterations` are done.
 
     Raises ValueError for a tolerance below 0 or fewer than 2 iterations (one step has nothing to compare with).
@@ -91,7 +91,7 @@ def labels_of(rows: Integers, annotators: Integers, labels: Integers, n_annotato
     return Labels(counts, n_annotators, n_labels)
 
 
-def climb(start: ClassParameters, labels: Labels, smoothing: ClassParameters, rule: Rule) -> Climb:
+def climb(start: ClassParameters, labels: Labels, smoothing: ClassParameters, rule: StopRule) -> Climb:
     """EM from the start to the penalised maximum that it leads to, with a leap after every other step.
 
     EM alone creeps where labels are few. So two steps are taken as the direction of a leap (squared extrapolation,
@@ -142,7 +142,7 @@ def from_diagonal(accuracy: float, labels: Labels) -> ClassParameters:
 
 
 def highest(
-    first: Climb, labels: Labels, smoothing: ClassParameters, rule: Rule, *, restarts: int, rng: np.random.Generator
+    first: Climb, labels: Labels, smoothing: ClassParameters, rule: StopRule, *, restarts: int, rng: np.random.Generator
 ) -> tuple[Climb, int, int]:
     """The highest of the first climb and those from random starts; how many were higher than the first, how many
     did not converge and so were not considered.

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online.law import checked_scores
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import Beliefs
+from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
 from app.inference.ratings.annotator_evidence import EVIDENCE, OTHERS, Judged, evidence_of
 
 State = list[float]
@@ -244,7 +244,7 @@ def _judged(annotator: int, scores: list[float], items: Sequence[Array], numbers
 
 def _learned(
     judged: Judged, said: Array, numbers: list[int], annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
-) -> tuple[Beliefs, Array, dict[int, State], Array]:
+) -> tuple[AnnotatorBeliefs, Array, dict[int, State], Array]:
     """What these judgments make believe of their annotators, what the others say now, the annotators' new states, and
     the new sum of what annotators add.
     """
@@ -257,14 +257,14 @@ def _learned(
         known[new] = learning.beliefs(evidence[new], common).rows()
     heard = said
     if len(judged.scores):
-        heard = learning.others(judged, Beliefs.of(known), common)
+        heard = learning.others(judged, AnnotatorBeliefs.of(known), common)
         # What has not been looked at before has no evidence to take back.
         seen = ~np.isnan(said[0])
         taken = evidence_of(_only(judged, seen), said[:, seen])
         evidence = evidence + evidence_of(judged, heard) - taken
     beliefs = learning.beliefs(evidence, common)
     if _turned(totals):
-        beliefs = Beliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
+        beliefs = AnnotatorBeliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
     contributions = learning.contributions(evidence, beliefs, common.typical)
     stored = np.column_stack([evidence, beliefs.rows(), contributions]).tolist()
     return beliefs, heard, dict(zip(numbers, stored, strict=True)), sums + (contributions - added).sum(axis=0)
@@ -313,7 +313,7 @@ def counted(
     numbers, who = np.unique(np.array(judges(item), dtype=np.int64), return_inverse=True)
     scores = item.rows()[:, 1]
     known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
-    beliefs = Beliefs.of(known[:, EVIDENCE : EVIDENCE + _BELIEFS])
+    beliefs = AnnotatorBeliefs.of(known[:, EVIDENCE : EVIDENCE + _BELIEFS])
     common = learning.crowd(_sums(totals))
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)

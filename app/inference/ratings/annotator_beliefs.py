@@ -105,7 +105,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
-class Beliefs:
+class AnnotatorBeliefs:
     """What is thought of each annotator, arrays of one length A.
 
     classes: (A, CLASSES) probability of each reliability.
@@ -130,7 +130,7 @@ class Beliefs:
         return np.column_stack([self.classes, *rest])
 
     @classmethod
-    def of(cls, rows: Array) -> "Beliefs":
+    def of(cls, rows: Array) -> "AnnotatorBeliefs":
         """From `rows()`."""
         return cls(rows[:, :CLASSES], *rows[:, CLASSES:].T)
 
@@ -180,7 +180,7 @@ def _trust(totals: Array, gain: int) -> float:
     return float(max(0.0, 1.0 - _CAUTION * variance * effective / (effective - _TOO_FEW) / (mean * mean)))
 
 
-def beliefs(evidence: Array, common: Crowd) -> Beliefs:
+def beliefs(evidence: Array, common: Crowd) -> AnnotatorBeliefs:
     """What `evidence` (A, EVIDENCE or its first COMPARED columns) says of each annotator; without evidence, what the
     crowd is like.
     """
@@ -194,7 +194,7 @@ def log_probability(evidence: Array, common: Crowd) -> float:
     return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
 
 
-def described(evidence: Array, common: Crowd) -> Beliefs:
+def described(evidence: Array, common: Crowd) -> AnnotatorBeliefs:
     """As `beliefs`, for people to read: a few careful annotators may be as far from the others as random ones are.
 
     Somebody who is very strict but goes with the others is odd and not random. Scores are made without odd annotators:
@@ -202,7 +202,7 @@ def described(evidence: Array, common: Crowd) -> Beliefs:
     """
     anywhere = replace(common, bias_sd=_RANDOM_BIAS_SD / common.spread, scale_sd=_ODD_SCALE_SD)
 
-    def block_described(block: Array) -> Beliefs:
+    def block_described(block: Array) -> AnnotatorBeliefs:
         (alike, *more), (odd, *odd_more) = _joint(block, common), _joint(block, anywhere)
         log_weight = np.concatenate([alike + np.log(1.0 - _ODD), odd + np.log(_ODD)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
@@ -211,10 +211,10 @@ def described(evidence: Array, common: Crowd) -> Beliefs:
     return _in_blocks(evidence, block_described)
 
 
-def _in_blocks(evidence: Array, believed: Callable[[Array], Beliefs]) -> Beliefs:
+def _in_blocks(evidence: Array, believed: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
     """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
     blocks = [believed(evidence[k : k + _BLOCK]) for k in range(0, max(len(evidence), 1), _BLOCK)]
-    return Beliefs.of(np.concatenate([block.rows() for block in blocks]))
+    return AnnotatorBeliefs.of(np.concatenate([block.rows() for block in blocks]))
 
 
 def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
@@ -225,7 +225,7 @@ def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
     return log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
 
 
-def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> Beliefs:
+def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
     """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
     weight = np.exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
@@ -233,7 +233,7 @@ def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Ar
     as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
     classes = weight.sum(axis=2)
     telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(log_scale)
-    return Beliefs(
+    return AnnotatorBeliefs(
         classes=classes,
         information=(classes * INFORMATION).sum(axis=1),
         slope=telling.sum(axis=(1, 2)),
@@ -281,7 +281,7 @@ def _scale_prior(scale_sd: float) -> Array:
 
 
 def corrected(
-    judged: Judged, known: Beliefs, common: Crowd, *, trust: float, scale_trust: float
+    judged: Judged, known: AnnotatorBeliefs, common: Crowd, *, trust: float, scale_trust: float
 ) -> tuple[Array, Array]:
     """Each judgment's weight in (0, 1] and corrected score in [0, 1], the corrections taken to the part `trust`,
     that of scale to the part `trust * scale_trust`.
@@ -297,12 +297,12 @@ def corrected(
     return weight[judged.annotators], np.where(inside, expit(moved), judged.scores)
 
 
-def logit_bias(known: Beliefs, common: Crowd) -> Array:
+def logit_bias(known: AnnotatorBeliefs, common: Crowd) -> Array:
     """Each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
     return np.clip(known.bias * common.spread / common.headroom, -_WIDEST_BIAS, _WIDEST_BIAS)
 
 
-def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
+def others(judged: Judged, known: AnnotatorBeliefs, common: Crowd) -> Array:
     """What the other annotators' judgments of the same item say, for each judgment; (OTHERS, J).
 
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
@@ -318,7 +318,7 @@ def others(judged: Judged, known: Beliefs, common: Crowd) -> Array:
     return np.array(columns)
 
 
-def consensus(judged: Judged, known: Beliefs, common: Crowd) -> tuple[Array, Array]:
+def consensus(judged: Judged, known: AnnotatorBeliefs, common: Crowd) -> tuple[Array, Array]:
     """Mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,) each."""
     standing = (judged.scores - common.centre) / common.spread
     told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
@@ -326,7 +326,7 @@ def consensus(judged: Judged, known: Beliefs, common: Crowd) -> tuple[Array, Arr
     return judged.of_others(told) / precision, 1.0 / precision
 
 
-def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
+def contributions(evidence: Array, known: AnnotatorBeliefs, typical: float) -> Array:
     """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
 
     An annotator without judgments adds nothing.
@@ -342,7 +342,7 @@ def contributions(evidence: Array, known: Beliefs, typical: float) -> Array:
     return np.column_stack([own_ways(evidence, known), np.column_stack(columns) * (evidence[:, N, None] > 0.0)])
 
 
-def own_ways(evidence: Array, known: Beliefs) -> Array:
+def own_ways(evidence: Array, known: AnnotatorBeliefs) -> Array:
     """The `contributions` of each annotator that tell what the crowd is like, (A, HEARD), without how they agree."""
     n, y, yy = (evidence[:, column] for column in (N, Y, YY))
     answered = n > 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import CLASSES, Beliefs, Crowd
+from app.inference.ratings.annotator_beliefs import CLASSES, AnnotatorBeliefs, Crowd
 from app.inference.ratings.annotator_evidence import COMPARED, Judged, answers_beside
 
 _HALF = 0.5  # of each step is taken
@@ -39,7 +39,7 @@ class FixedPoint:
     scale. log_probability: of each annotator's answers given the others', added up. rounds: how many it took.
     """
 
-    known: Beliefs
+    known: AnnotatorBeliefs
     common: Crowd
     residual: float
     log_probability: float
@@ -53,7 +53,7 @@ class _Seen:
     point: Array
     step: Array
     evidence: Array
-    known: Beliefs
+    known: AnnotatorBeliefs
     common: Crowd
 
     @property
@@ -81,7 +81,7 @@ def _counted(judged: Judged) -> Crowd:
     return _crowd(evidence, learning.beliefs(evidence, learning.crowd(np.zeros(learning.TOTALS))))
 
 
-def _crowd(evidence: Array, known: Beliefs) -> Crowd:
+def _crowd(evidence: Array, known: AnnotatorBeliefs) -> Crowd:
     """What these beliefs say of the crowd; whether corrections help is not asked here."""
     totals = np.zeros(learning.TOTALS)
     totals[: learning.HEARD] = learning.own_ways(evidence, known).sum(axis=0)
@@ -97,7 +97,7 @@ def _start(n_annotators: int, information: float) -> Array:
     return _point(replace(known, information=told, slope=np.sqrt(told * (1.0 + told))), common)
 
 
-def _point(known: Beliefs, common: Crowd) -> Array:
+def _point(known: AnnotatorBeliefs, common: Crowd) -> Array:
     """All that a round depends on, (3 A + CLASSES + 2,). Logarithms of what is positive, so that a step of some size
     means as much anywhere.
     """
@@ -111,7 +111,7 @@ def _round(point: Array, judged: Judged, counted: Crowd) -> _Seen:
     positive, offset = np.exp(point[:-a]), point[-a:]
     information, slope, shares, (bias_sd, scale_sd) = np.split(positive, np.cumsum([a, a, CLASSES]))
     unknown = np.zeros(a)
-    given = Beliefs(np.zeros((a, CLASSES)), information, slope, offset, unknown, unknown, unknown, unknown)
+    given = AnnotatorBeliefs(np.zeros((a, CLASSES)), information, slope, offset, unknown, unknown, unknown, unknown)
     common = replace(counted, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
     evidence = answers_beside(judged, *learning.consensus(judged, given, common))
     known = learning.beliefs(evidence, common)
