@@ -115,8 +115,11 @@ LEASE_TAKES = {
 
 
 def in_function(sql: str) -> str:
-    """With the parameters of a function in the place of a statement's, and its own reading of the clock."""
-    return re.sub(r":(\w+)", r"its_\1", sql.replace(CLOCK, "time_after_locks"))
+    """With the parameters of a function in the place of a statement's, and its own reading of the clock.
+
+    So each condition stands once, for leases, renewals and late answers, and its plan can be looked at.
+    """
+    return re.sub(r"(?<!:):(\w+)", r"its_\1", sql.replace(CLOCK, "time_after_locks"))
 
 
 # Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
