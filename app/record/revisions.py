@@ -108,7 +108,7 @@ async def decide(
 
 
 async def revise(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Make a revision that knows all decisions the present one.
+    """Make a revision that knows all decisions, if the present one does not, and make it the present one.
 
     `now` is noted as the time if it finishes the campaign. Interrupted at any point, it leaves the present revision as
     it is, and can be called again.

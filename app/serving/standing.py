@@ -12,7 +12,7 @@ from sqlalchemy import TextClause, text
 
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
-from app.crowd.registry import PLATFORMS
+from app.crowd.registry import PLATFORMS, campaign_settings
 from app.database.session import Driver, columns, fetch_one
 from app.errors import NotFound
 from app.record.news import NEWS, changes
@@ -57,12 +57,14 @@ class ServedCampaign(Followed):
     hits_per_annotator: int | None
     repeat_items: bool
     lease_minutes: int
-    prolific_completion_code: str | None
     iteration: int
     revision: int
 
 
-CAMPAIGN = f"{columns(Followed, 'c')}, {columns(ServedCampaign, 'c')}"
+# With what platforms need to send people back.
+CAMPAIGN = ", ".join(
+    (columns(Followed, "c"), columns(ServedCampaign, "c"), *(f"c.{name}" for name in sorted(campaign_settings())))
+)
 
 
 class Standing(ServedCampaign, Heard):

@@ -12,6 +12,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.conftest import browser_of
 from tests.serving.campaigns import annotator, hit_of, running, submit
+from tests.toys import register
 
 PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 FORM = {"name": "Verbs & more", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
@@ -89,9 +90,15 @@ def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
     assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
 
 
-async def test_the_form_explains_every_setting(researcher):
+@pytest.mark.parametrize("choices", [1, 2])
+async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, monkeypatch, choices):
+    if choices == 2:
+        register(monkeypatch.setitem)
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
+        if choices == 1 and name in ("design", "rule"):  # there is one of each
+            assert f'name="{name}"' not in page
+            continue
         assert f'name="{name}"' in page
         assert info.title
         assert info.title in page
