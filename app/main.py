@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from itertools import chain
 
 from fastapi import Depends, FastAPI, Request
@@ -29,13 +29,16 @@ from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
-from app.record.revisions import revise_all
+from app.errors import Refusal
+from app.record.revisions import due, revise
 from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
+
+REVISION_RETRY_SECONDS = 30
 
 API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
@@ -88,11 +91,22 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
 
 async def revised(database: AsyncEngine) -> None:
     """Decisions that a server before this one did not come to act on are acted on beside everything else."""
+    while True:
+        try:
+            for campaign_id in await due(database):
+                await revise_or_say(database, campaign_id)
+            return
+        except TROUBLE as trouble:
+            log.warning("decisions wait to be acted on until the database is back: %s", trouble)
+            await asyncio.sleep(REVISION_RETRY_SECONDS)
+
+
+async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
+    """One campaign whose answers cannot be replayed stops no other."""
     try:
-        with suppress(*TROUBLE):
-            await revise_all(database, now=await web.get_now())
-    except Exception:
-        log.exception("posteriors do not follow all decisions yet; the next start tries again")
+        await revise(database, campaign_id, now=await web.get_now())
+    except Refusal as problem:
+        log.warning("the posteriors of campaign %s do not follow all decisions: %s", campaign_id, problem)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -105,7 +105,9 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
-    assert "Dirichlet(1, 1, 2)" in (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v2")).text
+    item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v2")).text
+    assert "Dirichlet(1, 1, 2)" in item
+    assert '<td class="figure">100</td>' in item  # the happy one, in points
     form = (await researcher.get("/admin/campaigns/new")).text
     for title in ("Smileys", "Smiles: each smiley is counted", "In order: the items with the fewest judgments"):
         assert title in form
@@ -163,7 +165,7 @@ async def test_decisions_about_its_answers_are_followed(engine):
         await submit(engine, who, await hit_of(engine, who), scores=[0.0, 1.0, 2.0])
     first = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+        await revisions.decide(connection, campaign, "exclude", "annotator", first, reason="", by="ada", now=NOW)
     await revisions.revise(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])

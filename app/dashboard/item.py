@@ -14,6 +14,7 @@ from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
@@ -28,7 +29,7 @@ STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text(f"""
-    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS score, r.received_at, r.counts
+    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS value, r.received_at, r.counts
     FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
@@ -107,7 +108,7 @@ async def item_of(
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
     law = law_of(campaign)
-    answers = await answers_to(connection, campaign.id, row.number)
+    answers = await answers_to(connection, campaign, row.number)
     if asking := law.counted(row.number):
         known = Known(await driver_of(connection), Revision(campaign.id, row.revision), law, {})
         answers = weighted(answers, *await known.found(asking))
@@ -118,21 +119,25 @@ async def item_of(
     return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
 
 
-async def answers_to(connection: AsyncConnection, campaign_id: int, number: int) -> list[Judgment]:
+async def answers_to(connection: AsyncConnection, campaign: Row[Any], number: int) -> list[Judgment]:
     """Who said what of an item, newest first."""
-    found = await connection.execute(ANSWERS, {"campaign": campaign_id, "number": number})
-    return [Judgment(row.annotator, row.score, row.received_at, row.counts) for row in found]
+    design = design_of(campaign)
+    found = await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})
+    return [
+        Judgment(row.annotator, float(design.points(np.array(row.value))), row.received_at, row.counts) for row in found
+    ]
 
 
 def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: Sequence[float]) -> list[Judgment]:
     """With what those that count do count for, which is told first to last."""
-    newest_first = zip(reversed(weights), reversed(corrected), strict=True)
-    counting = iter([(weight, score * POINTS) for weight, score in newest_first])
-    return [
-        replace(answer, weight=weight, corrected=score)
-        for answer in answers
-        for weight, score in [next(counting) if answer.counts else (None, None)]
-    ]
+    told, found = list(zip(weights, corrected, strict=True)), []
+    for answer in answers:
+        if answer.counts:
+            weight, score = told.pop()
+            found.append(replace(answer, weight=weight, corrected=POINTS * score))
+        else:
+            found.append(answer)
+    return found
 
 
 def calibrated(one: Moderated) -> tuple[float, float, float] | None:

@@ -47,7 +47,7 @@ COUNTS = text(f"""
     SELECT {ANSWERED},
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
-                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)) AS annotators,
+                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING})) AS annotators,
            (SELECT count(*) FROM hits
             WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits
 """)  # noqa: S608  (made of constants)

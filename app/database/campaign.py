@@ -17,7 +17,9 @@ from app.errors import NotFound, shortened
 FINISH = text("""
     UPDATE campaigns SET status = 'finished', finished_at = :now
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
-        SELECT 1 FROM current_posteriors p WHERE p.campaign_id = :campaign AND p.judgments < judgments_per_item)
+        SELECT 1 FROM posteriors p
+        WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
+        AND p.judgments < judgments_per_item)
 """)
 
 

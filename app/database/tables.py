@@ -207,7 +207,9 @@ posteriors = Table(
     Column("judgments", Integer, nullable=False, server_default="0"),
     # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
     # neither items nor campaigns are deleted once there are posteriors.
-    PrimaryKeyConstraint("campaign_id", "revision", "criterion", "subject"),
+    # The revision last: of few items, those of all revisions (two at most) are found by the index in any case, whatever
+    # PostgreSQL supposes about a revision that it has to look up.
+    PrimaryKeyConstraint("campaign_id", "criterion", "subject", "revision"),
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
@@ -387,6 +389,8 @@ decisions = Table(
         ondelete="CASCADE",
         name="decisions_response_seq_fkey",
     ),
+    Index("decisions_annotator_id_idx", "campaign_id", "annotator_id"),
+    Index("decisions_response_seq_idx", "campaign_id", "response_seq"),
     CheckConstraint("kind IN ('exclude', 'include', 'withdraw')", name="kind"),
     CheckConstraint("(annotator_id IS NULL) <> (response_seq IS NULL)", name="about_one"),
 )

@@ -35,6 +35,7 @@ async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers:
     """Take the locks that annotators wait for: the campaign's present revision, what its law keeps, then the posteriors
     of the answers' items.
     """
+    await connection.execute(states.SHARE, {"campaign": campaign.id})
     revision = (await connection.execute(states.HOLD, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK, {"campaign": campaign.id})
     return await lock(connection, Revision(campaign.id, revision), answers)

@@ -39,7 +39,7 @@ class News(Record):
 NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
-def changes(*, campaign: str, since: str) -> str:
+def changes(*, campaign: str, revision: str, since: str) -> str:
     """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
 
     MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
@@ -50,14 +50,17 @@ def changes(*, campaign: str, since: str) -> str:
     ), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
-    SELECT {WATERMARK}, array_agg(number) AS new_numbers,
+    SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
            array_agg(score) AS new_scores, array_agg(variance) AS new_variances, array_agg(judgments) AS new_judgments
-    FROM current_posteriors JOIN changed USING (number) WHERE campaign_id = {campaign}"""  # noqa: S608  (made of constants)
+    FROM posteriors WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
+    AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
+
+OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", since="CAST(:since AS text)")
 
 CHANGES = text(f"""
     SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}
-    FROM campaigns c, LATERAL ({changes(campaign="c.id", since="CAST(:since AS text)")}) AS news WHERE c.id = :campaign
+    FROM campaigns c, LATERAL ({OF_CAMPAIGN}) AS news WHERE c.id = :campaign
 """)  # noqa: S608  (made of constants)
 
 

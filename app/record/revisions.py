@@ -7,20 +7,18 @@ gone, and is taken anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
-from weakref import WeakValueDictionary
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.bulk import snapshot
 from app.database.campaign import finish_if_complete
-from app.errors import Conflict
-from app.record import stream
+from app.errors import Conflict, NotFound
+from app.record import states, stream
 from app.record.folding import fold, lock
 from app.record.law import law_of
 from app.record.news import watermark
@@ -50,20 +48,29 @@ DECIDE = text("""
     VALUES (:campaign, :kind, :annotator, :response, :reason, :by, :now) RETURNING seq
 """)
 
-ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
+ONE_AT_A_TIME = text("SELECT pg_advisory_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
 
 # Of an attempt that was interrupted, and of revisions before the present one: nobody reads them.
 CLEAR = tuple(
     text(f"DELETE FROM {table} WHERE campaign_id = :campaign AND revision <> :revision")  # noqa: S608  (constants)
-    for table in ("posteriors", "states")
+    for table in ("states", "posteriors")  # in the order in which answers lock them
 )
 
 # A foreign key's KEY SHARE does not wait for less.
 LOCK_OUT = text("SELECT 1 FROM campaigns WHERE id = :campaign FOR UPDATE")
 
-SWITCH = text("UPDATE campaigns SET revision = :revision, decided = :decided WHERE id = :campaign")
+SWITCH = text("""
+    UPDATE campaigns SET revision = :revision, decided = :decided WHERE id = :campaign AND revision = :revision - 1
+""")
 
-TURNS: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()  # those of this process hold one connection
+ABOUT = {
+    "annotator": text("SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id = :number"),
+    "response": text("SELECT 1 FROM responses WHERE campaign_id = :campaign AND seq = :number"),
+}
+
+TURN = asyncio.Lock()  # one revision at a time in this process, so that they never take all its connections
+
+About = Literal["annotator", "response"]
 
 
 @dataclass
@@ -86,9 +93,9 @@ async def decide(
     connection: AsyncConnection,
     campaign: Row[Any],
     kind: Kind,
+    about: About,
+    number: int,
     *,
-    annotator: int | None = None,
-    response: int | None = None,
     reason: str,
     by: str,
     now: datetime,
@@ -96,14 +103,18 @@ async def decide(
     """Note a decision about all answers of an annotator, by their row's id, or about one response, by its number; the
     number of the decision. Posteriors follow with `revise`.
 
-    exclude: it counts no more. withdraw: the annotator took it back. include: it counts again.
-    Raises `Conflict` (`not_launched`).
+    exclude: it counts no more. withdraw: the annotator took it back. include: it counts again. Whoever is left out is
+    still asked: whether they are is not for the record to say.
+    Raises `Conflict` (`not_launched`) and `NotFound` (`annotator_not_found`, `response_not_found`).
     """
     status = (await connection.execute(LOCK_CAMPAIGN, {"campaign": campaign.id})).scalar_one()
     if status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
-    parameters = {"campaign": campaign.id, "kind": kind, "annotator": annotator, "response": response}
-    seq: int = (await connection.execute(DECIDE, parameters | {"reason": reason, "by": by, "now": now})).scalar_one()
+    parameters = {"campaign": campaign.id, "kind": kind, "number": number, "annotator": None, "response": None}
+    if (await connection.execute(ABOUT[about], parameters)).first() is None:
+        raise NotFound(f"“{campaign.name}” has no {about} {number}.", code=f"{about}_not_found")
+    noted = parameters | {about: number, "reason": reason, "by": by, "now": now}
+    seq: int = (await connection.execute(DECIDE, noted)).scalar_one()
     return seq
 
 
@@ -111,39 +122,49 @@ async def revise(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> Non
     """Make a revision that knows all decisions, if the present one does not, and make it the present one.
 
     `now` is noted as the time if it finishes the campaign. Interrupted at any point, it leaves the present revision as
-    it is, and can be called again.
+    it is, and can be called again. It takes one connection, and waits for others that are being made.
     """
-    async with turn(engine, campaign_id):
-        draft = await drafted(engine, campaign_id)
+    async with turn(engine, campaign_id) as connection:
+        draft = await drafted(connection, campaign_id)
         if draft is None:
             return
-        while await caught_up(engine, draft) > FEW:
-            pass
-        await switch(engine, draft, now=now)
-        async with engine.begin() as connection:
+        switched = False
+        while not switched:
+            while await caught_up(connection, draft) > FEW:
+                pass
+            switched = await switch(connection, draft)
+        async with connection.begin():
+            await finish_if_complete(connection, campaign_id, now=now)
+        async with connection.begin():
+            await connection.execute(states.LOCK_OUT_HOLDERS, draft.of.parameters)  # who still waits for the old one
+        async with connection.begin():
             await clear(connection, draft.of)
 
 
-async def revise_all(engine: AsyncEngine, *, now: datetime) -> None:
-    """`revise` where decisions were left without it, as a server that was killed leaves them."""
+async def due(engine: AsyncEngine) -> Sequence[int]:
+    """Campaigns with decisions that their present revision does not know, as a server that was killed leaves them."""
     async with engine.connect() as connection:
-        due = (await connection.execute(ALL_DUE)).scalars().all()
-    for campaign_id in due:
-        await revise(engine, campaign_id, now=now)
+        return (await connection.execute(ALL_DUE)).scalars().all()
 
 
 @asynccontextmanager
-async def turn(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[None]:
-    """One revision of a campaign at a time, in all processes."""
-    lock = TURNS.setdefault(campaign_id, asyncio.Lock())
-    async with lock, engine.connect() as connection:
-        await connection.execute(ONE_AT_A_TIME, {"campaign": campaign_id})
-        yield
+async def turn(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[AsyncConnection]:
+    """One revision of a campaign at a time, in all processes: a connection that holds a lock, and breaks to let go of
+    it, whatever has happened.
+    """
+    async with TURN, engine.connect() as connection:
+        try:
+            async with connection.begin():
+                await connection.execute(ONE_AT_A_TIME, {"campaign": campaign_id})
+            yield connection
+        finally:
+            await connection.invalidate()
 
 
-async def drafted(engine: AsyncEngine, campaign_id: int) -> NextRevision | None:
+async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision | None:
     """The next revision as of now, stored beside the present one; None if that knows all decisions."""
-    async with snapshot(engine) as connection:
+    await connection.execution_options(isolation_level="REPEATABLE READ")
+    async with connection.begin():
         campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
         decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one()
         if decided is None or decided <= campaign.decided:
@@ -151,29 +172,30 @@ async def drafted(engine: AsyncEngine, campaign_id: int) -> NextRevision | None:
         draft = NextRevision(campaign, decided, await watermark(connection))
         draft.known = [answer.seq for answer in await unseen(connection, draft)]
         beliefs, judgments, _ = await applied(connection, campaign, decided=decided)
-    async with engine.begin() as connection:
+    await connection.execution_options(isolation_level="READ COMMITTED")
+    async with connection.begin():
         await clear(connection, Revision.present(campaign))
+    async with connection.begin():
         await begin(connection, draft.of, law_of(campaign), beliefs, judgments)
     return draft
 
 
-async def caught_up(engine: AsyncEngine, draft: NextRevision) -> int:
+async def caught_up(connection: AsyncConnection, draft: NextRevision) -> int:
     """How many answers were written since the last look; the draft has them now."""
-    async with engine.begin() as connection:
-        answers = await follow(connection, draft)
-    draft.known += answers
+    async with connection.begin():
+        answers = await unseen(connection, draft)
+        await follow(connection, draft, answers)
+    draft.known += [answer.seq for answer in answers]
     return len(answers)
 
 
-async def follow(connection: AsyncConnection, draft: NextRevision) -> list[int]:
-    """Apply the answers that the draft does not know to its posteriors; their numbers.
+async def follow(connection: AsyncConnection, draft: NextRevision, answers: Sequence[Response]) -> None:
+    """Apply answers to the draft's posteriors.
 
     Of answers that share an item, none is written before the one with the lower number is; of others it does not matter
     which is applied first.
     """
-    answers = await unseen(connection, draft)
     await fold(connection, draft.campaign, answers, await lock(connection, draft.of, answers))
-    return [answer.seq for answer in answers]
 
 
 async def unseen(connection: AsyncConnection, draft: NextRevision) -> list[Response]:
@@ -183,14 +205,21 @@ async def unseen(connection: AsyncConnection, draft: NextRevision) -> list[Respo
     )
 
 
-async def switch(engine: AsyncEngine, draft: NextRevision, *, now: datetime) -> None:
-    """Make the draft the present revision, with the answers that came to the last."""
+async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
+    """Make the draft the present revision, with the answers that came to the last; not if these are many, since nobody
+    can store one meanwhile.
+    """
     of = draft.of.parameters
-    async with engine.begin() as connection:
+    async with connection.begin():
+        await connection.execute(states.LOCK_OUT_HOLDERS, of)
         await connection.execute(LOCK_OUT, of)
-        await follow(connection, draft)
-        await connection.execute(SWITCH, {**of, "decided": draft.decided})
-        await finish_if_complete(connection, draft.of.campaign, now=now)
+        answers = await unseen(connection, draft)
+        if len(answers) > FEW:
+            return False
+        await follow(connection, draft, answers)
+        if (await connection.execute(SWITCH, {**of, "decided": draft.decided})).rowcount != 1:
+            raise RuntimeError(f"somebody else has made revision {draft.of.revision} of campaign {draft.of.campaign}")
+    return True
 
 
 async def clear(connection: AsyncConnection, present: Revision) -> None:

@@ -6,7 +6,7 @@ An item has two lists: a long one, which most HITs leave as it is, and a short o
 and writes it anew only when it changes, so a HIT costs the same however many judgments its items have.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,14 @@ from app.inference.online.law import Kept, State
 
 Floats = npt.NDArray[np.float64]
 FLOAT = np.dtype("<f8")
+AT_ONCE = 1_000  # items
 
-# Until the transaction ends, nobody makes another revision the present one. Comes before all other locks.
+# Whoever stores an answer or leases a HIT shares this lock first, and whoever makes another revision the present one
+# has it alone: locks of rows alone would let those who share one pass by who waits for it.
+SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), CAST(:campaign AS int))")
+LOCK_OUT_HOLDERS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.switch'), CAST(:campaign AS int))")
+
+# Until the transaction ends, nobody makes another revision the present one.
 HOLD = text("SELECT revision FROM campaigns WHERE id = :campaign FOR KEY SHARE")
 
 # What the present revision has learned of the campaign.
@@ -197,6 +203,14 @@ async def all_kept(connection: Driver, of: Revision) -> Kept:
         {row.number: in_floats(row.state).tolist() for row in rows if row.kind == "annotator"},
         {row.number: (in_floats(row.since).tolist(), in_floats(row.state)) for row in rows if row.kind == "item"},
     )
+
+
+def pieces(kept: Kept) -> Iterator[Kept]:
+    """What is kept in parts that can each be sent at once, the campaign's in the first."""
+    numbers = list(kept.items)
+    yield Kept(kept.campaign, kept.annotators, {number: kept.items[number] for number in numbers[:AT_ONCE]})
+    for start in range(AT_ONCE, len(numbers), AT_ONCE):
+        yield Kept(None, {}, {number: kept.items[number] for number in numbers[start : start + AT_ONCE]})
 
 
 async def keep(connection: Driver, of: Revision, kept: Kept, *, layout: int) -> None:

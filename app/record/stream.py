@@ -17,10 +17,10 @@ DECIDED = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 def counting(campaign: str, decided: str) -> str:
     """SQL for the responses of a campaign that count: no decision up to the number `decided` leaves them out."""
-    left_out = f"SELECT * FROM exclusions({campaign}, {decided}) AS left_out"  # noqa: S608  (made of constants)
+    left_out = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
     return f"""
-    annotator_id <> ALL (ARRAY(SELECT annotator_id FROM ({left_out}) AS x WHERE annotator_id IS NOT NULL))
-    AND seq <> ALL (ARRAY(SELECT response_seq FROM ({left_out}) AS x WHERE response_seq IS NOT NULL))"""  # noqa: S608  (made of constants)
+    annotator_id NOT IN (SELECT annotator_id FROM ({left_out}) AS x WHERE annotator_id IS NOT NULL)
+    AND seq NOT IN (SELECT response_seq FROM ({left_out}) AS x WHERE response_seq IS NOT NULL)"""  # noqa: S608  (made of constants)
 
 
 COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
@@ -32,10 +32,11 @@ RESPONSES = f"""
     ORDER BY seq LIMIT $4
 """  # noqa: S608  (made of constants)
 
+# MATERIALIZED for the same reason as in `news.changes`.
 SINCE = f"""
-    SELECT seq, annotator_id, items, values FROM responses
-    WHERE campaign_id = $1 AND transaction_id >= $2::text::xid8 AND seq <> ALL ($3::bigint[])
-    AND {counting("$1", "$4")} ORDER BY seq
+    WITH recent AS MATERIALIZED (SELECT * FROM responses WHERE transaction_id >= $2::text::xid8)
+    SELECT seq, annotator_id, items, values FROM recent
+    WHERE campaign_id = $1 AND seq NOT IN (SELECT unnest($3::bigint[])) AND {counting("$1", "$4")} ORDER BY seq
 """  # noqa: S608  (made of constants)
 
 JUDGMENTS = f"""

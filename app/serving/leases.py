@@ -17,6 +17,7 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
+from app.record.store import PRESENT
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
 from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, lease, renew
@@ -61,9 +62,9 @@ class Work:
 
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
-OVERTAKEN = """
-    EXISTS (SELECT 1 FROM current_posteriors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
-            AND judgments >= :wanted)"""
+OVERTAKEN = f"""
+    EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
+            AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
 
 HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")  # noqa: S608  (made of constants)
 
@@ -90,7 +91,7 @@ COMPLETE = text("""
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-WANTED = text("SELECT number FROM current_posteriors WHERE campaign_id = :campaign AND judgments < :wanted")
+WANTED = text(f"SELECT p.subject AS number FROM posteriors p WHERE {PRESENT} AND p.judgments < :wanted")  # noqa: S608
 
 ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1

@@ -18,6 +18,7 @@ from sqlalchemy import Row, text
 from app.database.bulk import numbers_of
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK, News
+from app.record.store import present
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Index
 from app.serving.open_hits import OpenHits
@@ -30,7 +31,9 @@ LAST = text(f"""
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
 
-POSTERIORS = "SELECT score, variance, judgments FROM current_posteriors WHERE campaign_id = $1 ORDER BY number"
+POSTERIORS = f"""
+    SELECT p.score, p.variance, p.judgments FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+"""  # noqa: S608  (made of constants)
 
 
 class Last(Record):
@@ -86,6 +89,8 @@ class Copy:
         a little is read again next time.
         """
         columns = (news.new_numbers, news.new_scores, news.new_variances, news.new_judgments)
+        if news.revision != self.revision:  # it was asked before this copy was read
+            return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
             for row in zip(*(column or () for column in columns), strict=True)
@@ -133,8 +138,8 @@ class PosteriorCache:
         return copy
 
     def outlived(self, campaign_id: int, copy: Copy, news: News) -> bool:
-        """Whether a copy is of another run of the server, or of another revision; then it is dropped."""
-        if (copy.server_started, copy.revision) == (news.server_started, news.revision):
+        """Whether a copy is of another run of the server, or of an earlier revision; then it is dropped."""
+        if copy.server_started == news.server_started and copy.revision >= news.revision:
             return False
         if self.copies.get(campaign_id) is copy:
             del self.copies[campaign_id]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, execute, fetch, fetch_one
+from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Draw
 from app.serving.posterior_cache import Copy, PosteriorCache
@@ -35,18 +36,18 @@ class Proposal:
 # answers are dropped from it, and a place without others is over. First come places that this process is not about to
 # lease to others, then those without an item that this annotator has scored; those with such items only come last.
 FREE_PLACE = text(f"""
-    SELECT p.ordinal, p.leader,
-           ARRAY(SELECT i FROM unnest(p.items) WITH ORDINALITY AS u (i, place)
-                 JOIN current_posteriors q ON q.campaign_id = p.campaign_id AND q.number = i
-                 WHERE q.judgments < :wanted ORDER BY place) AS place_items
-    FROM planned_hits p
-    WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
-        SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
+    SELECT plan.ordinal, plan.leader,
+           ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
+                 JOIN posteriors p ON {PRESENT} AND p.subject = i AND p.subject = ANY(plan.items)
+                 WHERE p.judgments < :wanted ORDER BY place) AS place_items
+    FROM planned_hits plan
+    WHERE plan.campaign_id = :campaign AND plan.iteration = :iteration AND NOT EXISTS (
+        SELECT 1 FROM hits h
+        WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
         AND {TAKEN})
-    AND EXISTS (SELECT 1 FROM current_posteriors q WHERE q.campaign_id = p.campaign_id AND q.number = ANY(p.items)
-                AND q.judgments < :wanted)
-    ORDER BY p.leader = ANY(CAST(:leases_pending AS int[])), p.items && CAST(:seen AS int[]),
-             p.items <@ CAST(:seen AS int[]), p.ordinal LIMIT 1
+    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND p.judgments < :wanted)
+    ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items && CAST(:seen AS int[]),
+             plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
 # The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers,

@@ -27,6 +27,7 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.database.session import Driver, Record, execute, fetch_one
 from app.record import states
+from app.record.store import PRESENT
 from app.serving.proposals import Proposal
 from app.serving.standing import CLOCK, OPEN, TAKEN, Standing
 
@@ -36,10 +37,9 @@ SHOWN = """
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
-LOCK = """
-    SELECT p.subject FROM campaigns c
-    JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.subject = ANY(CAST(:items AS int[]))
-    WHERE c.id = :campaign ORDER BY p.criterion, p.subject FOR NO KEY UPDATE OF p"""
+LOCK = f"""
+    SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
+    ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
 
 LOCK_POSTERIORS = text(LOCK)
 
@@ -55,8 +55,8 @@ STILL_WANTED = f"""
             WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:items AS int[]) AND h.id <> :hit
             GROUP BY item
         )
-        SELECT 1 FROM current_posteriors p LEFT JOIN held ON held.item = p.number
-        WHERE p.campaign_id = :campaign AND p.number = ANY(CAST(:items AS int[]))
+        SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
+        WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
         AND p.judgments + coalesce(held.leases, 0) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)
 
@@ -131,6 +131,7 @@ MAKE_FUNCTION = f"""
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
+        PERFORM FROM ({in_function(states.SHARE.text)}) AS locked;
         PERFORM FROM ({in_function(states.HOLD.text)}) AS locked;
         PERFORM FROM ({in_function(states.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
@@ -267,6 +268,7 @@ def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str
 
 async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The campaign's present revision, and what it has learned."""
+    await execute(connection, states.SHARE, parameters)
     await execute(connection, states.HOLD, parameters)
     await execute(connection, states.LOCK, parameters)
 

@@ -137,7 +137,7 @@ def standing_where(condition: str) -> TextClause:
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
         FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}
     ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {CLOCK})
-    LEFT JOIN LATERAL ({changes(campaign="c.id", since="copy.since")}) AS news ON true
+    LEFT JOIN LATERAL ({changes(campaign="c.id", revision="c.revision", since="copy.since")}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
 

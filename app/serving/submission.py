@@ -1,11 +1,13 @@
 """An answer and the posteriors it changes: stored together or not at all.
 
-Locks are taken in one order everywhere: what the campaign has learned (a row that only `easl-aware` has), the HIT's
-row, its annotator's (where their HITs are counted), then the posterior rows by item number. So two answers that share
-items, two posts of one HIT, and a lease that is renewed meanwhile wait for each other instead of deadlocking.
+Locks are taken in one order everywhere: the right to store (which a new revision of the posteriors takes away for a
+moment), what the law keeps of the whole campaign (a row that not every law has), the HIT's row, its annotator's (where
+their HITs are counted), then the posterior rows by item number. So two answers that share items, two posts of one HIT,
+and a lease that is renewed meanwhile wait for each other instead of deadlocking.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +24,7 @@ from app.record import states
 from app.record.known import Known
 from app.record.law import hit_of, law_of, parameters_of
 from app.record.states import Revision
-from app.record.store import UPDATE
+from app.record.store import PRESENT, UPDATE
 from app.record.stream import Response
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
@@ -32,21 +34,26 @@ def closing(condition: str) -> str:
     """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks.
 
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
+    The revision is compared with the campaign's row once more: that is looked at again when it was waited for.
     """
     return f"""
-    WITH crowd AS MATERIALIZED ({states.LOCK.text}), closed AS (
+    WITH turn AS MATERIALIZED ({states.SHARE.text}), known AS MATERIALIZED (
+        SELECT 1 FROM (SELECT count(*) FROM turn) AS shared, LATERAL ({states.LOCK.text}) AS locked
+    ), closed AS (
         UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
-        FROM (SELECT count(*) FROM crowd) AS locked
+        FROM (SELECT count(*) FROM known) AS locked
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
+    ), excluded AS MATERIALIZED (
+        SELECT EXISTS (SELECT 1 FROM campaigns c, closed, exclusions(c.id, c.decided) AS x
+                       WHERE c.id = :campaign AND x.annotator_id = closed.annotator_id) AS is_left_out
     )
     SELECT p.subject AS number, p.state, p.judgments, closed.items AS hit_items,
            closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
            c.epsilon, c.tie_margin_points, c.judgments_per_item,
-           EXISTS (SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id)
-           AS left_out
+           (SELECT is_left_out FROM excluded) AS left_out
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    JOIN posteriors p ON p.campaign_id = :campaign AND p.revision = c.revision AND p.criterion = 0
+    JOIN posteriors p ON {PRESENT} AND p.revision = c.revision
                      AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p FOR KEY SHARE OF c
     """  # noqa: S608  (made of constants)
@@ -149,8 +156,17 @@ async def submit(
         async with connection.transaction():
             return await submit_in_time(connection, key, sent)
     except LeaseEnded:
+        return await submit_again(connection, key, sent)
+
+
+async def submit_again(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
+    """Once more in time, now that no other revision can come between: it may have been that. Then late."""
+    with suppress(LeaseEnded):
         async with connection.transaction():
-            return await submit_late(connection, key, sent)
+            await lock_revision(connection, key)
+            return await submit_in_time(connection, key, sent)
+    async with connection.transaction():
+        return await submit_late(connection, key, sent)
 
 
 async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:

@@ -51,10 +51,10 @@ def upgrade() -> None:
 
     op.execute("ALTER TABLE posteriors ADD revision int DEFAULT 0 NOT NULL, ADD criterion smallint DEFAULT 0 NOT NULL")
     op.execute("ALTER TABLE posteriors RENAME number TO subject")
-    op.execute("ALTER TABLE posteriors ADD state float8[]")
-    op.execute("UPDATE posteriors SET state = ARRAY[a, b]")
-    op.execute("ALTER TABLE posteriors ALTER state SET NOT NULL, DROP a, DROP b, DROP CONSTRAINT posteriors_pkey")
-    op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, revision, criterion, subject)")
+    op.execute("ALTER TABLE posteriors ALTER a TYPE float8[] USING ARRAY[a, b]")  # writes the table anew, once
+    op.execute("ALTER TABLE posteriors RENAME a TO state")
+    op.execute("ALTER TABLE posteriors DROP b, DROP CONSTRAINT posteriors_pkey")
+    op.execute("ALTER TABLE posteriors ADD PRIMARY KEY (campaign_id, criterion, subject, revision)")
     op.execute(CURRENT_POSTERIORS)
 
     op.execute("DROP VIEW priors")
@@ -95,6 +95,8 @@ def upgrade() -> None:
             CONSTRAINT decisions_about_one_check CHECK ((annotator_id IS NULL) <> (response_seq IS NULL))
         )
     """)
+    op.execute("CREATE INDEX decisions_annotator_id_idx ON decisions (campaign_id, annotator_id)")
+    op.execute("CREATE INDEX decisions_response_seq_idx ON decisions (campaign_id, response_seq)")
     op.execute(EXCLUSIONS)
 
 

@@ -101,7 +101,8 @@ async def test_priors_and_posteriors_are_carried_over_and_a_draft_that_chose_no_
         await draft(engine, name=f"{law} with another", update_law=law, prior=[0.25, 2])
     campaign = await launched(engine, "id,text,mu,sigma2\n1,a,-0.5,0.25\n2,b,,\n", update_law="trueskill")
     told = "SELECT name, prior FROM campaigns ORDER BY id"
-    known = (told, "SELECT prior FROM items ORDER BY number", "SELECT * FROM posteriors ORDER BY subject")
+    posteriors = "SELECT subject, revision, criterion, state, score, variance, judgments FROM posteriors ORDER BY 1"
+    known = (told, "SELECT prior FROM items ORDER BY number", posteriors)
     before = [await values(engine, statement) for statement in known]
     assert [prior for _, prior in before[0]] == [None, [0.25, 2], None, [0.25, 2], [0.5, 1 / 12]]
     await engine.dispose()
@@ -127,7 +128,7 @@ async def test_what_follows_from_the_present_decisions_stays_when_they_are_forgo
             await submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0 * k)), now=NOW)
     somebody = (await values(engine, "SELECT min(id) FROM annotators"))[0][0]
     async with engine.begin() as connection:
-        await decide(connection, campaign, "exclude", annotator=somebody, reason="", by="ada", now=NOW)
+        await decide(connection, campaign, "exclude", "annotator", somebody, reason="", by="ada", now=NOW)
     await revise(engine, campaign.id, now=NOW)
     posteriors = "SELECT state[1], state[2], score, judgments FROM posteriors ORDER BY subject"
     before = await values(engine, posteriors)

@@ -3,15 +3,16 @@
 import asyncio
 import itertools
 import random
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
-from app.database.session import driver_of
+from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
-from app.errors import Conflict
+from app.errors import Conflict, NotFound
 from app.inference.online.law import Hit
 from app.inference.online.laws import ONLINE
 from app.record import replay, revisions
@@ -39,9 +40,15 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
     async with engine.begin() as connection:
-        seq = await revisions.decide(connection, campaign, kind, **about, reason="too fast", by="ada", now=NOW)
+        seq = await decided(connection, campaign, kind, **about)
     await revisions.revise(engine, campaign.id, now=NOW)
     return seq
+
+
+async def decided(connection, campaign, kind="exclude", **about) -> int:
+    what: Any
+    ((what, number),) = about.items()
+    return await revisions.decide(connection, campaign, kind, what, number, reason="too fast", by="ada", now=NOW)
 
 
 async def verified(engine, campaign) -> replay.Verification:
@@ -156,7 +163,7 @@ async def test_a_draft_has_nothing_to_decide_about(engine):
     campaign = await draft(engine)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as problem:
-            await revisions.decide(connection, campaign, "exclude", annotator=1, reason="", by="ada", now=NOW)
+            await decided(connection, campaign, annotator=1)
     assert problem.value.code == "not_launched"
 
 
@@ -195,7 +202,7 @@ async def test_who_comes_back_can_complete_a_campaign(engine):
 async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine):
     campaign, (first, *_) = await answered(engine, update_law="easl-aware")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+        await decided(connection, campaign, annotator=first)
     before = await values(engine, POSTERIORS)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
@@ -206,9 +213,50 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
             await attempt
     assert await values(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).clean
-    await revisions.revise_all(engine, now=NOW)
+    assert await revisions.due(engine) == [campaign.id]
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await revisions.due(engine) == []
     assert await values(engine, POSTERIORS) != before
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert (await verified(engine, campaign)).clean
+
+
+@pytest.mark.parametrize("what", ["annotator", "response"])
+async def test_nothing_is_decided_about_who_or_what_is_not_there(engine, what):
+    campaign, _ = await answered(engine, hits=1)
+    other, _ = await answered(engine, hits=1)
+    theirs = await value(engine, f"SELECT max({'annotator_id' if what == 'annotator' else 'seq'}) FROM responses")
+    for number in (99_999, theirs):  # the second is of another campaign
+        async with engine.begin() as connection:
+            with pytest.raises(NotFound) as problem:
+                await decided(connection, campaign, **{what: number})
+        assert problem.value.code == f"{what}_not_found"
+    async with engine.begin() as connection:
+        await decided(connection, other, **{what: theirs})
+
+
+async def test_revisions_of_many_campaigns_at_once_take_one_connection(database_url):
+    small = create_engine(database_url, pool_size=1)
+    campaigns = [await answered(small, people=2, hits=2) for _ in range(4)]
+    async with small.begin() as connection:
+        for campaign, (first, _) in campaigns:
+            await decided(connection, campaign, annotator=first)
+    await asyncio.gather(*(revisions.revise(small, campaign.id, now=NOW) for campaign, _ in campaigns))
+    assert await values(small, "SELECT DISTINCT revision FROM campaigns") == [(1,)]
+    await small.dispose()
+
+
+async def test_two_processes_that_revise_at_once_take_turns(engine, database_url):
+    campaign, (first, *_) = await answered(engine, update_law="easl-aware")
+    async with engine.begin() as connection:
+        await decided(connection, campaign, annotator=first)
+    other = create_engine(database_url, pool_size=1)
+    async with revisions.turn(other, campaign.id):
+        waits = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await asyncio.sleep(0.05)
+        assert not waits.done()
+    await waits
+    await other.dispose()
     assert (await verified(engine, campaign)).clean
 
 
@@ -218,28 +266,45 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
     quick, slow = [await annotator(engine, campaign, name) for name in ("quick", "slow")]
     hits = [await hit_of(engine, who) for who in (quick, slow)]
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", annotator=first, reason="", by="ada", now=NOW)
+        await decided(connection, campaign, annotator=first)
     async with engine.connect() as connection:  # an answer is stored, and its transaction is open yet
         driver = await driver_of(connection)
         storing = driver.transaction()
         await storing.start()
-        answer = Answer(dict.fromkeys(hits[0].items, 50.0))
-        await submission.submit(driver, quick, hits[0].id, answer, now=NOW)
+        await submission.submit(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
         revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
-        async with engine.connect() as other:  # a second answer comes while the switch waits
-            submitting = asyncio.create_task(
-                submission.submit(
-                    await driver_of(other), slow, hits[1].id, Answer(dict.fromkeys(hits[1].items, 70.0)), now=NOW
-                )
-            )
-            await asyncio.sleep(0.05)
-            await storing.commit()
-            await revising
-            await submitting
+        submitting = asyncio.create_task(submit(engine, slow, hits[1]))
+        await until(engine, waiting(2))  # who comes after the switch does not pass it by
+        await storing.commit()
+        await asyncio.gather(revising, submitting)
     assert await value(engine, "SELECT count(*) FROM responses") == 14
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
+
+
+async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine):
+    """By then its items have fewer judgments to spare than late answers need, yet as many as its lease holds."""
+    campaign = await running(engine, items=5, judgments_per_item=3)
+    people = [await annotator(engine, campaign, name) for name in ("excluded", "one", "two")]
+    await submit(engine, people[0], await hit_of(engine, people[0]))
+    excluded = await row_of(engine, people[0])
+    await decide(engine, campaign, annotator=excluded)
+    hits = [await hit_of(engine, who) for who in people[1:]]
+    third = await annotator(engine, campaign, "three")
+    held = await hit_of(engine, third)
+    async with engine.begin() as connection:
+        await decided(connection, campaign, "include", annotator=excluded)
+    async with engine.connect() as holding:
+        await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
+        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(1))
+        submitting = asyncio.create_task(submit(engine, people[1], hits[0]))
+        await until(engine, waiting(2))
+    await asyncio.gather(revising, submitting)
+    assert held.id
+    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
+    assert (await verified(engine, campaign)).clean
 
 
 @pytest.mark.parametrize(("law", "excluded"), [("easl", 7), ("easl-aware", 1)])

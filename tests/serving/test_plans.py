@@ -46,6 +46,8 @@ HOT = ("annotators", "assignments", "hits", "items", "planned_hits", "posteriors
 
 # What came in since a watermark is found by transaction, whatever the campaign.
 WATERMARK = "responses_transaction_id_idx"
+# What is left to ask of a campaign, once there is nothing to draw.
+WHOLE_CAMPAIGN_AT_TIMES = {"campaign.FINISH", "leases.FINISH", "submission.FINISH", "leases.WANTED"}
 WITHOUT_CAMPAIGN = {"outside.THEIRS"}  # a program answers a HIT by its number alone
 
 
@@ -85,6 +87,8 @@ async def test_every_statement_of_the_serving_path_names_its_campaign(engine, na
         index = node.get("Index Name", "")
         if index.startswith(HOT) and index != WATERMARK:
             assert "campaign_id" in node["Index Cond"], node
+        if index == "posteriors_pkey" and name not in WHOLE_CAMPAIGN_AT_TIMES:
+            assert "subject" in node["Index Cond"], node
 
 
 @pytest.mark.parametrize("name", ["news.CHANGES", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
