@@ -45,7 +45,8 @@ FREE_PLACE = text(f"""
         SELECT 1 FROM hits h
         WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
         AND {TAKEN})
-    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND p.judgments < :wanted)
+    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND p.judgments < :wanted
+                OFFSET 0)  -- so that it is asked of each place, and its items are found by the index
     ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items && CAST(:seen AS int[]),
              plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
