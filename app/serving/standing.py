@@ -162,7 +162,7 @@ def by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> Assignmen
 
 
 async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Standing:
-    """The assignment with its annotator, campaign, unclosed HIT, and what `newest` does not know yet.
+    """The assignment with its annotator, campaign, unclosed HIT, and what the copy of its posteriors does not know yet.
 
     anew: with what others hold, whatever is remembered of that.
 

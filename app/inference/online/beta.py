@@ -1,7 +1,7 @@
 """Beta posteriors, Beta(alpha, beta) on [0, 1]: what `easl` and `ra` share.
 
 Equation numbers are those of Sakaguchi & Van Durme 2018, "Efficient Online Scalar Annotation with Bounded
-Support". The vectorised functions take arrays (or floats) that broadcast, as `law.Law` says.
+Support". The vectorised functions take arrays (or floats) that broadcast, as `law.Family` says.
 """
 
 import math

@@ -33,7 +33,7 @@ def update(
 
 
 def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
-    """(24) and (25) for all judgments of many HITs, in place; see `law.Law`."""
+    """(24) and (25) for all judgments of many HITs, in place; see `ItemLaw`."""
     # `at` adds one number after another, in order, so that sums round as they do in `update`.
     np.add.at(alpha, items, scores)
     np.add.at(beta, items, 1.0 - scores)

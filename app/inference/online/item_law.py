@@ -67,7 +67,9 @@ class ItemBeliefs:
             pass
 
     def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
-        """Lists of floats, and of the HITs' items alone: to read an element is several times faster than from an array,
+        """Apply HITs one by one; `state` has them once all are taken.
+
+        Lists of floats, and of the HITs' items alone: to read an element is several times faster than from an array,
         and gives plain floats.
         """
         for hit in hits:
