@@ -40,8 +40,12 @@ SEEN_IN = {
 
 
 def changed(base: str) -> list[str]:
-    """Files that differ from where this branch left `base`, or that git does not know yet; as paths from the root."""
-    fork = _git("merge-base", base, "HEAD")[0]
+    """Files that differ from where this branch left `base`, or that git does not know yet; as paths from the root.
+
+    A clone may have the base at its origin alone. Without any, only what is not committed differs.
+    """
+    known = [name for name in (base, f"origin/{base}") if _git("branch", "--all", "--list", name, f"remotes/{name}")[0]]
+    fork = _git("merge-base", known[0], "HEAD")[0] if known else "HEAD"
     return sorted({*_git("diff", "--name-only", fork), *_git("ls-files", "--others", "--exclude-standard")})
 
 

@@ -100,7 +100,8 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     assert 'name="face-0" value="1" required checked' in bad.text
     answered = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0", "face-2": "2"})
     assert "1 set done" in answered.text
-    assert await values(app.state.database, "SELECT items, values FROM responses") == [([0, 1, 2], [1.0, 0.0, 2.0])]
+    ((items, faces),) = await values(app.state.database, "SELECT items, values FROM responses")
+    assert dict(zip(items, faces, strict=True)) == {0: 1.0, 1: 0.0, 2: 2.0}
     assert await value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]
     for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")

@@ -23,7 +23,6 @@ class Design:
 
     name: the key in `DESIGNS`, stored with a campaign. title: for people.
     yields: what the value of an item is: points 0 to 100, a positive ratio, a class, one of ordered classes, a place.
-    equal: what two equal values of a HIT say: that their items tie, or nothing.
     lowest, highest: the ends of the scale of values.
     items_per_hit: how many items it can ask about at once.
 
@@ -37,7 +36,6 @@ class Design:
     name: str
     title: str
     yields: Yields
-    equal: Literal["tie", "unknown"]
     lowest: float
     highest: float
     items_per_hit: range

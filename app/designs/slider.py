@@ -84,7 +84,6 @@ DESIGN = Design(
     name="slider",
     title="Ranking with scores",
     yields="points",
-    equal="tie",
     lowest=0.0,
     highest=POINTS,
     items_per_hit=range(2, 11),

@@ -69,7 +69,8 @@ class Index(Protocol):
         begun: Sequence[int] = (),
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can. It must take
+        milliseconds, whatever N is.
 
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
         full: items that open leases and judgments have given all that is wanted; they are not taken.
@@ -107,5 +108,5 @@ class Rule(Protocol):
         rng: np.random.Generator,
     ) -> list[Draw]:
         """The HITs of an iteration, the first of which is number 0; arrays (N,), judgments with those that open HITs
-        hold. No item is planned beyond the judgments it wants.
+        hold. No item is planned beyond the judgments it wants, or asked alone while another could be beside it.
         """

@@ -153,11 +153,11 @@ async def test_bars_are_read_by_pointing_at_them(watch: Any, asked: Any) -> None
 
 
 async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_tables(watch: Any, task: Any) -> None:
-    campaign = await task(judgments_per_item=9)
+    campaign = await task(judgments_per_item=9, items_per_hit=10)  # so that every HIT shows every item
     page = await watch(campaign, "?item=1")
     await expect(page.locator("#item")).to_contain_text("Not judged yet; the curve is its prior")
     for _ in range(4):
-        await answered(campaign, [0.0, 20.0, 40.0, 80.0, 100.0])
+        await answered(campaign, [40.0 + 2.0 * k for k in range(10)])
     await expect(page.locator('[data-word="hits"]')).to_have_text("4 HITs")
     rows = page.locator('[data-rows="uncertainty"] tr')
     await expect(rows).to_have_count(5)  # before the first answer, and after each

@@ -1,17 +1,25 @@
 """What every design promises, those of the tests too: a new one is checked by being registered."""
 
+from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from jinja2 import FileSystemLoader
 
-from app.designs.answer import Answer
+from app.designs.answer import Answer, Form
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
+from app.web import templates
 from tests.toys import TEMPLATES
 from tests.toys.smiley import SMILEY
 
 ITEMS = [7, 3, 5]
+CAMPAIGN = {
+    "question": "How?", "low_label": "low", "middle_label": None, "high_label": "high", "show_numbers": True,
+    "hits_answered": 0,
+}  # fmt: skip
 PLACES = [Path(__file__).parents[2] / "templates", Path(TEMPLATES)]
 
 
@@ -67,3 +75,51 @@ def test_shares_run_from_0_to_1_and_points_from_0_to_100(design):
 
 def test_minus_0_is_stored_as_0(design):
     assert str(design.stored(-0.0)) == "0.0"
+
+
+class Controls(HTMLParser):
+    """What a page's form asks: of each name the values that can be chosen, and whether it is required."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: dict[str, list[dict[str, str | None]]] = {}
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        control = dict(attrs)
+        if tag == "input" and (name := control.get("name")):
+            self.found.setdefault(name, []).append(control)
+
+
+def shown(design, **context):
+    fields = {"numbers": ITEMS, "texts": ["a", "b", "c"], "draft": {}, "typed": {}, "send": "Submit", "preview": False}
+    environment = templates.env.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
+    return environment.get_template("_hit.html").render(
+        fields | {"campaign": SimpleNamespace(design=design.name, **CAMPAIGN)} | context
+    )
+
+
+@pytest.mark.parametrize("end", [0, -1])
+def test_what_its_page_asks_is_what_it_reads_and_the_ends_of_its_controls_are_those_of_its_scale(design, end):
+    controls = Controls(shown(design)).found
+    chosen = {}
+    for name, inputs in controls.items():
+        assert all("required" in control for control in inputs), name
+        one = inputs[end]
+        chosen[name] = one["value"] if one["type"] == "radio" else one["min" if end == 0 else "max"]
+    values = design.values(design.read(Form(chosen, "form")), ITEMS)
+    assert values == [design.lowest if end == 0 else design.highest] * 3
+
+
+def test_what_was_entered_before_a_refusal_is_shown_again(design):
+    controls = Controls(shown(design)).found
+    typed = {name: inputs[-1].get("max") or inputs[-1]["value"] for name, inputs in controls.items()}
+    again = Controls(shown(design, typed=typed)).found
+    for name, inputs in again.items():
+        kept = [one["value"] for one in inputs if one["type"] != "radio" or "checked" in one]
+        assert kept == [typed[name]]
+
+
+def test_a_page_that_is_only_looked_at_has_nothing_to_send(design):
+    assert 'type="submit"' in shown(design)
+    assert 'type="submit"' not in shown(design, preview=True)

@@ -75,12 +75,41 @@ def test_it_follows_what_changes(rule):
     assert sorted(draw.items) == [20, 21, 22]
 
 
-def test_the_same_chance_leads_to_the_same_draw(rule):
-    draws = [
-        [rule.index(*known(), ASKING).draw(4, **ANYBODY, rng=np.random.default_rng(5)) for _ in range(1)]
-        for _ in range(2)
-    ]
-    assert draws[0] == draws[1]
+def test_the_same_chance_leads_to_the_same_draws_and_another_to_another_order(rule):
+    index = rule.index(*known(), ASKING)
+    draws = [[index.draw(4, **ANYBODY, rng=rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5, 6))]
+    assert draws[0] == draws[1] != draws[2]
+    assert len({draw.items.index(draw.leader) for draw in draws[0]}) > 1  # the leader does not always stand first
+
+
+def test_what_leads_an_open_hit_leads_another_only_if_all_do(rule):
+    score, variance, _ = known()
+    index, rng = rule.index(score, variance, np.zeros(ITEMS), ASKING), np.random.default_rng(2)
+    leading = set(range(ITEMS)) - {4, 9}
+    leaders = {index.draw(4, **(ANYBODY | {"leading": leading}), rng=rng).leader for _ in range(30)}
+    assert leaders <= {4, 9}
+    assert index.draw(4, **(ANYBODY | {"leading": set(range(ITEMS))}), rng=rng) is not None
+
+
+def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
+    score, variance, _ = known()
+    index = rule.index(score, variance, [2, 1, 0, *[0] * (ITEMS - 3)], ASKING)
+    assert index.full({0: 1, 1: 1, 2: 3, 3: 2}) == {0, 2}
+
+
+def test_it_tells_whether_anything_is_left_after_a_hit(rule):
+    score, variance, _ = known()
+    index = rule.index(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)], ASKING)
+    assert index.leaves_something([0, 1], seen=(), allow_seen=True)
+    assert not index.leaves_something([0, 1, 2, 3], seen=(), allow_seen=True)
+    assert not index.leaves_something([0, 1], seen=[2, 3], allow_seen=False)
+
+
+def test_what_changed_is_there_to_be_read(rule):
+    score, variance, judgments = known()
+    index = rule.index(score, variance, judgments, ASKING)
+    index.update([3], [0.875], [0.03125], [2])
+    assert (index.score[3], index.variance[3], index.judgments[3]) == (0.875, 0.03125, 2)
 
 
 @pytest.mark.parametrize("iteration", [0, 1])

@@ -1,5 +1,6 @@
-"""The items with the fewest judgments, in the order of their numbers."""
+"""The items with the fewest judgments, by their numbers; chance decides their order on the page alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +12,30 @@ from app.selection.rule import Asking, Counts, Draw
 
 
 class InOrderIndex(SelectionIndex):
-    """No chance at all."""
-
-    def draw(self, n, *, seen, full, leading, allow_seen, begun=(), rng):
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        full: set[int],
+        leading: set[int],
+        allow_seen: bool,
+        begun: Sequence[int] = (),
+        rng: np.random.Generator,
+    ) -> Draw | None:
         for barred in (seen | full, full) if allow_seen else (seen | full,):
             free = [item for item in range(len(self.judgments)) if self.leaves(item) and item not in barred]
             if free:
-                others = sorted({*free} - {*begun}, key=lambda item: (self.judgments[item], item))
-                chosen = [*begun, *others][:n]
-                return Draw(chosen[0], chosen)
-        return Draw(begun[0], [*begun]) if begun else None
+                others = sorted({*free} - {*begun}, key=lambda item: (item in leading, self.judgments.item(item), item))
+                return shuffled([*begun, *others][:n], rng)
+        return shuffled([*begun], rng) if begun else None
 
     def leaves(self, item: int) -> bool:
         return item not in self.full({item: 0})
+
+
+def shuffled(items: list[int], rng: np.random.Generator) -> Draw:
+    return Draw(items[0], rng.permutation(items).tolist())
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class InOrder:
     ) -> list[Draw]:
         wanted = np.flatnonzero(judgments < asking.wanted).tolist()
         hits = [wanted[start : start + asking.n] for start in range(0, len(wanted), asking.n)]
-        return [Draw(items[0], items) for items in hits]
+        return [shuffled(items, rng) for items in hits]
 
 
 IN_ORDER = InOrder()

@@ -43,7 +43,6 @@ SMILEY = Design(
     name="smiley",
     title="Smileys",
     yields="ordered_classes",
-    equal="tie",
     lowest=0.0,
     highest=FACES - 1.0,
     items_per_hit=range(2, 5),
