@@ -151,7 +151,7 @@ async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, progra
             "streaming",
             [[0, 1, 2], [1, 2, 3]],
             [0, 4, 5],
-        ),  # what leads an open HIT comes last; then the fewest judgments
+        ),  # who leads comes last
         ("iterations", [[0, 1, 2], [3, 4, 5]], [0, 1, 2]),
     ],
 )
