@@ -34,7 +34,7 @@ from app.designs.design import Design
 from app.designs.numbers import decimal
 from app.designs.registry import design_of
 from app.errors import Conflict
-from app.record.folding import lock_present
+from app.record.folding import lock_present, share
 from app.upload import check_size, read
 
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
@@ -158,6 +158,7 @@ async def stored_in_turn(
     size, fixed = FEWEST_ROWS, math.inf
     while some := [hits.pop() for _ in range(min(size, len(hits)))]:
         async with engine.begin() as connection:
+            await share(connection, campaign)
             closed = await store_closed(connection, campaign, some, now=now)
             scored = [one for one in closed if one.hit.items]
             locked = await lock_present(connection, campaign, unnumbered(scored))

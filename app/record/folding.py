@@ -31,11 +31,16 @@ class Locked:
     posteriors: dict[int, State]
 
 
+async def share(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """The right to store answers: whoever writes rows of a campaign before it locks posteriors takes it first."""
+    await connection.execute(states.SHARE, {"campaign": campaign.id})
+
+
 async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> Locked:
     """Take the locks that annotators wait for: the campaign's present revision, what its law keeps, then the posteriors
     of the answers' items.
     """
-    await connection.execute(states.SHARE, {"campaign": campaign.id})
+    await share(connection, campaign)
     revision = (await connection.execute(states.HOLD, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK, {"campaign": campaign.id})
     return await lock(connection, Revision(campaign.id, revision), answers)

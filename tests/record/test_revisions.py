@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.campaigns.imported_hits import LOCK_IMPORTS
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import create_engine, driver_of
@@ -281,6 +282,23 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
     assert await value(engine, "SELECT count(*) FROM responses") == 14
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
+
+
+async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine):
+    """Else it would wait for the campaign's row, and the import for the right to store."""
+    campaign, (first, *_) = await answered(engine)
+    async with engine.begin() as connection:
+        await decided(connection, campaign, annotator=first)
+    row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,A1,v0,v1,10,90\n"
+    async with engine.begin() as another_import:
+        await another_import.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+        importing = asyncio.create_task(import_results(engine, campaign, row))
+        await until(engine, waiting(1))
+        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(2))
+    await asyncio.gather(importing, revising)
+    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert (await verified(engine, campaign)).clean
 
 
 async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine):
