@@ -46,7 +46,8 @@ def closing(condition: str) -> str:
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
     ), excluded AS MATERIALIZED (
         SELECT EXISTS (SELECT 1 FROM campaigns c, closed, exclusions(c.id, c.decided) AS x
-                       WHERE c.id = :campaign AND x.annotator_id = closed.annotator_id) AS is_left_out
+                       WHERE c.id = :campaign AND c.decided > 0 AND x.annotator_id = closed.annotator_id)
+               AS is_left_out
     )
     SELECT p.subject AS number, p.state, p.judgments, closed.items AS hit_items,
            closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
