@@ -119,7 +119,7 @@ def hidden(html, name):
 
 
 @pytest.mark.usefixtures("toys")
-async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, program):  # noqa: F811
+async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, program):  # noqa: F811  (the fixture)
     new = {"name": "Moods", "question": "How does it feel?", "judgments_per_item": 2, **TOYS}
     slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"

@@ -180,7 +180,7 @@ class Courses(Follower[Course]):
         """As the campaign's law takes it."""
         return hit_of(campaign, response)
 
-    def followed(self, past: Course, hits: list[Hit], total: int) -> Course:  # noqa: ARG002
+    def followed(self, past: Course, hits: list[Hit], total: int) -> Course:  # noqa: ARG002  (it depends on no total)
         """The posteriors by then."""
         return course.followed(past, hits)
 

@@ -16,6 +16,8 @@ from app.record.states import Revision
 from app.record.store import UPDATE_POSTERIORS
 from app.record.stream import Response
 
+REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
+
 LOCK_POSTERIORS = text("""
     SELECT subject, state FROM posteriors
     WHERE campaign_id = :campaign AND revision = :revision AND criterion = 0
@@ -37,11 +39,11 @@ async def share(connection: AsyncConnection, campaign: Row[Any]) -> None:
 
 
 async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> Locked:
-    """Take the locks that annotators wait for: the campaign's present revision, what its law keeps, then the posteriors
-    of the answers' items.
+    """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then the posteriors
+    of the answers' items in its present revision.
     """
     await share(connection, campaign)
-    revision = (await connection.execute(states.HOLD, {"campaign": campaign.id})).scalar_one()
+    revision = (await connection.execute(REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK, {"campaign": campaign.id})
     return await lock(connection, Revision(campaign.id, revision), answers)
 

@@ -1,9 +1,8 @@
 """Decisions about the record, and posteriors without what they leave out, made while people go on answering.
 
 The responses that count are applied again beside the present revision, without a lock, and then those that came
-meanwhile, until few are left. One short transaction locks the campaign's row, which whoever stores an answer holds too,
-applies the last ones, and makes the new revision the present one. An answer that waited for that finds its revision
-gone, and is taken anew.
+meanwhile, until few are left. One short transaction takes the right to store from everybody, applies the last ones, and
+makes the new revision the present one. An answer that waited for that finds its revision gone, and is taken anew.
 """
 
 import asyncio
@@ -56,7 +55,8 @@ CLEAR = tuple(
     for table in ("states", "posteriors")  # in the order in which answers lock them
 )
 
-# A foreign key's KEY SHARE does not wait for less.
+# Whoever writes rows of the campaign without the right to store, as a server of an earlier version does, waits here: a
+# foreign key's KEY SHARE does not wait for less.
 LOCK_OUT = text("SELECT 1 FROM campaigns WHERE id = :campaign FOR UPDATE")
 
 SWITCH = text("""

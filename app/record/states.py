@@ -1,6 +1,7 @@
 """What laws keep besides posteriors, in its table: lists of floats of a campaign, its items and its annotators.
 
-Whoever changes it holds the campaign's row, and takes it before any other lock: HITs are learned from one by one.
+Whoever changes it holds the campaign's row here, and takes it before locks of other rows: HITs are learned from one by
+one.
 
 An item has two lists: a long one, which most HITs leave as it is, and a short one. PostgreSQL keeps a long value aside
 and writes it anew only when it changes, so a HIT costs the same however many judgments its items have.
@@ -21,13 +22,11 @@ Floats = npt.NDArray[np.float64]
 FLOAT = np.dtype("<f8")
 AT_ONCE = 1_000  # items
 
-# Whoever stores an answer or leases a HIT shares this lock first, and whoever makes another revision the present one
-# has it alone: locks of rows alone would let those who share one pass by who waits for it.
+# The right to store. Whoever stores an answer or leases a HIT shares this lock first, until the transaction ends, and
+# whoever makes another revision the present one has it alone: who waits for it is not passed by, as who waits for a row
+# would be by those who share the row.
 SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), CAST(:campaign AS int))")
 LOCK_OUT_HOLDERS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.switch'), CAST(:campaign AS int))")
-
-# Until the transaction ends, nobody makes another revision the present one.
-HOLD = text("SELECT revision FROM campaigns WHERE id = :campaign FOR KEY SHARE")
 
 # What the present revision has learned of the campaign.
 LOCK = text("""

@@ -21,8 +21,8 @@ AT_ONCE = 50_000
 
 
 def present(campaign: str) -> str:
-    """SQL for the posteriors p of a campaign's present revision: the whole first part of their key, so that the rows of
-    a few items are found by the index whatever the statistics say.
+    """SQL for the posteriors p of a campaign's present revision, without a join: all of their key but the item is known
+    before they are looked for, whatever the statistics say.
     """
     return f"""
     p.campaign_id = {campaign} AND p.revision = (SELECT revision FROM campaigns WHERE id = {campaign})

@@ -1,4 +1,4 @@
-"""A campaign's responses, in the order in which they count: the one statement that reads them."""
+"""A campaign's responses, in the order in which they count: all who read them do it here."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -91,7 +91,7 @@ COMPLETE = text("""
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-WANTED = text(f"SELECT p.subject AS number FROM posteriors p WHERE {PRESENT} AND p.judgments < :wanted")  # noqa: S608
+WANTED = text(f"SELECT p.subject AS number FROM posteriors p WHERE {PRESENT} AND p.judgments < :wanted")  # noqa: S608  (constants)
 
 ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1

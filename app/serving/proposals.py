@@ -64,7 +64,7 @@ WAITED_FOR = text(f"""
     AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
 """)  # noqa: S608  (made of constants)
 
-HELD = text(f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}")  # noqa: S608
+HELD = text(f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}")  # noqa: S608  (constants)
 
 FREE_ITEMS = text(f"""
     SELECT unnest(p.items) AS item FROM planned_hits p

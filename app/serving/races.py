@@ -10,7 +10,7 @@ The races, and who decides them:
 - a lease and an answer whose law looks at other items again: both lock what the campaign has learned first, because
   posteriors are then locked out of order;
 - an iteration that several requests find finished: the campaign's row is locked, the first plans the next one;
-- a lease and a new revision of the posteriors: the campaign's row is shared first, so the revision stays until the end.
+- a lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
 
 Whether a lease is open is for the database's clock to say, after the locks: the machines that serve need not agree on
 the time, and a wait counts.
@@ -132,7 +132,6 @@ MAKE_FUNCTION = f"""
     DECLARE time_after_locks timestamptz;
     BEGIN
         PERFORM FROM ({in_function(states.SHARE.text)}) AS locked;
-        PERFORM FROM ({in_function(states.HOLD.text)}) AS locked;
         PERFORM FROM ({in_function(states.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
             PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
@@ -267,9 +266,8 @@ def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str
 
 
 async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
-    """The campaign's present revision, and what it has learned."""
+    """The right to store in the present revision, and what the campaign's law keeps."""
     await execute(connection, states.SHARE, parameters)
-    await execute(connection, states.HOLD, parameters)
     await execute(connection, states.LOCK, parameters)
 
 

@@ -30,7 +30,7 @@ ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items()
 THEIRS = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
-            AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608
+            AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608  (constants)
 
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)

@@ -76,7 +76,7 @@ def downgrade() -> None:
     columns = ", ".join(f"ADD {column} {kind}[]" for column, kind in PER_ITEM.items())
     op.execute(f"ALTER TABLE responses {columns}, ADD viewport text")
     spread = ", ".join(f"{column} = {spread_out(column, kind)}" for column, kind in PER_ITEM.items())
-    op.execute(f"UPDATE responses SET {spread}, viewport = telemetry ->> 'viewport'")  # noqa: S608
+    op.execute(f"UPDATE responses SET {spread}, viewport = telemetry ->> 'viewport'")  # noqa: S608  (constants)
     op.execute("ALTER TABLE responses DROP extra, DROP telemetry")
     op.execute('ALTER TABLE responses RENAME "values" TO scores')
     op.execute("UPDATE hits SET leader = -1 WHERE leader IS NULL")
@@ -114,7 +114,7 @@ def drop_foreign_keys() -> None:
 def told(column: str) -> str:
     """SQL for what the page could tell of each item; NULL where it could tell nothing of any."""
     all_of_them = f"to_jsonb({column})"
-    return f"(SELECT CASE WHEN bool_or(v IS NOT NULL) THEN {all_of_them} END FROM unnest({column}) AS v)"  # noqa: S608
+    return f"(SELECT CASE WHEN bool_or(v IS NOT NULL) THEN {all_of_them} END FROM unnest({column}) AS v)"  # noqa: S608  (constants)
 
 
 def gathered() -> str:
@@ -125,4 +125,4 @@ def gathered() -> str:
 def spread_out(column: str, kind: str) -> str:
     return f"""
         (SELECT array_agg(CAST(v AS {kind}) ORDER BY place)
-         FROM jsonb_array_elements_text(telemetry -> '{column}') WITH ORDINALITY AS told (v, place))"""  # noqa: S608
+         FROM jsonb_array_elements_text(telemetry -> '{column}') WITH ORDINALITY AS told (v, place))"""  # noqa: S608  (constants)

@@ -60,7 +60,7 @@ def upgrade() -> None:
     op.execute("DROP VIEW priors")
     for table in ("campaigns", "items"):
         op.execute(f"ALTER TABLE {table} ADD prior float8[]")
-        op.execute(f"UPDATE {table} SET prior = ARRAY[prior_a, prior_b] WHERE prior_a IS NOT NULL")  # noqa: S608
+        op.execute(f"UPDATE {table} SET prior = ARRAY[prior_a, prior_b] WHERE prior_a IS NOT NULL")  # noqa: S608  (constants)
         op.execute(f"ALTER TABLE {table} DROP prior_a, DROP prior_b")
     op.execute(LAWS_OWN_PRIOR)
     op.execute(PRIORS)
@@ -125,7 +125,7 @@ def downgrade() -> None:
     op.execute("DROP VIEW priors")
     for table in ("campaigns", "items"):
         op.execute(f"ALTER TABLE {table} ADD prior_a float8, ADD prior_b float8")
-        op.execute(f"UPDATE {table} SET prior_a = prior[1], prior_b = prior[2]")  # noqa: S608
+        op.execute(f"UPDATE {table} SET prior_a = prior[1], prior_b = prior[2]")  # noqa: S608  (constants)
         op.execute(f"ALTER TABLE {table} DROP prior")
     op.execute(
         "UPDATE campaigns SET prior_a = coalesce(prior_a, CASE update_law WHEN 'trueskill' THEN 0.5 ELSE 1 END),"

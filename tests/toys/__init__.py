@@ -31,5 +31,5 @@ def create_app() -> Any:
     register()
     from app import main, web
 
-    web.templates.env.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]
+    web.templates.env.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
     return main.create_app()

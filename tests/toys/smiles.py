@@ -60,7 +60,7 @@ def update(*hit: object) -> Columns:
     *state, values, parameters = hit
     assert isinstance(values, Sequence)
     assert isinstance(parameters, Parameters)
-    columns = [column.tolist() for column in counts(*state)]  # type: ignore[arg-type]
+    columns = [column.tolist() for column in counts(*state)]  # type: ignore[arg-type]  # the first of them are numbers
     if not 0 < len(values) == len(columns[0]):
         raise ValueError("a HIT needs one smiley per item")
     for place, face in enumerate(values):

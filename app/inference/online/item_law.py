@@ -27,7 +27,7 @@ class ItemLaw(Law):
     update: Callable[..., Columns]
     update_all: Callable[..., None] | None = None
 
-    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "ItemBeliefs":  # noqa: ARG002
+    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "ItemBeliefs":  # noqa: ARG002  (it keeps none)
         """Nothing is kept of a campaign but its posteriors."""
         return ItemBeliefs(self, checked_priors(self, priors), parameters)
 
