@@ -49,6 +49,20 @@ if (settings) {
     if (rows >= 2 && rows <= 10) settings.querySelectorAll(".miniature li").forEach((row, i) => { row.hidden = i >= rows; });
   };
 
+  // Fields that the chosen way of asking does not read are left out; what is usual for it is chosen anew.
+  const { design } = settings.elements;
+  const fit = () => {
+    for (const field of settings.querySelectorAll("[data-designs]")) {
+      field.hidden = !field.dataset.designs.split(" ").includes(design.value);
+      for (const control of field.querySelectorAll("input, select, textarea")) control.disabled = field.hidden;
+    }
+  };
+  design?.addEventListener("change", () => {
+    for (const name of ["items_per_hit", "update_law", "prior"]) settings.elements[name].value = "";
+    fit();
+  });
+  if (design) fit();
+
   settings.addEventListener("input", () => { tell(); picture(); });
   settings.addEventListener("submit", () => { leaving = true; });
   addEventListener("pageshow", () => { leaving = false; tell(); picture(); });

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -96,7 +97,7 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
     fields = {"token": hidden(started.text, "token"), "hit": hidden(started.text, "hit")}
     bad = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0"})
-    assert "Tap a smiley for each item." in bad.text
+    assert "Not all items have a smiley yet:" in bad.text
     assert 'name="face-0" value="1" required checked' in bad.text
     answered = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0", "face-2": "2"})
     assert "1 set done" in answered.text
@@ -110,6 +111,7 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     assert "Dirichlet(1, 1, 2)" in item
     assert '<td class="figure">100</td>' in item  # the happy one, in points
     form = (await researcher.get("/admin/campaigns/new")).text
+    assert re.search(r'<textarea id="smiley.names" name="smiley.names"[^>]*>\nsad\nso so\nhappy</textarea>', form)
     for title in ("Smileys", "Smiles: each smiley is counted", "In order: the items with the fewest judgments"):
         assert title in form
 
@@ -130,7 +132,7 @@ async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, progra
     hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
     answer = f"/api/v1/hits/{hit['id']}/response"
     sent = {"annotator": "ann", "values": {"a": 2, "b": 0, "c": 7}}
-    assert (await program.post(answer, json=sent)).json()["error"]["code"] == "smiley_unknown"
+    assert (await program.post(answer, json=sent)).json()["error"]["code"] == "score_out_of_range"
     sent["values"] = {"a": 2, "b": 0, "c": 1}
     assert (await program.post(answer, json=sent)).json()["repeated"] is False
     told = {item["id"]: item for item in (await program.get(f"{address}/posteriors")).json()["posteriors"]}

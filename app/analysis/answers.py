@@ -120,6 +120,7 @@ def assembled(
         score=design.points(columns["value"]),
         value=columns["value"],
         yields=design.yields,
+        classes=design.classes,
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
         systems=[row.system for row in items],

@@ -45,7 +45,7 @@ ROWS_AT_ONCE = 2_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
-    *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided"),
+    *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
 )
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),

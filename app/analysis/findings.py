@@ -33,7 +33,8 @@ class Answers:
     """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
 
     seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
-    annotator: 0 to A - 1; score: 0 to 100; value: as the campaign's design has it, and what that is.
+    annotator: 0 to A - 1; score: 0 to 100; value: as the campaign's design has it, what that is, and what its
+    classes are called.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
     pages call them, A1, A2, ... by their first arrival.
@@ -60,6 +61,7 @@ class Answers:
     state: Array | None
     parameters: Parameters
     seed: int
+    classes: Sequence[str] = ()
 
     @property
     def n_items(self) -> int:

@@ -13,6 +13,7 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
+from app.inference.observations.coarsening import CLASSES, readable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Law
 from app.inference.online.laws import ONLINE
@@ -183,11 +184,9 @@ def priors(law: Law, answers: Answers) -> Array:
 
 def values_of(law: Law, answers: Answers) -> Array:
     """(J,) what the law reads."""
-    if law.reads == "points":
-        return answers.unit_score
-    if law.reads == answers.yields:
-        return answers.value
-    raise Inestimable(f"{law.name} reads {law.reads}, which these answers are not.", code="law_reads_other_answers")
+    if not readable(law.reads, answers.yields, len(answers.classes)):
+        raise Inestimable(f"{law.name} cannot read answers of this kind.", code="law_reads_other_answers")
+    return answers.value if law.reads in CLASSES else answers.unit_score
 
 
 def hits_of(answers: Answers, values: Array) -> list[Hit]:

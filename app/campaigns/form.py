@@ -1,7 +1,7 @@
 """The settings as a form: which fields belong together, how each is asked, and what is wrong with what was entered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,11 +11,15 @@ from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
+DEFAULT_DESIGN = str(CampaignSettings.model_fields["design"].default)
 AREAS = ("question", "instructions")
 SCHEDULES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }
+SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
+DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
+USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 WORDS = {
     "string_too_short": "Please fill this in.",
@@ -41,7 +45,7 @@ class FieldGroup:
 GROUPS = (
     FieldGroup(
         "What annotators see",
-        ("name", "question", "instructions", "design", "low_label", "high_label", "items_per_hit"),
+        ("name", "question", "instructions", "design", DESIGN_SETTINGS, "low_label", "high_label", "items_per_hit"),
         ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
     ),
     FieldGroup(
@@ -62,7 +66,11 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class FormField:
-    """One field as it is shown. `kind`: line, area, whole, number, choice or switch; `value` is what stands in it."""
+    """One field as it is shown, with `value` in it.
+
+    kind: line, area, lines, whole, number, choice or switch.
+    designs: names of those that ask for it, with spaces between them; empty where all do.
+    """
 
     name: str
     title: str
@@ -75,6 +83,7 @@ class FormField:
     longest: int | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
+    designs: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,15 +101,27 @@ class Section:
 def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None) -> list[Section]:
     """The whole form with `values` in it and `errors` beside their fields."""
     properties = CampaignSettings.model_json_schema()["properties"]
-    asked = {name: question(name, properties[name], values, errors or {}) for name in properties}
+    asked = {name: [question(name, properties[name], values, errors or {})] for name in properties}
+    asked[DESIGN_SETTINGS] = of_designs(values, errors or {})
     return [
         Section(
             group.title,
-            [asked[name] for name in group.plain if is_asked(name)],
-            [asked[name] for name in group.advanced if is_asked(name)],
+            [field for name in group.plain if is_asked(name) for field in asked[name]],
+            [field for name in group.advanced if is_asked(name) for field in asked[name]],
         )
         for group in GROUPS
     ]
+
+
+def of_designs(values: Mapping[str, str], errors: Mapping[str, str]) -> list[FormField]:
+    """What each design asks for itself, in fields that are called `DESIGN.SETTING`."""
+    fields = []
+    for design in DESIGNS.values():
+        for name, schema in design.model_json_schema().get("properties", {}).items():
+            field_name = f"{design.name}.{name}"
+            before = {field_name: text_of(schema.get("default")), **values}
+            fields.append(replace(question(field_name, schema, before, errors), designs=design.name, required=False))
+    return fields
 
 
 def is_asked(name: str) -> bool:
@@ -112,7 +133,8 @@ def choices_of(name: str) -> dict[str, str]:
     """What people read for each value of a setting that is a choice."""
     if name == "selection":
         return SCHEDULES
-    return {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
+    usual = {"": USUAL} if name == "update_law" else {}
+    return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 
 
 def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> FormField:
@@ -124,13 +146,19 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         description=schema["description"],
         kind=kind_of(name, rules),
         value=values.get(name, ""),
-        required=rules is schema and name != "instructions",
+        required=rules is schema and name != "instructions" and schema.get("default", "") is not None,
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),
         choices=choices_of(name),
         error=errors.get(name),
+        designs=designs_of(name),
     )
+
+
+def designs_of(name: str) -> str:
+    """The designs that read a setting, if not all do."""
+    return " ".join(design.name for design in DESIGNS.values() if design.yields == "points") if name in SCALE else ""
 
 
 def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,18 +172,22 @@ def kind_of(name: str, rules: Mapping[str, Any]) -> str:
         return "choice"
     if name in AREAS:
         return "area"
-    return {"boolean": "switch", "integer": "whole", "number": "number"}.get(rules["type"], "line")
+    if name == "prior":
+        return "line"
+    return {"boolean": "switch", "integer": "whole", "number": "number", "array": "lines"}.get(rules["type"], "line")
 
 
 def blank() -> dict[str, str]:
     """What stands in a new campaign's form."""
     fields = CampaignSettings.model_fields.items()
-    return {name: shown(info.default) for name, info in fields if not info.is_required()}
+    return {name: shown(info.default) for name, info in fields if not (info.is_required() or name == DESIGN_SETTINGS)}
 
 
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
-    return {name: shown(value) for name, value in settings.model_dump().items()}
+    own = settings.design_settings.items()
+    filled_in = {name: shown(value) for name, value in settings.model_dump().items() if name != DESIGN_SETTINGS}
+    return filled_in | {f"{settings.design}.{name}": text_of(value) for name, value in own}
 
 
 def shown(value: object) -> str:
@@ -167,10 +199,33 @@ def shown(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def text_of(value: object) -> str:
+    """A setting of a design: what is many stands on lines."""
+    return "\n".join(map(str, value)) if isinstance(value, list) else shown(value)
+
+
 def read(values: Mapping[str, str]) -> CampaignSettings:
     """Settings from a form. Raises Pydantic's ValidationError; `problems` turns it into words."""
     entered = {name: value_of(name, values) for name in CampaignSettings.model_fields if is_given(name, values)}
+    entered[DESIGN_SETTINGS] = design_settings(values)
     return CampaignSettings.model_validate(entered)
+
+
+def design_settings(values: Mapping[str, str]) -> dict[str, object]:
+    """Those of the chosen design, from their fields; what stands empty is left to the design."""
+    design = DESIGNS.get(values.get("design", DEFAULT_DESIGN))
+    properties = design.model_json_schema().get("properties", {}) if design else {}
+    found: dict[str, object] = {}
+    for name, schema in properties.items():
+        field_name, kind = f"{values.get('design', DEFAULT_DESIGN)}.{name}", kind_of(name, rules_of(schema))
+        raw = values.get(field_name, "").strip()
+        if kind == "switch":
+            found[name] = field_name in values
+        elif kind == "lines" and raw:
+            found[name] = [line.strip() for line in raw.splitlines() if line.strip()]
+        elif raw:
+            found[name] = raw
+    return found
 
 
 def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
@@ -197,10 +252,21 @@ def is_switch(name: str) -> bool:
 
 def problems(error: ValidationError) -> dict[str, str]:
     """A message for each field that is wrong; what is wrong with fields together is said at the first of them."""
-    return {
-        str(problem["loc"][0]) if problem["loc"] else "prior": in_words(problem["type"], problem["msg"])
-        for problem in reversed(error.errors(include_url=False, include_input=False))
-    }
+    found = {}
+    for problem in reversed(error.errors(include_url=False, include_input=False)):
+        found[str(problem["loc"][0]) if problem["loc"] else "prior"] = in_words(problem["type"], problem["msg"])
+    return found
+
+
+def problems_in_form(error: ValidationError, values: Mapping[str, str]) -> dict[str, str]:
+    """The same, where what is wrong with a design's own settings is said at their fields."""
+    found, design = problems(error), values.get("design", DEFAULT_DESIGN)
+    for problem in error.errors(include_url=False, include_input=False):
+        if problem["loc"] == (DESIGN_SETTINGS,):
+            del found[DESIGN_SETTINGS]
+            own = problem.get("ctx", {}).get("problems", {})
+            found |= {f"{design}.{name.partition('.')[0]}": in_words("", words) for name, words in own.items()}
+    return found
 
 
 def in_words(kind: str, message: str) -> str:

@@ -16,10 +16,10 @@ from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items
+from app.designs.registry import DESIGNS
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
-from app.inference.online.laws import ONLINE
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import Revision
@@ -54,9 +54,14 @@ def slug_of(name: str) -> str:
 async def create(connection: AsyncConnection, settings: CampaignSettings, *, now: datetime) -> Row[Any]:
     """A new draft. Its slug is made from the name, with a number if another campaign has it already."""
     slug = await free_slug(connection, slug_of(settings.name))
-    values = settings.model_dump() | {"slug": slug, "link_key": secrets.token_urlsafe(9), "created_at": now}
+    values = row_of(settings) | {"slug": slug, "link_key": secrets.token_urlsafe(9), "created_at": now}
     row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
     return row
+
+
+def row_of(settings: CampaignSettings) -> dict[str, Any]:
+    """The columns of the campaign's row that follow from its settings."""
+    return settings.model_dump() | {"fewest_items": DESIGNS[settings.design].fewest_items}
 
 
 async def free_slug(connection: AsyncConnection, wanted: str) -> str:
@@ -139,7 +144,7 @@ async def edit(
         open_ = " and ".join(f"the {title}" for title in OPEN_AFTER_LAUNCH.values())
         require_draft(campaign, f"of its settings only {open_} can be changed")
     await keep_items_priors(connection, campaign, settings)
-    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(settings.model_dump())
+    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(row_of(settings))
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     return row
 
@@ -167,7 +172,7 @@ def require_draft(campaign: Row[Any], rule: str) -> None:
 
 async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    before, after = (ONLINE[law].family.parameter_names for law in (campaign.update_law, settings.update_law))
+    before, after = (law_of(of).family.parameter_names for of in (campaign, settings))
     mine = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
     if before != after and await connection.scalar(select(mine)):
         raise Conflict(

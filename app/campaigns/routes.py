@@ -93,7 +93,7 @@ async def create(request: Request, values: Entered, connection: Transaction, now
     try:
         settings = form.read(values)
     except ValidationError as error:
-        return settings_page(request, values, form.problems(error))
+        return settings_page(request, values, form.problems_in_form(error, values))
     campaign = await lifecycle.create(connection, settings, now=now)
     return see_other(address(campaign.slug, "/items", done="created"))
 
@@ -115,7 +115,7 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
         texts = await listing.first_texts(connection, campaign.id)
-        return settings_page(request, values, form.problems(error), campaign=campaign, texts=texts)
+        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign, texts=texts)
     await lifecycle.edit(connection, slug, lambda _: settings)
     return see_other(address(slug, "/edit", done="saved"))
 
@@ -128,7 +128,7 @@ async def change_completion_code(request: Request, values: Entered, connection: 
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
         shown = form.filled(lifecycle.settings_of(campaign)) | values
-        return settings_page(request, shown, form.problems(error), campaign=campaign)
+        return settings_page(request, shown, form.problems_in_form(error, values), campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 
 

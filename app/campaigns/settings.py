@@ -1,6 +1,7 @@
 """What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -9,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -16,7 +18,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.crowd.registry import campaign_settings
-from app.designs.registry import DESIGNS
+from app.designs.design import Design
+from app.designs.registry import DESIGNS, design_of
+from app.inference.observations.coarsening import readable
+from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
@@ -54,6 +59,11 @@ Selection = Literal["streaming", "iterations"]
 FORMER_PRIOR = ("prior_a", "prior_b")
 
 
+def can_follow(design: Design, law: Law) -> bool:
+    """Whether a law can read a design's answers."""
+    return readable(law.reads, design.yields, len(design.classes))
+
+
 class CampaignSettings(BaseModel):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
@@ -78,9 +88,14 @@ class CampaignSettings(BaseModel):
         default="slider", title="Way of asking",
         description="What annotators do with the items of a HIT.",
     )  # fmt: skip
-    items_per_hit: int = Field(
-        default=5, ge=2, le=10, title="Items per HIT",
-        description="How many items are ranked and scored together. The paper shows 5.",
+    design_settings: dict[str, Any] = Field(
+        default_factory=dict, title="Settings of the way of asking",
+        description="What this way of asking needs to know, by name.",
+    )  # fmt: skip
+    items_per_hit: int | None = Field(
+        default=None, ge=1, le=10, title="Items per HIT",
+        description="How many items are shown together. Empty: what is usual for the way of asking, 5 for ranking with "
+        "scores.",
     )  # fmt: skip
     show_numbers: bool = Field(
         default=True, title="Show the number",
@@ -97,9 +112,9 @@ class CampaignSettings(BaseModel):
     )  # fmt: skip
 
     update_law: UpdateLaw = Field(
-        default="easl", title="Update law",
+        default=None, title="Update law",
         description="How an answer changes the scores: by its points (easl, easl-aware) or only by its order (ra, "
-        "trueskill). The paper proposes easl.",
+        "trueskill). Empty: what is usual for the way of asking, for scores easl, as the paper proposes.",
     )  # fmt: skip
     prior: Annotated[list[Real], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
@@ -169,21 +184,46 @@ class CampaignSettings(BaseModel):
         description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip
 
+    @field_validator("design_settings")
+    @classmethod
+    def design_knows_them(cls, design_settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        """All of them, with the defaults of those that are not named."""
+        if (design := DESIGNS.get(info.data.get("design", ""))) is None:
+            return design_settings
+        try:
+            return design.model_validate(design_settings).model_dump(mode="json")
+        except ValidationError as error:
+            problems = {".".join(map(str, found["loc"])): found["msg"] for found in error.errors(include_url=False)}
+            words = "; ".join(f"{name}: {message}" for name, message in problems.items())
+            raise PydanticCustomError("design_settings", "{words}", {"words": words, "problems": problems}) from error
+
     @field_validator("items_per_hit")
     @classmethod
-    def design_takes_so_many(cls, items_per_hit: int, info: ValidationInfo) -> int:
-        design = DESIGNS.get(info.data.get("design", ""))
-        if design and items_per_hit not in design.items_per_hit:
+    def design_takes_so_many(cls, items_per_hit: int | None, info: ValidationInfo) -> int | None:
+        if (design := DESIGNS.get(info.data.get("design", ""))) is None:
+            return items_per_hit
+        if items_per_hit is None:
+            return design.usual_items
+        if items_per_hit not in design.items_per_hit:
             fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
-            raise ValueError(f"“{design.title}” takes {fewest} to {most} items at once")
+            many = f"{fewest} to {most} items" if most > fewest else "one item" if most == 1 else f"{most} items"
+            raise ValueError(f"“{design.title}” takes {many} at once")
         return items_per_hit
+
+    @field_validator("update_law", mode="before")
+    @classmethod
+    def usual_law(cls, update_law: object, info: ValidationInfo) -> object:
+        design = DESIGNS.get(info.data.get("design", ""))
+        return design.usual_law if design and update_law is None else update_law
 
     @field_validator("update_law")
     @classmethod
     def law_reads_the_answers(cls, update_law: str, info: ValidationInfo) -> str:
-        design = DESIGNS.get(info.data.get("design", ""))
-        if design and ONLINE[update_law].reads not in ("points", design.yields):
-            raise ValueError(f"this law cannot read the answers of “{design.title}”")
+        if {"design", "design_settings"} <= info.data.keys():
+            design = design_of(SimpleNamespace(**info.data))
+            if not can_follow(design, ONLINE[update_law]):
+                others = " or ".join(name for name, law in ONLINE.items() if can_follow(design, law))
+                raise ValueError(f"this law cannot read the answers of “{design.title}”; {others} can")
         return update_law
 
     @field_validator("high_label")
@@ -210,7 +250,7 @@ class CampaignSettings(BaseModel):
 
     @model_validator(mode="after")
     def prior_fits_the_law(self) -> Self:
-        family = ONLINE[self.update_law].family
+        family = ONLINE[self.update_law].of_classes(len(design_of(self).classes)).family
         if self.prior is None:
             return self
         if len(self.prior) != len(family.parameter_names) or not family.valid_prior(*self.prior):

@@ -23,7 +23,7 @@ from app.errors import Invalid
 from app.settings import read_settings
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "NUMBERS"}
+METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "NUMBERS", "object": "JSON"}
 ACTIONS = {
     "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
@@ -73,20 +73,30 @@ def settings_from(before: Mapping[str, Any], file: Path | None, options: Mapping
 
 
 def value_of(name: str, value: Any) -> Any:
-    """An empty option means none, where a setting may be none."""
+    """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
+    if name == form.DESIGN_SETTINGS:
+        return json_object(value, "--design-settings")
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
 
 
 def settings_in(file: Path) -> dict[str, Any]:
     """A JSON object of settings, or one that holds them as `settings`. Raises `Invalid` (`settings_unreadable`)."""
-    try:
-        document = json.loads(file.read_text("utf-8-sig"))
-    except ValueError as problem:
-        raise Invalid(f"{file} is not JSON: {problem}.", code="settings_unreadable") from problem
-    settings = document.get("settings", document) if isinstance(document, dict) else None
+    document = json_object(file.read_bytes(), file)
+    settings = document.get("settings", document)
     if not isinstance(settings, dict):
         raise Invalid(f"{file} is not a JSON object of settings.", code="settings_unreadable")
     return settings
+
+
+def json_object(document: str | bytes, name: object) -> dict[str, Any]:
+    """Raises `Invalid` (`settings_unreadable`)."""
+    try:
+        found = json.loads(document)
+    except ValueError as problem:
+        raise Invalid(f"{name} is not JSON: {problem}.", code="settings_unreadable") from problem
+    if not isinstance(found, dict):
+        raise Invalid(f"{name} is not a JSON object of settings.", code="settings_unreadable")
+    return found
 
 
 @click.group()

@@ -12,6 +12,7 @@ from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
+# It is complete when fewer items want judgments than an answer needs: one alone cannot be compared with anything.
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
 # asks for a HIT next does.
 FINISH = text("""
@@ -19,7 +20,7 @@ FINISH = text("""
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
-        AND p.judgments < judgments_per_item)
+        AND p.judgments < judgments_per_item OFFSET fewest_items - 1)
 """)
 
 

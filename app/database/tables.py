@@ -136,6 +136,8 @@ campaigns = Table(
     Column("link_key", Text, nullable=False, unique=True),  # for annotators: cannot be guessed from the name
     Column("status", Text, nullable=False, server_default="draft"),
     Column("design", Text, nullable=False, server_default="slider"),  # the way of asking
+    Column("design_settings", JSONB, nullable=False, server_default="{}"),
+    Column("fewest_items", Integer, nullable=False, server_default="1"),  # of which an answer says something
     # What annotators see
     Column("name", Text, nullable=False),
     Column("question", Text, nullable=False),
@@ -176,7 +178,8 @@ campaigns = Table(
     Column("archived_at", Time),  # left out of lists until it is brought back
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
     CheckConstraint("archived_at IS NULL OR status <> 'running'", name="archived"),
-    CheckConstraint("items_per_hit BETWEEN 2 AND 10", name="items_per_hit"),
+    CheckConstraint("items_per_hit BETWEEN 1 AND 10", name="items_per_hit"),
+    CheckConstraint("fewest_items BETWEEN 1 AND items_per_hit", name="fewest_items"),
     CheckConstraint("judgments_per_item > 0 AND lease_minutes > 0", name="positive"),
 )
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from app.designs.numbers import whole_number
+
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
@@ -34,6 +36,23 @@ class Form:
 
     fields: Mapping[str, str]
     source: str
+
+
+def touches_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
+    """From a form's fields `first_touch_ms-NUMBER`, `changes-NUMBER`, `input_kind-NUMBER`.
+
+    What does not parse is dropped: a broken clock must not cost anyone an answer.
+    """
+    return {item: touch for item in items if (touch := touch_in(form, item)) != Touch()}
+
+
+def touch_in(form: Mapping[str, str], item: int) -> Touch:
+    kind = form.get(f"input_kind-{item}")
+    return Touch(
+        first_touch_ms=whole_number(form.get(f"first_touch_ms-{item}")),
+        changes=whole_number(form.get(f"changes-{item}")),
+        input_kind=kind if kind in INPUT_KINDS else None,
+    )
 
 
 def telemetry(answer: Answer, items: Sequence[int]) -> str | None:

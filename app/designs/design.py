@@ -1,59 +1,165 @@
 """What a design is: a way of asking, and how its answers read."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from app.designs.answer import Answer, Form
+from pydantic import BaseModel, ConfigDict
+
+from app.designs.answer import Answer, Form, touches_in
+from app.designs.numbers import decimal, whole_number
 from app.designs.scale import POINTS
+from app.errors import Invalid
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 
-Yields = Literal["points", "ratio", "classes", "ordered_classes", "order"]
+Yields: TypeAlias = Reads
+Equal = Literal["tie", "unknown"]
 
-
-class ReadsForm(Protocol):
-    """From a form's fields to an answer. Raises `Invalid`; what was entered is kept."""
-
-    def __call__(self, form: Mapping[str, str], /, *, source: str) -> Answer: ...
+FIELD = "score-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
-    """A way of asking. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
+class Design(BaseModel, ABC):
+    """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
+    default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
 
     name: the key in `DESIGNS`, stored with a campaign. title: for people.
     yields: what the value of an item is: points 0 to 100, a positive ratio, a class, one of ordered classes, a place.
-    lowest, highest: the ends of the scale of values.
-    items_per_hit: how many items it can ask about at once.
-
-    read_form(form, source=...): an answer from a form's fields.
-    values(answer, items): the answer's values in the order of `items`, as they are stored. Raises `Invalid` where one
-    is missing or cannot be.
-    stored(value): a value as it is stored, None if it cannot be one.
-    given(share): the value that someone gives who sees an item at this share of the scale, which may lie beyond 0 to 1.
+    equal: what equal values of two items say of their order: that it is a tie, or nothing.
+    items_per_hit: how many items it can ask about at once. usual_items: how many where nobody chooses.
+    usual_law: the update law where nobody chooses.
+    fewest_items: of how many items an answer says something; fewer are never asked.
+    noun: what annotators call the value of an item.
     """
 
-    name: str
-    title: str
-    yields: Yields
-    lowest: float
-    highest: float
-    items_per_hit: range
-    read_form: ReadsForm
-    values: Callable[[Answer, Sequence[int]], list[float]]
-    stored: Callable[[float], float | None]
-    given: Callable[[float], float]
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    def read(self, sent: Answer | Form) -> Answer:
-        """What was sent, as an answer. Raises `Invalid`."""
-        return self.read_form(sent.fields, source=sent.source) if isinstance(sent, Form) else sent
+    name: ClassVar[str]
+    title: ClassVar[str]
+    yields: ClassVar[Yields]
+    equal: ClassVar[Equal] = "tie"
+    items_per_hit: ClassVar[range]
+    usual_items: ClassVar[int]
+    usual_law: ClassVar[str]
+    fewest_items: ClassVar[int] = 1
+    noun: ClassVar[str] = "score"
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest value that an item can have; of classes, the first and the last."""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """What its classes are called, in their order; none where values are no classes."""
+        return ()
+
+    @abstractmethod
+    def task(self, campaign: Any) -> str:
+        """What annotators do with the items of a HIT, in a sentence for their first page."""
+
+    @abstractmethod
+    def stored(self, value: float) -> float | None:
+        """A value as it is stored, None if it cannot be one."""
+
+    @abstractmethod
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """The values that someone gives who sees the items of a HIT at these shares of the scale, which may lie beyond
+        0 to 1; the higher, the better.
+        """
+
+    def read(self, sent: Answer | Form, items: Sequence[int]) -> Answer:
+        """What was sent for a HIT of these items, as an answer. Raises `Invalid`; what was entered is kept."""
+        if isinstance(sent, Answer):
+            return sent
+        values = self.entered(sent.fields, items)
+        return Answer(values, touches_in(sent.fields, items), sent.fields.get("viewport", "")[:40] or None, sent.source)
+
+    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
+        """The values in a form's fields `score-NUMBER`; an empty one counts as not given.
+
+        Raises `Invalid` (`score_not_a_number`, `scores_unknown`).
+        """
+        values: dict[int, float] = {}
+        for position, name in enumerate([name for name in form if name.startswith(FIELD)], start=1):
+            item = whole_number(name.removeprefix(FIELD))
+            if item is None:
+                raise unknown_items()
+            if raw := form[name].strip():
+                values[item] = self.number(raw, position)
+        return values
+
+    def number(self, raw: str, position: int) -> float:
+        """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
+        try:
+            return decimal(raw)
+        except ValueError as problem:
+            raise Invalid(
+                f"The {self.noun} of item {position} is not a number. What you entered is kept.",
+                code="score_not_a_number",
+                position=position,
+            ) from problem
+
+    def values(self, answer: Answer, items: Sequence[int]) -> list[float]:
+        """The answer's values in the order of `items`, as they are stored.
+
+        Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`,
+        `score_out_of_range`, and what `together` raises.
+        """
+        missing = [position for position, item in enumerate(items, start=1) if item not in answer.values]
+        if missing:
+            raise self.missing(missing, len(items))
+        if len(answer.values) != len(items):
+            raise unknown_items()
+        return self.together([self.checked(answer.values[item], place) for place, item in enumerate(items, start=1)])
+
+    def together(self, values: list[float]) -> list[float]:
+        """The values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) for those that cannot be
+        given together.
+        """
+        return values
+
+    def checked(self, value: float, position: int) -> float:
+        """A value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
+        stored = self.stored(value)
+        if stored is None:
+            raise Invalid(
+                f"The {self.noun} of item {position} must be {self.possible}. What you entered is kept.",
+                code="score_out_of_range",
+                position=position,
+            )
+        return stored
+
+    @property
+    def possible(self) -> str:
+        """Which values an item can have, in words."""
+        low, high = self.ends
+        return f"between {low:g} and {high:g}"
+
+    def missing(self, positions: Sequence[int], count: int) -> Invalid:
+        """The refusal of an answer that leaves out the items at these positions, 1 to `count`."""
+        names = ", ".join(str(position) for position in positions)
+        return Invalid(
+            f"Not all items have a {self.noun} yet: {names} of {count}. What you entered is kept.",
+            code="scores_missing",
+            missing=positions,
+        )
 
     def shares(self, values: Sequence[float]) -> list[float]:
-        """Stored values as shares of their scale, 0 to 1, as laws take them that read points."""
-        return [(value - self.lowest) / (self.highest - self.lowest) for value in values]
+        """Stored values as shares of their scale, 0 to 1, the better the higher: as laws take them, but those of
+        classes.
+        """
+        low, high = self.ends
+        return [(value - low) / (high - low) for value in values]
 
     def points(self, values: Array) -> Array:
-        """Stored values on the scale of points, 0 to 100, in which pages and estimators think."""
-        if (self.lowest, self.highest) == (0.0, POINTS):
+        """Stored values in points, 0 to 100, in which pages and estimators think; the better the higher."""
+        low, high = self.ends
+        if (low, high) == (0.0, POINTS):
             return values  # to divide and multiply would move bits
-        return POINTS * (values - self.lowest) / (self.highest - self.lowest)
+        return POINTS * (values - low) / (high - low)
+
+
+def unknown_items() -> Invalid:
+    """The refusal of an answer about other items than those of its HIT."""
+    return Invalid("The answer is about items that are not in this HIT. Nothing was stored.", code="scores_unknown")

@@ -11,7 +11,7 @@ from app.database.session import driver_of
 from app.inference.online.law import State
 from app.record import states
 from app.record.known import Known
-from app.record.law import hit_of, law_of, parameters_of
+from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 from app.record.store import UPDATE_POSTERIORS
 from app.record.stream import Response
@@ -62,6 +62,6 @@ async def fold(
     if not answers:
         return {}
     known = Known(await driver_of(connection), locked.of, law_of(campaign), locked.posteriors)
-    await known.apply([hit_of(campaign, answer) for answer in answers], parameters_of(campaign))
+    await known.apply(hits_of(campaign, answers), parameters_of(campaign))
     after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await known.keep())}
     return {item: after[item] for item in known.judged}

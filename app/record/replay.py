@@ -14,7 +14,7 @@ from app.database.session import driver_of
 from app.errors import Conflict
 from app.inference.online.law import Beliefs, Kept, Law
 from app.record import states, stream
-from app.record.law import hit_of, law_of, parameters_of
+from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 
 RESPONSES_AT_ONCE = 5_000
@@ -122,7 +122,7 @@ async def applied(
     beliefs, count = await begun(connection, campaign), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
     async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE, decided=decided):
-        hits = [hit_of(campaign, response) for response in chunk]
+        hits = hits_of(campaign, chunk)
         try:
             await asyncio.to_thread(beliefs.take, hits)
         except ValueError as problem:

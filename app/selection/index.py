@@ -35,12 +35,16 @@ class SelectionIndex:
         *,
         wanted: int,
         gamma: float,
+        fewest: int = 1,
     ) -> None:
-        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`."""
+        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
+
+        fewest: of how many items a HIT must be.
+        """
         self.score: Array = np.array(score, dtype=np.float64)
         self.variance: Array = np.array(variance, dtype=np.float64)
         self.judgments: Counts = np.array(judgments, dtype=np.int64)
-        self._wanted = wanted
+        self._wanted, self._fewest = wanted, fewest
         open_items = np.flatnonzero(self.judgments < wanted)
         self.leaders = Leaders(open_items, self.variance)
         self.companions = Companions(open_items, self.score, self.variance, gamma)
@@ -67,7 +71,8 @@ class SelectionIndex:
         begun: Sequence[int] = (),
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can.
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
+        can.
 
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
         full: items that open leases and judgments have given all that is wanted; they are not taken.
@@ -80,7 +85,7 @@ class SelectionIndex:
                 chosen = self._leader(barred, leading, rng)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
-        return _in_random_order(chosen, rng) if chosen else None
+        return _in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
 
     def full(self, held: Mapping[int, int]) -> set[int]:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
@@ -92,7 +97,7 @@ class SelectionIndex:
             over = [item for item in items if self.judgments.item(item) == self._wanted - 1]
         else:
             over = [item for item in {*items, *seen} if self.judgments.item(item) < self._wanted]
-        return len(self.leaders) > len(over)
+        return len(self.leaders) >= len(over) + self._fewest
 
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
@@ -220,7 +225,9 @@ class AlgorithmOne:
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
     ) -> SelectionIndex:
         """One HIT at a time."""
-        return SelectionIndex(score, variance, judgments, wanted=asking.wanted, gamma=asking.gamma)
+        return SelectionIndex(
+            score, variance, judgments, wanted=asking.wanted, gamma=asking.gamma, fewest=asking.fewest
+        )
 
     def plan(
         self,
@@ -234,15 +241,17 @@ class AlgorithmOne:
     ) -> list[Draw]:
         """An iteration at once."""
         if iteration == 0:
-            return first_iteration(judgments, wanted=asking.wanted, n=asking.n, rng=rng)
-        return later_iteration(
-            score,
-            variance,
-            judgments,
-            wanted=asking.wanted,
-            n=asking.n,
-            hits=asking.hits,
-            gamma=asking.gamma,
-            leaders_as_companions=asking.leaders_as_companions,
-            rng=rng,
-        )
+            hits = first_iteration(judgments, wanted=asking.wanted, n=asking.n, rng=rng)
+        else:
+            hits = later_iteration(
+                score,
+                variance,
+                judgments,
+                wanted=asking.wanted,
+                n=asking.n,
+                hits=asking.hits,
+                gamma=asking.gamma,
+                leaders_as_companions=asking.leaders_as_companions,
+                rng=rng,
+            )
+        return [hit for hit in hits if len(hit.items) >= asking.fewest]

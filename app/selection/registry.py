@@ -18,6 +18,7 @@ def asking_of(campaign: Any) -> Asking:
     return Asking(
         wanted=campaign.judgments_per_item,
         n=campaign.items_per_hit,
+        fewest=campaign.fewest_items,
         gamma=campaign.gamma,
         hits=campaign.hits_per_iteration,
         leaders_as_companions=campaign.leaders_as_companions,

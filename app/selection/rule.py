@@ -29,7 +29,7 @@ class Asking:
 
     wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
     iteration, None for as many as give each item about one judgment. leaders_as_companions: whether an item that leads
-    a HIT of an iteration may be in another one.
+    a HIT of an iteration may be in another one. fewest: of how many items an answer says something.
     """
 
     wanted: int
@@ -37,6 +37,7 @@ class Asking:
     gamma: float
     hits: int | None = None
     leaders_as_companions: bool = False
+    fewest: int = 1
 
 
 class Index(Protocol):
@@ -69,8 +70,8 @@ class Index(Protocol):
         begun: Sequence[int] = (),
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if none can. It must take
-        milliseconds, whatever N is.
+        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
+        can. It must take milliseconds, whatever N is.
 
         seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
         full: items that open leases and judgments have given all that is wanted; they are not taken.

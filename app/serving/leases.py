@@ -281,10 +281,11 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}
     wanted = {row.number for row in await fetch(connection, WANTED, parameters, ItemNumber)}
-    if not wanted:
+    if len(wanted) < here.fewest_items:
         await execute(connection, FINISH, parameters)
         return "all_done"
-    if not here.repeat_items and (wanted <= set(here.seen) or await waits_for_nobody(connection, here)):
+    unseen = wanted.difference(here.seen)
+    if not here.repeat_items and (len(unseen) < here.fewest_items or await waits_for_nobody(connection, here)):
         return "seen_all"
     return "wait"
 

@@ -52,6 +52,7 @@ class Followed(Record):
     rule: str
     judgments_per_item: int
     items_per_hit: int
+    fewest_items: int
     gamma: float
     hits_per_iteration: int | None
     leaders_as_companions: bool

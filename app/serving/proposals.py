@@ -181,8 +181,10 @@ async def free_place(
     )
     if not items:
         return None, False
-    if len(items) == 1:
+    if len(items) < max(2, here.fewest_items):
         items = await filled(connection, here, copy, items, parameters)
+    if len(items) < here.fewest_items:
+        return None, False
     leader = place.leader if place.leader in items else items[0]
     return Proposal(leader, items, iteration, place.ordinal, shared_leader=True), False
 

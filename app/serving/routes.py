@@ -22,6 +22,7 @@ from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.numbers import whole_number
+from app.designs.registry import design_of
 from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
@@ -99,6 +100,7 @@ async def show(
         texts = await sample(connection, campaign)
         context = {
             "campaign": campaign,
+            "design": design_of(campaign),
             "platform": platform,
             "texts": texts,
             "token_hours": request.app.state.settings.worker_token_hours,
@@ -175,6 +177,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse
     context = {
         "work": work,
         "campaign": here,
+        "design": design_of(here),
         "platform": platform,
         "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
         "completion": platform.completion(here.arrival, here) if work.finished else None,

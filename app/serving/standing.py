@@ -44,6 +44,7 @@ class ServedCampaign(Followed):
     link_key: str
     status: str
     design: str
+    design_settings: dict[str, Any]
     name: str
     question: str
     instructions: str

@@ -50,8 +50,8 @@ def closing(condition: str) -> str:
                AS is_left_out
     )
     SELECT p.subject AS number, p.state, p.judgments, closed.items AS hit_items,
-           closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.update_law, c.gamma,
-           c.epsilon, c.tie_margin_points, c.judgments_per_item,
+           closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.design_settings,
+           c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
            (SELECT is_left_out FROM excluded) AS left_out
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
     JOIN posteriors p ON {PRESENT} AND p.revision = c.revision
@@ -102,6 +102,7 @@ class ClosedHit(Record):
     campaign_id: int
     revision: int
     design: str
+    design_settings: dict[str, Any]
     update_law: str
     gamma: float
     epsilon: float
@@ -223,7 +224,7 @@ async def store(
     """
     hit = rows[0]
     design = design_of(hit)
-    answer = design.read(sent)
+    answer = design.read(sent, hit.hit_items)
     values = design.values(answer, hit.hit_items)
     parameters = {
         "campaign": hit.campaign_id,

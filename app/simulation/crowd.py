@@ -134,7 +134,7 @@ async def simulate(
     `people_have_answered`) and `Invalid` for a truth that cannot be.
     """
     refuse_unless_open(campaign)
-    given, cache = design_of(campaign).given, PosteriorCache()
+    design, cache = design_of(campaign), PosteriorCache()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
@@ -145,7 +145,8 @@ async def simulate(
             work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
         if work.hit is None:
             return done
-        values = {item: given(someone.sees(truth[item], rng)) for item in work.hit.items}
+        seen = [someone.sees(truth[item], rng) for item in work.hit.items]
+        values = dict(zip(work.hit.items, design.given(seen), strict=True))
         touches = {
             item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
             for k, item in enumerate(work.hit.items)

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from jinja2 import FileSystemLoader
 
+from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
 from app.designs.registry import DESIGNS
+from app.designs.scale import POINTS
 from app.errors import Invalid
 from app.web import templates
 from tests.toys import TEMPLATES
-from tests.toys.smiley import SMILEY
+from tests.toys.smiley import Smiley
 
-ITEMS = [7, 3, 5]
 CAMPAIGN = {
     "question": "How?", "low_label": "low", "middle_label": None, "high_label": "high", "show_numbers": True,
     "hits_answered": 0,
@@ -23,9 +24,20 @@ CAMPAIGN = {
 PLACES = [Path(__file__).parents[2] / "templates", Path(TEMPLATES)]
 
 
-@pytest.fixture(params=[*DESIGNS.values(), SMILEY], ids=lambda design: design.name)
+@pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
 def design(request):
-    return request.param
+    """Each with the settings that it has where nobody chooses."""
+    return request.param()
+
+
+@pytest.fixture
+def items(design):
+    return [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.usual_items]
+
+
+def spread(items):
+    """Where items may seem to stand: the last the highest."""
+    return np.linspace(0.0, 1.0, len(items)).tolist() if len(items) > 1 else [1.0]
 
 
 def test_it_is_registered_by_its_name():
@@ -36,45 +48,75 @@ def test_it_has_a_page_of_its_own(design):
     assert any((place / "designs" / f"{design.name}.html").exists() for place in PLACES)
 
 
-def test_whoever_sees_an_item_anywhere_on_the_scale_or_beyond_has_a_value_to_give(design):
-    given = [design.given(share) for share in np.linspace(-0.5, 1.5, 201)]
-    assert [design.stored(value) for value in given] == given
-    assert given == sorted(given)
-    assert (given[0], given[-1]) == (design.lowest, design.highest)
+def test_it_says_what_annotators_do(design):
+    campaign = SimpleNamespace(items_per_hit=design.usual_items, **CAMPAIGN)
+    assert design.task(campaign).startswith("You ")
 
 
-def test_values_are_stored_in_the_order_in_which_items_were_shown(design):
-    values = {item: design.given(share) for item, share in zip(sorted(ITEMS), (0.0, 0.5, 1.0), strict=True)}
-    assert design.values(Answer(values), ITEMS) == [values[item] for item in ITEMS]
+def test_what_is_usual_for_it_is_possible(design):
+    settings = CampaignSettings(name="A", question="B?", design=design.name) if design.name in DESIGNS else None
+    if settings is not None:
+        assert (settings.items_per_hit, settings.update_law) == (design.usual_items, design.usual_law)
+    assert design.usual_items in design.items_per_hit
+    assert 1 <= design.fewest_items <= design.items_per_hit[0]
 
 
-def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design):
-    for items in (ITEMS[1:], [*ITEMS, 9]):
+def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(design, items):
+    for shares in np.random.default_rng(4).uniform(-0.5, 1.5, (200, len(items))).tolist():
+        given = design.given(shares)
+        assert [design.stored(value) for value in given] == given
+        assert design.values(Answer(dict(zip(items, given, strict=True))), items) == given
+
+
+def test_who_is_seen_higher_gets_no_smaller_share(design, items):
+    if design.yields == "classes":
+        return  # they have no order
+    shares = design.shares(design.given(spread(items)))
+    assert shares == sorted(shares)
+    assert all(0.0 <= share <= 1.0 for share in shares)
+
+
+def test_values_are_stored_in_the_order_in_which_items_were_shown(design, items):
+    given = dict(zip(sorted(items), design.given(spread(items)), strict=True))
+    assert design.values(Answer(given), items) == [given[item] for item in items]
+
+
+def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, items):
+    given = dict(zip(items, design.given(spread(items)), strict=True))
+    less = {item: value for item, value in given.items() if item != items[0]}
+    for sent in (less, given | {99: given[items[0]]}):
         with pytest.raises(Invalid) as refused:
-            design.values(Answer(dict.fromkeys(items, design.lowest)), ITEMS)
-        assert refused.value.code
+            design.values(Answer(sent), items)
+        assert refused.value.code in ("scores_missing", "scores_unknown")
 
 
-@pytest.mark.parametrize("beyond", [-1.0, 1e9, float("nan"), float("inf")])
-def test_a_value_that_cannot_be_is_refused(design, beyond):
+@pytest.mark.parametrize("beyond", [-1.0, 1e12, float("nan"), float("inf"), -float("inf")])
+def test_a_value_that_cannot_be_is_refused(design, items, beyond):
     assert design.stored(beyond) is None
+    given = dict(zip(items, design.given(spread(items)), strict=True))
     with pytest.raises(Invalid):
-        design.values(Answer(dict.fromkeys(ITEMS, beyond)), ITEMS)
+        design.values(Answer(given | {items[0]: beyond}), items)
 
 
-def test_an_empty_form_is_an_answer_that_will_not_do(design):
-    with pytest.raises(Invalid):
-        design.values(design.read_form({"hit": "1", "token": "t"}, source="form"), ITEMS)
+def test_an_empty_form_is_an_answer_that_will_not_do(design, items):
+    with pytest.raises(Invalid) as refused:
+        design.values(design.read(Form({"hit": "1", "token": "t"}, "form"), items), items)
+    assert refused.value.code == "scores_missing"
 
 
-def test_shares_run_from_0_to_1_and_points_from_0_to_100(design):
-    ends = [design.lowest, design.highest]
-    assert design.shares(ends) == [0.0, 1.0]
-    assert design.points(np.array(ends)).tolist() == [0.0, 100.0]
+def test_shares_and_points_of_the_ends_are_those_of_their_scales(design):
+    low, high = (0.0, 100.0) if design.yields != "order" else (100.0, 0.0)
+    assert [POINTS * share for share in design.shares(design.ends)] == [low, high]
+    assert design.points(np.array(design.ends)).tolist() == [low, high]
 
 
-def test_minus_0_is_stored_as_0(design):
-    assert str(design.stored(-0.0)) == "0.0"
+def test_points_are_a_hundred_times_the_share(design, items):
+    given = design.given(spread(items))
+    assert design.points(np.array(given)) == pytest.approx(100 * np.array(design.shares(given)))
+
+
+def test_minus_0_is_stored_as_0_or_not_at_all(design):
+    assert str(design.stored(-0.0)) in ("0.0", "None")
 
 
 class Controls(HTMLParser):
@@ -91,35 +133,48 @@ class Controls(HTMLParser):
             self.found.setdefault(name, []).append(control)
 
 
-def shown(design, **context):
-    fields = {"numbers": ITEMS, "texts": ["a", "b", "c"], "draft": {}, "typed": {}, "send": "Submit", "preview": False}
+def shown(design, items, **context):
+    texts = [f"item {item}" for item in items]
+    fields = {"numbers": items, "texts": texts, "draft": {}, "typed": {}, "send": "Submit", "preview": False}
     environment = templates.env.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
-    return environment.get_template("_hit.html").render(
-        fields | {"campaign": SimpleNamespace(design=design.name, **CAMPAIGN)} | context
-    )
+    campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
+    return environment.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
+
+
+def filled(html, end):
+    """What a browser sends once every field is filled in, with the first or the last of what it offers."""
+    chosen = {}
+    for name, inputs in Controls(html).found.items():
+        assert any("required" in control for control in inputs), name
+        one = inputs[end]
+        chosen[name] = one["value"] if one["type"] == "radio" else one["min" if end == 0 else "max"]
+    return chosen
+
+
+# Designs in which no two fields may have the same value.
+EACH_TO_ANOTHER: tuple[str, ...] = ()
 
 
 @pytest.mark.parametrize("end", [0, -1])
-def test_what_its_page_asks_is_what_it_reads_and_the_ends_of_its_controls_are_those_of_its_scale(design, end):
-    controls = Controls(shown(design)).found
-    chosen = {}
-    for name, inputs in controls.items():
-        assert all("required" in control for control in inputs), name
-        one = inputs[end]
-        chosen[name] = one["value"] if one["type"] == "radio" else one["min" if end == 0 else "max"]
-    values = design.values(design.read(Form(chosen, "form")), ITEMS)
-    assert values == [design.lowest if end == 0 else design.highest] * 3
+def test_what_its_page_asks_is_what_it_reads(design, items, end):
+    answer = design.read(Form(filled(shown(design, items), end), "form"), items)
+    if design.name in EACH_TO_ANOTHER:
+        with pytest.raises(Invalid) as refused:
+            design.values(answer, items)
+        assert refused.value.code == "answer_impossible"
+    else:
+        values = design.values(answer, items)
+        assert [design.stored(value) for value in values] == values
 
 
-def test_what_was_entered_before_a_refusal_is_shown_again(design):
-    controls = Controls(shown(design)).found
-    typed = {name: inputs[-1].get("max") or inputs[-1]["value"] for name, inputs in controls.items()}
-    again = Controls(shown(design, typed=typed)).found
+def test_what_was_entered_before_a_refusal_is_shown_again(design, items):
+    typed = filled(shown(design, items), -1)
+    again = Controls(shown(design, items, typed=typed)).found
     for name, inputs in again.items():
         kept = [one["value"] for one in inputs if one["type"] != "radio" or "checked" in one]
         assert kept == [typed[name]]
 
 
-def test_a_page_that_is_only_looked_at_has_nothing_to_send(design):
-    assert 'type="submit"' in shown(design)
-    assert 'type="submit"' not in shown(design, preview=True)
+def test_a_page_that_is_only_looked_at_has_nothing_to_send(design, items):
+    assert 'type="submit"' in shown(design, items)
+    assert 'type="submit"' not in shown(design, items, preview=True)

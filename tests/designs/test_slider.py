@@ -1,9 +1,15 @@
 import pytest
 
-from app.designs.answer import Answer, Touch
+from app.designs.answer import Answer, Form, Touch, telemetry
 from app.designs.scale import ranks
-from app.designs.slider import ordered_scores, read_form
+from app.designs.slider import Slider
 from app.errors import Invalid
+
+SLIDER = Slider()
+
+
+def read(form, items=(1, 2)):
+    return SLIDER.read(Form(form, "form"), items)
 
 
 def test_a_form_reads_as_scores_and_touches():
@@ -11,29 +17,29 @@ def test_a_form_reads_as_scores_and_touches():
         "score-7": "71", "first_touch_ms-7": "1250", "changes-7": "3", "input_kind-7": "touch",
         "score-2": " 0 ", "viewport": "390x844", "token": "t", "hit": "1",
     }  # fmt: skip
-    answer = read_form(form, source="page")
+    answer = read(form, [7, 2])
     assert answer.values == {7: 71.0, 2: 0.0}
-    assert answer.touches == {7: Touch(1250, 3, "touch"), 2: Touch()}
-    assert (answer.viewport, answer.source) == ("390x844", "page")
+    assert answer.touches == {7: Touch(1250, 3, "touch")}
+    assert (answer.viewport, answer.source) == ("390x844", "form")
 
 
 def test_an_empty_score_counts_as_not_given():
-    assert read_form({"score-1": "", "score-2": "5"}, source="form").values == {2: 5.0}
+    assert read({"score-1": "", "score-2": "5"}).values == {2: 5.0}
 
 
 @pytest.mark.parametrize(("text", "value"), [("5", 5.0), ("05.50", 5.5), ("+.5", 0.5), ("5.", 5.0), ("1e1", 10.0)])
 def test_a_score_may_be_written_as_any_decimal(text, value):
-    assert read_form({"score-1": text}, source="form").values == {1: value}
+    assert read({"score-1": text}).values == {1: value}
 
 
 def test_minus_zero_is_zero():
-    assert [str(score) for score in ordered_scores(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
+    assert [str(score) for score in SLIDER.values(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
 
 
 @pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
 def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
-    answer = read_form({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"}, source="page")
-    assert answer.touches == {1: Touch()}
+    answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
+    assert telemetry(answer, [1]) is None
 
 
 @pytest.mark.parametrize(
@@ -53,17 +59,17 @@ def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
 )
 def test_a_form_that_makes_no_sense_is_refused(form, code):
     with pytest.raises(Invalid) as refusal:
-        read_form(form, source="form")
+        read(form)
     assert refusal.value.code == code
 
 
 def test_scores_come_in_the_order_of_the_hit():
-    assert ordered_scores(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
+    assert SLIDER.values(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
 
 
 def test_what_is_missing_is_named_by_its_place():
     with pytest.raises(Invalid, match="1, 3 of 3") as refusal:
-        ordered_scores(Answer({5: 10.0}), [4, 5, 6])
+        SLIDER.values(Answer({5: 10.0}), [4, 5, 6])
     assert refusal.value.details == {"missing": [1, 3]}
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from app.inference.observations.coarsening import CLASSES
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from tests.inference.beliefs import Stored, as_text, begun
@@ -21,8 +22,8 @@ def law(request):
 
 def hits_for(law, count, *, seed=1):
     rng = np.random.default_rng(seed)
-    highest = 100 if law.reads == "points" else 2
-    values = rng.integers(0, highest + 1, (count, 4)) / (100 if law.reads == "points" else 1)
+    highest = 2 if law.reads in CLASSES else 100
+    values = rng.integers(0, highest + 1, (count, 4)) / (1 if law.reads in CLASSES else 100)
     return [Hit(k % 5, rng.choice(ITEMS, 4, replace=False).tolist(), row) for k, row in enumerate(values.tolist())]
 
 

@@ -12,7 +12,7 @@ from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 from tests.toys.in_order import IN_ORDER
 from tests.toys.smiles import SMILES
-from tests.toys.smiley import SMILEY
+from tests.toys.smiley import Smiley
 
 TEMPLATES = str(Path(__file__).parent / "templates")
 
@@ -21,7 +21,7 @@ Put = Callable[[Any, str, Any], None]
 
 def register(put: Put = lambda registry, name, part: registry.__setitem__(name, part)) -> None:
     """The one line of each, and where the design's template is."""
-    put(DESIGNS, SMILEY.name, SMILEY)
+    put(DESIGNS, Smiley.name, Smiley)
     put(ONLINE, SMILES.name, SMILES)
     put(RULES, IN_ORDER.name, IN_ORDER)
 

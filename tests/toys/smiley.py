@@ -1,53 +1,44 @@
 """Tapping one of three smileys for each item."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-from app.designs.answer import Answer
-from app.designs.design import Design
-from app.designs.numbers import whole_number
-from app.errors import Invalid
+from pydantic import Field
+
+from app.designs.design import Design, Yields
 
 FACES = 3
 
 
-def read_form(form: Mapping[str, str], *, source: str) -> Answer:
-    """From the fields `face-NUMBER`."""
-    values: dict[int, float] = {}
-    for name, raw in form.items():
-        if name.startswith("face-"):
-            item, face = whole_number(name.removeprefix("face-")), whole_number(raw)
-            if item is None or face is None:
-                raise Invalid("This is no smiley. What you entered is kept.", code="smiley_unknown")
-            values[item] = float(face)
-    return Answer(values, source=source)
+class Smiley(Design):
+    """Field names and words as those of the other designs; the smileys can be named."""
 
+    name: ClassVar[str] = "smiley"
+    title: ClassVar[str] = "Smileys"
+    yields: ClassVar[Yields] = "ordered_classes"
+    items_per_hit: ClassVar[range] = range(2, 5)
+    usual_items: ClassVar[int] = 3
+    usual_law: ClassVar[str] = "smiles"
+    noun: ClassVar[str] = "smiley"
 
-def faces(answer: Answer, items: Sequence[int]) -> list[float]:
-    if set(answer.values) != set(items):
-        raise Invalid("Tap a smiley for each item. What you entered is kept.", code="smiley_missing")
-    found = [stored(answer.values[item]) for item in items]
-    if any(face is None for face in found):
-        raise Invalid("There are three smileys. What you entered is kept.", code="smiley_unknown")
-    return [face for face in found if face is not None]
+    names: tuple[str, str, str] = Field(default=("sad", "so so", "happy"), title="Smileys", description="Their names.")
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0.0, FACES - 1.0
 
-def stored(value: float) -> float | None:
-    return value + 0.0 if value in range(FACES) else None
+    @property
+    def classes(self) -> Sequence[str]:
+        return self.names
 
+    def task(self, campaign: Any) -> str:
+        return f"You see {campaign.items_per_hit} items at a time and tap a smiley for each."
 
-def given(share: float) -> float:
-    return float(min(max(round(share * (FACES - 1)), 0), FACES - 1))
+    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+        return {item: self.number(form[name], item) for item in items if (name := f"face-{item}") in form}
 
+    def stored(self, value: float) -> float | None:
+        return value + 0.0 if value in range(FACES) else None
 
-SMILEY = Design(
-    name="smiley",
-    title="Smileys",
-    yields="ordered_classes",
-    lowest=0.0,
-    highest=FACES - 1.0,
-    items_per_hit=range(2, 5),
-    read_form=read_form,
-    values=faces,
-    stored=stored,
-    given=given,
-)
+    def given(self, shares: Sequence[float]) -> list[float]:
+        return [float(min(max(round(share * (FACES - 1)), 0), FACES - 1)) for share in shares]

@@ -70,5 +70,6 @@ LAW = ItemLaw(
     title="Bounded RA: only the order counts",
     assumes="Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
     family=beta_posterior.BETA,
+    reads="order",
     update=update,
 )

@@ -4,25 +4,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 
 T = TypeVar("T")
 State = list[float]
 Columns = tuple[list[float], ...]
 """The numbers of n posteriors, one list of n floats for each number."""
 
-Reads = Literal["points", "classes", "ordered_classes", "ratio", "order"]
-
 
 class Hit(NamedTuple):
     """One answered HIT, as a law takes it: who answered, the items' numbers as presented, and their values.
 
-    values: of a law that reads points, in [0, 1].
+    values: of a law that reads classes, their numbers from 0 on; of others shares of the scale, in [0, 1], the better
+    the higher.
     """
 
     annotator: int
@@ -38,6 +38,7 @@ class Parameters:
     epsilon: how near two items must be for a tie to be expected, same scale; finite, >= 0
         (the paper takes > 0).
     tie_margin: two scores that differ by no more are a tie; in [0, 1], 0 means equal scores.
+    ties: whether those are ties; otherwise nobody knows which of the two is better.
 
     Raises ValueError for anything else.
     """
@@ -45,6 +46,7 @@ class Parameters:
     gamma: float = 0.1
     epsilon: float = 0.1
     tie_margin: float = 0.0
+    ties: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.gamma < math.inf:
@@ -248,6 +250,10 @@ class Law(ABC):
     @abstractmethod
     def step(self, hit: Hit, parameters: Parameters) -> Step:
         """What one HIT changes, asking for what it needs to know."""
+
+    def of_classes(self, count: int) -> "Law":  # noqa: ARG002  (most laws read none)
+        """The law for so many classes."""
+        return self
 
     def counted(self, item: int) -> Generator[Ask, Any, Counted] | None:  # noqa: ARG002  (most laws ask nothing)
         """What each judgment of an item counts for now; None where all count alike."""

@@ -17,12 +17,14 @@ def update_by_pairs(
     """All n (n - 1) / 2 pairs of one HIT in presentation order, each on what the last one left.
 
     (Algorithm 1 of Sakaguchi & Van Durme 2018, lines 5 to 7.) Two lists of n floats and n scores, checked by
-    the caller; two new lists of n floats. `won` gets the preferred item first. One item alone has no pairs.
+    the caller; two new lists of n floats. `won` gets the preferred item first. One item alone has no pairs; a pair of
+    which nobody knows the order changes nothing.
     """
     posteriors = list(zip(*columns, strict=True))
     for i, j in combinations(range(len(scores)), 2):
         if is_tie(scores[i], scores[j], parameters.tie_margin):
-            posteriors[i], posteriors[j] = tied(posteriors[i], posteriors[j], parameters)
+            if parameters.ties:
+                posteriors[i], posteriors[j] = tied(posteriors[i], posteriors[j], parameters)
         elif scores[i] > scores[j]:
             posteriors[i], posteriors[j] = won(posteriors[i], posteriors[j], parameters)
         else:

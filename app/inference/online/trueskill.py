@@ -142,5 +142,6 @@ LAW = ItemLaw(
         density=density,
         estimates=estimates,
     ),
+    reads="order",
     update=update,
 )
