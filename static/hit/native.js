@@ -1,0 +1,108 @@
+// A HIT whose controls are those of its plain form: radio buttons, numbers, selects. Their values are drafts and answers as
+// they stand; how each came about is noted for the items that it is about: the one of the nearest [data-item], or all.
+//
+// `native(more)` is a design for `run`, with what a design does besides: `begin(hit)`, `press(hit, event)`, `resize(hit)`,
+// `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value.
+
+import { all, announce } from "./page.js";
+import { keep, say } from "./sending.js";
+
+const nothing = () => {};
+
+export function native({ begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true } = {}) {
+  const draw = (hit) => { drawStatus(hit); drawn(hit); };
+  return {
+    read: (fieldset) => read(fieldset, draw, complete),
+    begin: (hit) => { listen(hit); begin(hit); draw(hit); },
+    press,
+    resize,
+  };
+}
+
+function read(fieldset, draw, complete) {
+  const hit = { fieldset, form: fieldset.closest("form"), shownAt: performance.now(), touches: new Map(), means: "" };
+  hit.items = (fieldset.dataset.items ?? "").split(" ").filter(Boolean);
+  return Object.assign(hit, {
+    entries: () => Object.fromEntries(entered(hit).map(([name, value]) => [name, { value }])),
+    restore: (kept) => restore(hit, kept),
+    fields: () => [...entered(hit), ...told(hit)],
+    ready: () => ready(hit) && complete(hit),
+    draw: () => draw(hit),
+  });
+}
+
+const controls = (hit) => [...hit.fieldset.elements].filter(({ name }) => name);
+const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => controls(hit).some((control) => control.name === name));
+
+// Of radio buttons, one for all of a name.
+export const missing = (hit) => controls(hit).filter((control, place, others) =>
+  !control.validity.valid && others.findIndex(({ name }) => name === control.name) === place);
+
+// ---- How answers came about ----
+
+function listen(hit) {
+  hit.fieldset.addEventListener("pointerdown", ({ pointerType }) => { hit.means = pointerType; }, { capture: true });
+  hit.fieldset.addEventListener("keydown", () => { hit.means = "keyboard"; }, { capture: true });
+  hit.fieldset.addEventListener("input", ({ target }) => changed(hit, target));
+}
+
+// After a change of a control, by whatever means: what follows from it.
+export function changed(hit, control) {
+  if (!control.name) return;
+  touch(hit, control);
+  hit.changed = true;
+  hit.problem = false;
+  hit.draw();
+  keep(hit);
+}
+
+function touch(hit, control) {
+  const row = control.closest("[data-item]");
+  for (const item of row ? [row.dataset.item] : hit.items) {
+    const before = hit.touches.get(item) ?? { first: Math.round(performance.now() - hit.shownAt), changes: 0 };
+    hit.touches.set(item, { ...before, changes: before.changes + 1, means: hit.means });
+  }
+}
+
+const told = (hit) => [...hit.touches].flatMap(([item, { first, changes, means }]) => [
+  [`first_touch_ms-${item}`, first],
+  [`changes-${item}`, changes],
+  [`input_kind-${item}`, means],
+]);
+
+// Chooses a radio button as a click on it would.
+export function choose(hit, radio, means = "keyboard") {
+  if (hit.sending || radio.checked) return;
+  hit.means = means;
+  radio.checked = true;
+  changed(hit, radio);
+}
+
+// ---- Drafts, and what is missing ----
+
+function restore(hit, kept) {
+  for (const [name, { value }] of Object.entries(kept)) {
+    const control = hit.form.elements[name];
+    if (control) control.value = value;
+  }
+}
+
+function drawStatus(hit) {
+  const left = missing(hit).length;
+  const button = hit.form.querySelector(".primary");
+  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? `${left} left` : "");
+  button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
+  button.textContent = hit.sending ? "Sending …" : button.dataset.send;
+}
+
+function ready(hit) {
+  const left = missing(hit);
+  if (!left.length) return true;
+  left[0].focus();
+  say(hit, `${left.length} left`);
+  announce(`${left.length} left.`);
+  return false;
+}
+
+export const groups = (hit) => [...new Set(controls(hit).map(({ name }) => name))]
+  .map((name) => all(hit.fieldset, `[name="${name}"]`));
