@@ -34,7 +34,7 @@ def closing(condition: str) -> str:
     """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks.
 
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
-    The revision is compared with the campaign's row once more: that is looked at again when it was waited for.
+    What is read here may be of an earlier revision, if it waited for the switch to another one: STORE looks again.
     """
     return f"""
     WITH turn AS MATERIALIZED ({states.SHARE.text}), known AS MATERIALIZED (
@@ -54,9 +54,8 @@ def closing(condition: str) -> str:
            c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
            (SELECT is_left_out FROM excluded) AS left_out
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    JOIN posteriors p ON {PRESENT} AND p.revision = c.revision
-                     AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
-    ORDER BY p.subject FOR NO KEY UPDATE OF p FOR KEY SHARE OF c
+    JOIN posteriors p ON {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
+    ORDER BY p.subject FOR NO KEY UPDATE OF p
     """  # noqa: S608  (made of constants)
 
 
@@ -73,15 +72,19 @@ FIND_AND_LOCK_HIT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
 
+IS_PRESENT = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
+
 ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit")
 
-# All locks are held when this is sent; a lease that ended in the wait for them is no lease any more.
+# All locks are held when this is sent, so the revision stays. A lease that ended in the wait for them is no lease any
+# more, and what was read of an earlier revision leads to nothing.
 STORE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
                CAST(:values AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
+        AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
         RETURNING seq
     ), changed AS (
         {UPDATE}
@@ -249,11 +252,14 @@ async def store(
 async def posteriors_after(connection: Driver, rows: Sequence[ClosedHit], response: Response) -> dict[str, Any]:
     """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
 
-    The answers of annotators who are left out change nothing.
+    The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
+    now: what the law keeps of the earlier one may be gone.
     """
     hit = rows[0]
-    of = Revision(hit.campaign_id, hit.revision)
-    known = Known(connection, of, law_of(hit), {row.number: row.state for row in rows})
+    of, law = Revision(hit.campaign_id, hit.revision), law_of(hit)
+    if law.layout and not await fetch(connection, IS_PRESENT, of.parameters, Record):
+        raise LeaseEnded
+    known = Known(connection, of, law, {row.number: row.state for row in rows})
     if not hit.left_out:
         await known.apply([hit_of(hit, response)], parameters_of(hit))
     return await known.keep()
