@@ -138,6 +138,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
+    app.include_router(campaigns.trials)
     app.include_router(dashboard.home)
     app.include_router(dashboard.router)
     app.include_router(analysis.router)

@@ -105,8 +105,14 @@ def compressible(scope: Scope) -> bool:
     return path.startswith(("/admin", "/static/")) and "/export/" not in path
 
 
+# A HIT to try out stands in frames of the page beside it.
+FRAMED_HERE = re.compile(r"/admin/campaigns/[^/]+/try/hit")
+
+
 class SecurityHeaders:
-    """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`."""
+    """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`, and our own
+    pages where `FRAMED_HERE` says so.
+    """
 
     def __init__(
         self,
@@ -123,6 +129,7 @@ class SecurityHeaders:
             f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
         )
         self.policy = policy + "'none'"
+        self.own_policy = policy + "'self'"
         self.framed_policy = policy + " ".join(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,17 +137,19 @@ class SecurityHeaders:
             await self.app(scope, receive, send)
             return
         framed = scope["path"].startswith(self.framed_paths)
+        here = FRAMED_HERE.fullmatch(scope["path"]) is not None
+        policy = self.framed_policy if framed else self.own_policy if here else self.policy
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = self.framed_policy if framed else self.policy
+                headers["Content-Security-Policy"] = policy
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 kept = caching(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
                 headers.setdefault("Cache-Control", kept)
                 if not framed:
-                    headers["X-Frame-Options"] = "DENY"
+                    headers["X-Frame-Options"] = "SAMEORIGIN" if here else "DENY"
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

@@ -22,6 +22,12 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+// Windows in small: each as wide as there is room for.
+for (const small of document.querySelectorAll(".window")) {
+  const fit = () => small.style.setProperty("--scale", Math.min(1, small.clientWidth / small.dataset.width));
+  new ResizeObserver(fit).observe(small);
+}
+
 // The settings form: what was changed and not saved is said beside the button, and asked about before the page is left.
 const settings = document.querySelector("form.settings");
 if (settings) {

@@ -34,9 +34,16 @@ async def researcher(request: Request, database: Database, now: Now) -> AsyncIte
     """
     try:
         request.state.session = await admitted(request, database, now)
+        if request.method not in SAFE_METHODS:
+            await require_csrf(request)
         yield request.state.session
     finally:
         await request.close()  # the form's files; a reply that streams has ended by then
+
+
+async def looking(request: Request, database: Database, now: Now) -> None:
+    """The same for pages of which no method changes anything."""
+    request.state.session = await admitted(request, database, now)
 
 
 async def admitted(request: Request, database: Database, now: Now) -> Session:
@@ -47,13 +54,17 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
             await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)
-    if request.method not in SAFE_METHODS and not same(unmasked(await csrf_of(request)), session.csrf):
+    require_access(session.user_id, request.path_params.get("slug"))
+    return session
+
+
+async def require_csrf(request: Request) -> None:
+    """Raises `Forbidden` (`csrf_failed`) unless the session's token comes with it."""
+    if not same(unmasked(await csrf_of(request)), request.state.session.csrf):
         raise Forbidden(
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",
         )
-    require_access(session.user_id, request.path_params.get("slug"))
-    return session
 
 
 def require_access(_user_id: int, _campaign: str | int | None) -> None:

@@ -1,0 +1,71 @@
+"""A HIT can be tried as annotators will see it, and nothing of it is stored."""
+
+import re
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from tests.serving.campaigns import NOW, running, values
+
+PAGE = "/admin/campaigns/{}/try"
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine, items=12, launched=False, items_per_hit=3, low_label="rare", high_label="frequent")
+
+
+def scores(page, score="5"):
+    fields = dict.fromkeys(re.findall(r'name="(score-\d+)"', page), score)
+    (hit,) = re.findall(r'name="hit" value="(\d+)"', page)
+    return fields | {"hit": hit, "token": ""}
+
+
+async def test_the_page_shows_it_in_two_windows(researcher, campaign):
+    page = (await researcher.get(PAGE.format(campaign.slug))).text
+    assert page.count("/try/hit?number=0") == 2
+    assert "nothing is stored" in page
+
+
+async def test_it_is_the_page_that_annotators_get_and_may_stand_in_a_frame_of_ours_alone(researcher, campaign):
+    reply = await researcher.get(PAGE.format(campaign.slug) + "/hit")
+    assert reply.text.count('type="number"') == 3
+    assert "rare" in reply.text
+    assert reply.headers["x-frame-options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
+
+
+async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(engine, researcher, campaign):
+    address = PAGE.format(campaign.slug) + "/hit"
+    first = (await researcher.get(address)).text
+    refused = await researcher.post(address, data=scores(first, "101"))
+    assert "must be between 0 and 100" in refused.text
+    assert refused.text.count('value="101"') == 3
+    second = (await researcher.post(address, data=scores(first))).text
+    assert scores(second) != scores(first)
+    assert (await researcher.put(address, json={"entries": {}})).status_code == 204
+    for table in ("annotators", "assignments", "hits", "responses"):
+        assert await values(engine, f"SELECT 1 FROM {table}") == []
+
+
+async def test_our_script_is_told_what_is_wrong(researcher, campaign):
+    address = PAGE.format(campaign.slug) + "/hit"
+    headers = {"X-Easel": "fetch", "Accept": "application/json"}
+    reply = await researcher.post(address, data={"hit": "0"}, headers=headers)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "scores_missing")
+
+
+async def test_without_items_others_stand_in(engine, researcher):
+    async with engine.begin() as connection:
+        settings = CampaignSettings(name="Verbs", question="How often?")
+        campaign = await lifecycle.create(connection, settings, now=NOW)
+    page = (await researcher.get(PAGE.format(campaign.slug) + "/hit")).text
+    assert page.count('type="number"') == 5
+    assert "Item 1" in page
+
+
+async def test_a_stranger_is_sent_to_log_in(client, campaign):
+    for method in ("GET", "POST", "PUT"):
+        reply = await client.request(method, PAGE.format(campaign.slug) + "/hit")
+        assert reply.status_code in (303, 401)
