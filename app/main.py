@@ -35,6 +35,7 @@ from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
+from app.trial import routes as trial
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +139,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
-    app.include_router(campaigns.trials)
+    app.include_router(trial.router)
+    app.include_router(trial.free)
     app.include_router(dashboard.home)
     app.include_router(dashboard.router)
     app.include_router(analysis.router)

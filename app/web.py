@@ -151,6 +151,16 @@ def address_of(request: Request) -> str:
     return str(found.ipv4_mapped or IPv6Network((found, PREFIX_OF_ONE_PLACE), strict=False))
 
 
+async def entered(request: Request) -> dict[str, str]:
+    """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
+    fields = (await request.form()).items()
+    return {name: value.replace("\r\n", "\n") for name, value in fields if isinstance(value, str)}
+
+
+# Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
+Entered = Annotated[dict[str, str], Depends(entered)]
+
+
 def wants_json(request: Request) -> bool:
     """Programs get JSON: everything under /api, and whoever accepts JSON but not HTML."""
     accept = request.headers.get("accept", "")

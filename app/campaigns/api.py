@@ -82,6 +82,13 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
     return await shown(request, connection, row.slug)
 
 
+@router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))
+async def copy_campaign(request: Request, connection: Transaction, now: Now, slug: str) -> Campaign:
+    """A draft with the settings and the items of a campaign, and none of its answers."""
+    row = await lifecycle.copy(connection, slug, now=now)
+    return await shown(request, connection, row.slug)
+
+
 @router.get("/{slug}", responses=refusals(NO_CAMPAIGN))
 async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
     """One campaign with its settings and how far it is."""

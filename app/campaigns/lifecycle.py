@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items
@@ -30,6 +30,12 @@ find_for_page = campaign_of_page
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
 SETTLE_PRIOR = text("UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL")
+
+COPY_ITEMS = text("""
+    INSERT INTO items (campaign_id, number, external_id, shown, fields, prior)
+    SELECT :copy, number, external_id, shown, fields, prior FROM items WHERE campaign_id = :campaign
+""")
+OF_COPY = " (copy)"
 
 Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
@@ -57,6 +63,25 @@ async def create(connection: AsyncConnection, settings: CampaignSettings, *, now
     values = row_of(settings) | {"slug": slug, "link_key": secrets.token_urlsafe(9), "created_at": now}
     row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
     return row
+
+
+async def copy(connection: AsyncConnection, slug: str, *, now: datetime) -> Row[Any]:
+    """A new draft with the settings and the items of a campaign, and none of its answers.
+
+    Raises `NotFound` (`campaign_not_found`).
+    """
+    campaign = await find(connection, slug)
+    settings = settings_of(campaign)
+    usual = list(law_of(campaign).family.default_prior)  # which the launch wrote down: another law has another
+    changes = {"name": name_of_copy(settings.name), "prior": None if settings.prior == usual else settings.prior}
+    copied = await create(connection, settings.model_copy(update=changes), now=now)
+    await connection.execute(COPY_ITEMS, {"copy": copied.id, "campaign": campaign.id})
+    return copied
+
+
+def name_of_copy(name: str) -> str:
+    """As long as a name may be."""
+    return f"{name[: LONGEST_NAME - len(OF_COPY)]}{OF_COPY}"
 
 
 def row_of(settings: CampaignSettings) -> dict[str, Any]:

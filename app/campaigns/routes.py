@@ -15,21 +15,17 @@ from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.auth.guards import looking, researcher
-from app.campaigns import form, items, lifecycle, listing, responses_import, trial
+from app.auth.guards import researcher
+from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, of_results, public_link, with_pages
-from app.designs.answer import Form
-from app.designs.numbers import whole_number
-from app.designs.registry import design_of
 from app.errors import Invalid, NotFound, Refusal
 from app.upload import MOST_ROWS
-from app.web import AppSettings, Database, Now, Transaction, base_url, fetched, page, sanitised
+from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
-trials = APIRouter(prefix="/admin", dependencies=[Depends(looking)], include_in_schema=False)
 
 CAMPAIGN = "/campaigns/{slug}"
 ITEMS_PER_PAGE = 50
@@ -80,16 +76,6 @@ def settings_page(
     context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
     context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
-
-
-async def entered(request: Request) -> dict[str, str]:
-    """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
-    fields = (await request.form()).items()
-    return {name: value.replace("\r\n", "\n") for name, value in fields if isinstance(value, str)}
-
-
-# Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
-Entered = Annotated[dict[str, str], Depends(entered)]
 
 
 @router.post("/campaigns/new")
@@ -266,58 +252,6 @@ def progress_line(report: int | str | Refusal) -> dict[str, Any]:
     return {"done": report} if isinstance(report, str) else {"rows": report}
 
 
-Number = Annotated[int, Query(ge=0, le=MOST_ROWS)]
-
-
-@router.get(CAMPAIGN + "/try")
-async def try_page(request: Request, connection: Transaction, slug: str, number: Number = 0) -> HTMLResponse:
-    """What annotators see, to answer without anything being stored."""
-    campaign = await lifecycle.find_for_page(connection, slug)
-    return page(request, "admin/trial.html", {"campaign": campaign, "number": number})
-
-
-@trials.get(CAMPAIGN + "/try/hit")
-async def trial_hit(request: Request, connection: Transaction, slug: str, number: Number = 0) -> HTMLResponse:
-    campaign = await lifecycle.find_for_page(connection, slug)
-    return trial_page(request, campaign, await trial.trial_hit(connection, campaign, number))
-
-
-@trials.post(CAMPAIGN + "/try/hit")
-async def try_hit(request: Request, values: Entered, connection: Transaction, slug: str) -> HTMLResponse:
-    """Checked as an annotator's answer is; the next set, or the same with what is wrong."""
-    campaign = await lifecycle.find_for_page(connection, slug)
-    number = min(whole_number(values.get("hit")) or 0, MOST_ROWS - 1)
-    hit = await trial.trial_hit(connection, campaign, number)
-    try:
-        trial.check(campaign, hit, Form(values, "form"))
-    except Invalid as refusal:
-        if fetched(request):
-            raise
-        return trial_page(request, campaign, hit, {"notice": refusal, "form": values})
-    return trial_page(request, campaign, await trial.trial_hit(connection, campaign, number + 1))
-
-
-@trials.put(CAMPAIGN + "/try/hit", status_code=204)
-async def forget_draft() -> None:
-    """Nothing is kept of what is only tried."""
-
-
-def trial_page(
-    request: Request, campaign: Any, hit: trial.TrialHit, shown: Mapping[str, Any] | None = None
-) -> HTMLResponse:
-    context = {
-        "campaign": trial.as_served(campaign, hit),
-        "design": design_of(campaign),
-        "platform": next(platform for platform in with_pages() if platform.starts_here),
-        "work": {"hit": hit},
-        "shown": {"form": {}, **(shown or {})},
-        "token": "",
-        "instructions": sanitised(campaign.instructions),
-        "last": False,
-    }
-    return page(request, "_work.html" if fetched(request) else "work.html", context)
-
-
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find_for_page(connection, slug)
@@ -363,6 +297,12 @@ def action_page(
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"values": form.filled(lifecycle.settings_of(campaign))}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post(CAMPAIGN + "/copy")
+async def copy(connection: Transaction, slug: str, now: Now) -> Response:
+    """A draft to change."""
+    return see_other(address((await lifecycle.copy(connection, slug, now=now)).slug, "/edit", done="copied"))
 
 
 @router.post(CAMPAIGN + "/delete")

@@ -25,7 +25,8 @@ from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+LONGEST_NAME = 500
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.

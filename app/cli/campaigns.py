@@ -114,6 +114,13 @@ def create(settings_file: Path | None, **options: Any) -> None:
 
 @campaign.command()
 @click.argument("slug")
+def copy(slug: str) -> None:
+    """Make a draft with the settings and the items of a campaign; its slug is printed."""
+    click.echo(in_transaction(partial(lifecycle.copy, slug=slug, now=now())).slug)
+
+
+@campaign.command()
+@click.argument("slug")
 @settings_options
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or the Prolific completion code of any campaign; those not named stay."""

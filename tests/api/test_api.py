@@ -498,3 +498,13 @@ async def test_an_archived_campaign_is_listed_apart(program):
     assert one["archived_at"] is None
     await program.post(f"{address}/transitions", json={"action": "launch"})
     refused(await program.post(f"{address}/transitions", json={"action": "archive"}), 409, "wrong_status")
+
+
+async def test_a_campaign_is_copied_without_its_answers(program):
+    address = await launched(program)
+    await answer(program, await hit_for(program, address))
+    reply = await program.post(f"{address}/copies")
+    assert reply.status_code == 201
+    copy = reply.json()
+    assert (copy["status"], copy["items"], copy["judgments_taken"]) == ("draft", 6, 0)
+    assert copy["settings"]["name"].endswith(" (copy)")

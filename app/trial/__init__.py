@@ -1,0 +1,1 @@
+"""Trying a campaign out as annotators will see it."""

@@ -1,0 +1,44 @@
+"""A campaign can be copied: what is asked, and of what, but no answer."""
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import LONGEST_NAME
+from app.errors import NotFound
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+
+ITEMS = (
+    "SELECT number, external_id, shown, fields::text, prior FROM items WHERE campaign_id = :campaign ORDER BY number"
+)
+
+
+async def test_the_copy_is_a_draft_with_the_same_settings_and_items(engine):
+    campaign = await running(engine, items=7, items_per_hit=3, low_label="rare", question="How often?")
+    someone = await annotator(engine, campaign)
+    await submit(engine, someone, await hit_of(engine, someone))
+    async with engine.begin() as connection:
+        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+    before, after = (lifecycle.settings_of(row).model_dump() for row in (campaign, copy))
+    assert after == before | {"name": f"{campaign.name} (copy)"}
+    assert (copy.status, copy.launched_at, copy.revision) == ("draft", None, 0)
+    assert copy.link_key != campaign.link_key
+    items = [await values(engine, ITEMS, campaign=row.id) for row in (campaign, copy)]
+    assert items[0] == items[1]
+    assert len(items[0]) == 7
+    assert await values(engine, "SELECT 1 FROM responses WHERE campaign_id = :campaign", campaign=copy.id) == []
+
+
+def test_a_long_name_stays_as_long_as_one_may_be():
+    assert len(lifecycle.name_of_copy("x" * LONGEST_NAME)) == LONGEST_NAME
+
+
+async def test_what_is_not_there_cannot_be_copied(engine):
+    with pytest.raises(NotFound):
+        async with engine.begin() as connection:
+            await lifecycle.copy(connection, "nothing", now=NOW)
+
+
+async def test_it_is_copied_from_its_page(engine, researcher):
+    campaign = await running(engine, items=4)
+    page = await researcher.post(f"/admin/campaigns/{campaign.slug}/copy", follow_redirects=True)
+    assert "none of its answers" in page.text
