@@ -12,7 +12,8 @@ from app.analysis.findings import Answers, Values
 from app.database.bulk import Numbers
 from app.designs.registry import design_of
 from app.record.law import law_of, parameters_of
-from app.record.stream import LAST, judgments
+from app.record.news import Watermark
+from app.record.stream import judgments
 
 ROWS_AT_ONCE = 5_000
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers
@@ -39,19 +40,6 @@ SIZE = text("""
 """)
 
 ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
-
-# A response can be committed after one with a higher number, so the highest number alone would not tell that it came.
-MARK = text("""
-    SELECT coalesce(max(seq), 0) AS last_seq, count(*) AS responses FROM responses WHERE campaign_id = :campaign
-""")
-
-Mark = tuple[Any, ...]
-
-
-async def mark(connection: AsyncConnection, campaign: Row[Any]) -> Mark:
-    """What is the same as long as a campaign's `Answers` are: its row, its last response, how many there are."""
-    row = (await connection.execute(MARK, {"campaign": campaign.id})).one()
-    return (*campaign, *row)
 
 
 async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
@@ -86,13 +74,10 @@ async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
 
 
 async def in_pieces(
-    connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST
+    connection: AsyncConnection, campaign_id: int, *, after: int = 0, since: Watermark | None = None
 ) -> AsyncIterator[dict[str, Numbers]]:
-    """The judgments of the responses with numbers above `after` and up to `until`, as `judgments` has them."""
-    while after < until:
-        piece = await judgments(connection, campaign_id, after=after, until=until, limit=HITS_AT_ONCE)
-        if not len(piece["seq"]):
-            return
+    """The judgments of the responses with numbers above `after`, written since a watermark, as `judgments` has them."""
+    while len((piece := await judgments(connection, campaign_id, after=after, since=since, limit=HITS_AT_ONCE))["seq"]):
         yield piece
         after = int(piece["seq"][-1])
 

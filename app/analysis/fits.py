@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import answers as stored
 from app.analysis import calibrated
-from app.analysis.answers import Mark
 from app.analysis.calibrated import Counted
 from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
 from app.analysis.methods import SCORES, TABLES
@@ -25,6 +24,7 @@ from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ratings.moderated import Moderated
+from app.record.news import Watermark, look
 
 MOST_CAMPAIGNS = 3
 MOST_RESULTS = 100  # of one campaign
@@ -34,9 +34,13 @@ Result = TypeVar("Result")
 
 @dataclass
 class CampaignFits:
-    """A campaign's answers as they were last read, and what was made of them, results and refusals."""
+    """A campaign's answers as they were last read, and what was made of them, results and refusals.
 
-    mark: Mark
+    There are no others as long as the campaign's row is the same and nothing was written since the watermark.
+    """
+
+    campaign: Row[Any]
+    watermark: Watermark
     answers: Answers
     results: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -50,7 +54,7 @@ class Fits:
     """
 
     kept: dict[int, CampaignFits] = field(default_factory=dict)
-    calibrated: dict[int, tuple[Mark, Counted, Moderated]] = field(default_factory=dict)
+    calibrated: dict[int, Counted] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -104,11 +108,12 @@ class Fits:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
         async with self.reading(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
-            mark = await stored.mark(connection, campaign)
             newest = self.kept.get(campaign.id)
-            if newest is None or newest.mark != mark:
-                newest = CampaignFits(mark, await stored.read(connection, campaign))
+            now, first, _ = await look(connection, campaign.id, newest.watermark if newest else None)
+            if newest is None or newest.campaign != campaign or first is not None:
+                newest = CampaignFits(campaign, now, await stored.read(connection, campaign))
                 keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
+            newest.watermark = now
             return newest
 
     @asynccontextmanager
@@ -119,12 +124,9 @@ class Fits:
 
     async def intervals(self, connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
         """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
-        mark = await stored.mark(connection, campaign)
-        mine = self.calibrated.get(campaign.id)
-        if mine is None or mine[0] != mark:
-            mine = mark, *await calibrated.newest(connection, campaign, mine and mine[1])
-            keep(self.calibrated, campaign.id, mine, MOST_CAMPAIGNS)
-        return mine[2]
+        newest = await calibrated.newest(connection, campaign, self.calibrated.get(campaign.id))
+        keep(self.calibrated, campaign.id, newest, MOST_CAMPAIGNS)
+        return newest.intervals
 
     async def fitted(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.

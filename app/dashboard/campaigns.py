@@ -11,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
 from app.dashboard.follow import Precisions
-from app.dashboard.state import ANSWERED, per_minute, precision_words
+from app.dashboard.state import FIRST_AT, per_minute, precision_words
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
 
 ANSWERS = text(f"""
-    SELECT {ANSWERED},
+    SELECT {FIRST_AT},
            (SELECT received_at FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC LIMIT 1) AS last_at
 """)  # noqa: S608  (made of constants)
 
@@ -44,7 +44,7 @@ async def how_it_goes(
     if campaign.status == "draft":
         return Going()
     answers = (await connection.execute(ANSWERS, {"campaign": campaign.id})).one()
-    if answers.hits == 0:
+    if answers.last_at is None:
         return Going()
     rate = ""
     if campaign.status == "running" and answers.first_at is not None:
@@ -52,5 +52,5 @@ async def how_it_goes(
         recent = pace.recent_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
         rate = f"{recent[1]:,.0f} HITs/h" if recent else ""
     in_time = time.monotonic() < deadline
-    points = await precisions.typical(connection, campaign, answers.hits, in_time=in_time)
+    points = await precisions.typical(connection, campaign, in_time=in_time)
     return Going(answers.last_at, rate, "being read" if points is None else precision_words(points))

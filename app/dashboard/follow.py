@@ -1,13 +1,13 @@
 """What follows from the responses in order, kept up with for the campaigns that someone looks at through this process.
 
-Responses are read once: what is settled is kept, so each look reads what came since. After a start of the server a long
-campaign is caught up with in steps, a part of a second each, and no page waits for the whole of it.
+Each response is read once: what is settled is kept, so each look reads what came since. After a start of the server a
+long campaign is caught up with in steps, a part of a second each, and no page waits for the whole of it.
 """
 
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,15 +15,15 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import item_count
-from app.analysis.calibrated import UNSETTLED
 from app.dashboard import course, precision
 from app.dashboard.course import Course
 from app.dashboard.precision import Precision
 from app.designs.registry import design_of
 from app.inference.online.law import Hit
 from app.record import replay
-from app.record.law import hit_of, law_of
-from app.record.stream import Response, responses
+from app.record.law import hit_of
+from app.record.news import Watermark, look
+from app.record.stream import Response, count, responses
 
 MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
 AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
@@ -45,11 +45,30 @@ P = TypeVar("P", bound=Past)
 
 @dataclass(frozen=True)
 class Settled(Generic[P]):
-    """What follows from the responses up to number `seq` that count in a revision."""
+    """What follows from the responses that count: those written before the watermark `since`, and of those written
+    between it and `until` the ones with numbers up to `seq`. total: how many there are before `until`, once it is
+    known.
+
+    So a response may follow one with a higher number, but none that it shares an item with, nor any under a law that
+    keeps more than posteriors: these wait for each other. The order of others makes no difference to any item, to the
+    last bit; a point of a curve may count one of them for the other.
+    """
 
     past: P
-    revision: int
+    since: Watermark | None
+    until: Watermark
     seq: int = 0
+    total: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left of what was found at the last look."""
+        return self.since == self.until
+
+    @property
+    def behind(self) -> int:
+        """How many responses are left of that."""
+        return max(0, self.total - self.past.answers)
 
 
 @dataclass
@@ -70,92 +89,88 @@ class Follower(ABC, Generic[P]):
     def followed(self, past: P, hits: list[Hit], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
-    def unsettled(self, campaign: Row[Any]) -> int:  # noqa: ARG002  (a course has another answer)
-        """How many of the newest responses others may still come before."""
-        return UNSETTLED
-
     async def newest(
-        self,
-        connection: AsyncConnection,
-        campaign: Row[Any],
-        answers: int,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> P:
-        """As of now, or as far as patience goes; `answers` is the number of responses there are.
-
-        What is behind has fewer `answers` than that, and the next call goes on with it. Where an answer committed after
-        those behind it were settled, as one may while an import stores thousands, it begins anew.
-        """
-        kept = self.kept(campaign)
-        known = kept or Settled(await self.begun(connection, campaign), campaign.revision)
+        self, connection: AsyncConnection, campaign: Row[Any], *, clock: Callable[[], float] = time.monotonic
+    ) -> Settled[P]:
+        """As of now, or as far as patience goes; the next call goes on with it."""
         deadline = clock() + PATIENCE_SECONDS
-        unsettled = self.unsettled(campaign)
-        while True:
-            rows = await responses(connection, campaign.id, after=known.seq, limit=AT_ONCE + UNSETTLED)
-            settled = len(rows) - unsettled
-            if settled > 0:
-                further = await self.further(known.past, campaign, rows[:settled], answers)
-                known = Settled(further, campaign.revision, rows[settled - 1].seq)
-                self.keep(campaign, known)
-            if len(rows) < AT_ONCE + UNSETTLED:
-                newest = await self.further(known.past, campaign, rows[max(settled, 0) :], answers)
-                if newest.answers >= answers or kept is None:
-                    return newest
-                self.settled.pop(campaign.id, None)
-                kept, known = None, Settled(await self.begun(connection, campaign), campaign.revision)
-            if clock() > deadline:
-                return known.past
+        known, looked = self.kept(campaign), False
+        while known is None or not (known.done and looked):
+            if known is None or known.done:
+                known, looked = await self.looked(connection, campaign, known), True
+            else:
+                known = await self.further(connection, campaign, known)
+                if clock() > deadline and not known.done:
+                    break
+        return known
 
-    async def further(self, past: P, campaign: Row[Any], rows: Sequence[Response], answers: int) -> P:
-        """After these responses too."""
+    async def looked(self, connection: AsyncConnection, campaign: Row[Any], known: Settled[P] | None) -> Settled[P]:
+        """With what is new to be followed; from the beginning where nothing is known, or worth anything any more."""
+        now, first, since = await look(connection, campaign.id, known.since if known else None)
+        if known is None or since is None:
+            self.settled.pop(campaign.id, None)
+            return Settled(await self.begun(connection, campaign), None, now)
+        found = Settled(known.past, now, now) if first is None else Settled(known.past, since, now, first - 1)
+        return self.keep(campaign, found)
+
+    async def further(self, connection: AsyncConnection, campaign: Row[Any], known: Settled[P]) -> Settled[P]:
+        """After some more of these responses."""
+        after, since, until = known.seq, known.since, known.until
+        rows = await responses(connection, campaign.id, after=after, since=since, until=until, limit=AT_ONCE)
+        answers = known.past.answers + len(rows)
+        total = known.total or answers
+        if not known.total and len(rows) == AT_ONCE:
+            total += await count(connection, campaign.id, after=rows[-1].seq, since=since, until=until)
         hits = [self.read(campaign, row) for row in rows]
-        return await asyncio.to_thread(self.followed, past, hits, answers)
+        past = await asyncio.to_thread(self.followed, known.past, hits, total)
+        last = len(rows) < AT_ONCE or answers == total
+        further = Settled(past, until, until) if last else Settled(past, since, until, rows[-1].seq, total)
+        return self.keep(campaign, further)
 
     def kept(self, campaign: Row[Any]) -> Settled[P] | None:
         """What is settled of the campaign's revision, now asked for last."""
         known = self.settled.pop(campaign.id, None)
-        if known is None or known.revision != campaign.revision:
+        if known is None or known.until.revision != campaign.revision:
             return None
         self.settled[campaign.id] = known
         return known
 
-    def keep(self, campaign: Row[Any], known: Settled[P]) -> None:
+    def keep(self, campaign: Row[Any], known: Settled[P]) -> Settled[P]:
         """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
         has to start again.
         """
         before = self.kept(campaign)
-        if before is None or before.seq < known.seq:
+        if before is None or before.past.answers <= known.past.answers:
             self.settled[campaign.id] = known
         room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
         while room < 0 and len(self.settled) > 1:
             room += self.settled.pop(next(iter(self.settled))).past.nbytes
+        return known
 
 
 @dataclass
 class Precisions(Follower[Precision]):
     """How far annotators agree: the same whatever the law, and fast to follow.
 
-    told: of each campaign, the typical interval that was asked for last, of which revision and after how many answers.
+    told: of each campaign, the typical interval that was asked for last, and as of which watermark.
     """
 
-    told: dict[int, tuple[tuple[int, int], float]] = field(default_factory=dict)
+    told: dict[int, tuple[Watermark, float]] = field(default_factory=dict)
 
-    async def typical(
-        self, connection: AsyncConnection, campaign: Row[Any], answers: int, *, in_time: bool = True
-    ) -> float | None:
-        """The typical interval now that there are so many answers; None while they are being read.
+    async def typical(self, connection: AsyncConnection, campaign: Row[Any], *, in_time: bool = True) -> float | None:
+        """The typical interval as of now; None while the answers are being read.
 
         in_time: whether there is time to read what is not known yet.
         """
-        known = self.told.get(campaign.id)
-        if known is None or known[0] != (campaign.revision, answers):
-            past = await self.newest(connection, campaign, answers) if in_time else None
-            if past is None or past.answers < answers:
+        since, interval = self.told.get(campaign.id, (None, 0.0))
+        now, first, _ = await look(connection, campaign.id, since)
+        if first is not None:
+            known = await self.newest(connection, campaign) if in_time else None
+            if known is None or known.behind:
                 return None
-            now = await asyncio.to_thread(past.now)
-            known = self.told[campaign.id] = (campaign.revision, past.answers), now
-        return known[1]
+            now, interval = known.until, await asyncio.to_thread(known.past.now)
+        self.told[campaign.id] = now, interval
+        return interval
 
     async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
         return precision.begun(await item_count(connection, campaign.id))
@@ -183,10 +198,6 @@ class Courses(Follower[Course]):
     def followed(self, past: Course, hits: list[Hit], total: int) -> Course:  # noqa: ARG002  (it depends on no total)
         """The posteriors by then."""
         return course.followed(past, hits)
-
-    def unsettled(self, campaign: Row[Any]) -> int:
-        """None under a law that keeps more than posteriors: answers wait for each other."""
-        return 0 if law_of(campaign).layout else UNSETTLED
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.auth.login import session_of
 from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
-from app.dashboard.state import State, marker, newest_state
+from app.dashboard.state import Marker, State, marker, newest_state
 from app.database.session import TROUBLE
 from app.serving.posterior_cache import PosteriorCache
 
@@ -112,7 +112,7 @@ class Live:
         While the database is away, viewers keep what they have, and the next tick asks again.
         """
         loop = asyncio.get_running_loop()
-        before: tuple[Any, ...] | None = None
+        before: Marker | None = None
         computed_at = -STALE_SECONDS
         while True:
             began = loop.time()
@@ -120,25 +120,26 @@ class Live:
             with suppress(*TROUBLE):
                 stale = began - computed_at >= STALE_SECONDS
                 after = await self.look(slug, None if stale else before, broadcast)
-                if after != before or stale or not after:
-                    before, computed_at, pause = after, began, PERIOD_SECONDS
+                if after is None or after != before or stale:
+                    computed_at, pause = began, PERIOD_SECONDS
+                before = after
             await asyncio.sleep(max(0.0, began + pause - loop.time()))
 
-    async def look(self, slug: str, before: tuple[Any, ...] | None, broadcast: Broadcast) -> tuple[Any, ...]:
+    async def look(self, slug: str, before: Marker | None, broadcast: Broadcast) -> Marker | None:
         """The campaign's marker; when it differs from `before`, a new state is published first.
 
-        It is empty while a part of the past is not replayed yet, so that the next look goes on with it.
+        None while a part of the past is not replayed yet, so that the next look goes on with it.
         """
         now = await self.clock()
         async with self.database.connect() as connection:
             campaign = await lifecycle.find(connection, slug)
             # Read before the state: what comes in between is in the state already, and looked at once more.
-            after = await marker(connection, campaign.id, now=now)
+            after = await marker(connection, campaign, before, now=now)
             if after != before:
                 state = await newest_state(connection, self.cache, self.followers, campaign, now=now)
                 broadcast.publish(state)
                 if state.behind:
-                    return ()
+                    return None
         return after
 
     async def stop(self) -> None:

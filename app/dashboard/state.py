@@ -4,7 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
+from app.record.news import Watermark, look
 from app.record.stream import COUNTING
 from app.selection.rule import Counts
 from app.serving.posterior_cache import PosteriorCache
@@ -37,33 +38,25 @@ Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in stan
 LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
-# How many responses count, and when the first was given here: imported ones say nothing about the pace.
-ANSWERED = f"""(SELECT count(*) FROM responses WHERE campaign_id = :campaign AND {COUNTING}) AS hits,
-           (SELECT received_at FROM responses
+# When the first response was given here: imported ones say nothing about the pace.
+FIRST_AT = """(SELECT received_at FROM responses
             WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at"""  # noqa: S608  (made of constants)
+            ORDER BY seq LIMIT 1) AS first_at"""
+
+OPEN_HITS = """
+    SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now"""
 
 COUNTS = text(f"""
-    SELECT {ANSWERED},
+    SELECT {FIRST_AT},
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING})) AS annotators,
-           (SELECT count(*) FROM hits
-            WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now) AS open_hits
+           ({OPEN_HITS}) AS open_hits
 """)  # noqa: S608  (made of constants)
 
 PER_MINUTE = text("""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
     WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' GROUP BY 1
-""")
-
-# Answers commit out of order, so the newest number alone would miss one; more than these are never under way at once.
-MARKER = text("""
-    SELECT c.status, c.revision,
-           (SELECT sum(seq) FROM (SELECT seq FROM responses WHERE campaign_id = :campaign
-                                  ORDER BY seq DESC LIMIT 200) newest),
-           (SELECT count(*) FROM hits WHERE campaign_id = c.id AND closed_at IS NULL AND expires_at > :now)
-    FROM campaigns c WHERE c.id = :campaign
 """)
 
 
@@ -91,20 +84,36 @@ class State:
         return hashlib.blake2b(self.body.encode(), digest_size=8).hexdigest()
 
 
-async def marker(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> tuple[Any, ...]:
-    """Differs when an answer came in, a HIT was leased or ran out, or the campaign's status or revision changed.
-
-    Costs 0.1 ms.
+@dataclass(frozen=True)
+class Marker:
+    """Differs from the one before when an answer came in, a HIT was leased or ran out, or the campaign's status or
+    revision changed. looks: how many of those before it, one after another, found answers.
     """
-    return tuple((await connection.execute(MARKER, {"campaign": campaign_id, "now": now})).one())
+
+    status: str
+    revision: int
+    open_hits: int
+    looks: int
+    watermark: Watermark = field(compare=False)
+
+
+async def marker(
+    connection: AsyncConnection, campaign: Row[Any], before: Marker | None = None, *, now: datetime
+) -> Marker:
+    """The marker as of now. Costs 0.3 ms."""
+    found = await look(connection, campaign.id, before.watermark if before else None)
+    open_hits = (await connection.execute(text(OPEN_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
+    looks = (before.looks if before else 0) + (found.first is not None)
+    return Marker(campaign.status, found.watermark.revision, open_hits, looks, found.watermark)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What was read of a campaign as of one moment: arrays (N,), HITs by minute, names if the items are few."""
+    """What was read of a campaign as of one moment: how many HITs count, those by minute, arrays (N,), names if few."""
 
     campaign: Row[Any]
     until: datetime
+    hits: int
     counts: Row[Any]
     made_up_hits: int
     minutes: dict[int, int]
@@ -127,7 +136,7 @@ class Facts:
     @property
     def behind(self) -> int:
         """Answers that the calibrated intervals do not know yet."""
-        return max(0, int(self.counts.hits) - self.precision.answers)
+        return self.hits - self.precision.answers
 
     @property
     def first_and_now(self) -> tuple[float, float]:
@@ -152,9 +161,10 @@ async def newest_state(
     # Copies: the originals change under other requests while a thread draws.
     arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
-    precision = await followers.precisions.newest(connection, campaign, counts.hits)
-    course = await followers.courses.newest(connection, campaign, counts.hits)
-    facts = Facts(campaign, until, counts, made_up, minutes, names, *arrays, precision, course)
+    known = await followers.precisions.newest(connection, campaign)
+    course = (await followers.courses.newest(connection, campaign)).past
+    hits = known.past.answers + known.behind
+    facts = Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, known.past, course)
     return await asyncio.to_thread(draw, facts)
 
 
@@ -185,7 +195,7 @@ def draw(facts: Facts) -> State:
     picture = heatmap(facts.score, facts.variance, facts.campaign.gamma)
     figures = {
         "status": facts.campaign.status,
-        "answered": facts.counts.hits > 0,
+        "answered": facts.hits > 0,
         "done": facts.wanted - facts.left,
         "wanted": facts.wanted,
         "done_at": done_at(facts),
@@ -193,7 +203,7 @@ def draw(facts: Facts) -> State:
         "pace": pace_figures(facts),
         "histogram": histogram_figures(facts),
         "uncertainty": uncertainty_figures(facts),
-        "replaying": max(0, facts.counts.hits - facts.course.answers),
+        "replaying": max(0, facts.hits - facts.course.answers),
         "heatmap": {
             "labels": row_labels(picture, facts.names),
             "grouped": picture.grouped,
@@ -201,7 +211,7 @@ def draw(facts: Facts) -> State:
             "cells": base64.b64encode(picture.cells.tobytes()).decode(),
         },
     }
-    behind = max(facts.behind, facts.counts.hits - facts.course.answers)
+    behind = max(facts.behind, facts.hits - facts.course.answers)
     return State(figures, picture, facts.precision.intervals, facts.course, behind)
 
 
@@ -210,7 +220,7 @@ def summary(facts: Facts) -> dict[str, str]:
     return {
         "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,}",
         "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
-        "hits": plural(facts.counts.hits, "HIT"),
+        "hits": plural(facts.hits, "HIT"),
         "open": open_words(facts),
         "annotators": plural(facts.counts.annotators, "annotator"),
         "precision": precision_words(typical(facts.precision.intervals)),
@@ -237,7 +247,7 @@ def held(facts: Facts) -> tuple[float, float]:
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
-    if facts.behind or facts.course.answers < facts.counts.hits:
+    if facts.behind or facts.course.answers < facts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
     low, high = law_of(facts.campaign).family.interval(*facts.course.state[:, some])
@@ -256,7 +266,7 @@ def made_up_words(facts: Facts) -> str:
     """The warning about answers of `easel simulate`; none where there are none."""
     if not facts.made_up_hits:
         return ""
-    hits = plural(facts.counts.hits, "HIT")
+    hits = plural(facts.hits, "HIT")
     return f"easel simulate answered {facts.made_up_hits:,} of {hits}: made up, not by people."
 
 
@@ -264,7 +274,7 @@ def pace_words(facts: Facts) -> dict[str, str]:
     """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
     if facts.counts.first_at is None:
         left, note = "no answer yet", "Bars appear with the first answer."
-        if facts.counts.hits:
+        if facts.hits:
             left, note = "no answer here yet", f"Imported answers have no pace. {note}"
         running = facts.campaign.status == "running"
         return {"rate": "no pace yet", "left": left if running else facts.campaign.status, "pace_note": note}

@@ -60,7 +60,7 @@ def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint
 
 
 class TransactionId(UserDefinedType[int]):
-    """PostgreSQL's 64-bit transaction id. With `pg_snapshot_xmin` it gives readers a watermark without gaps."""
+    """PostgreSQL's 64-bit transaction id. A snapshot tells whether its transaction had ended: see `record.news`."""
 
     cache_ok = True
 

@@ -1,11 +1,16 @@
 """What has changed since somebody looked.
 
-Every response keeps the id of the transaction that wrote it, and all transactions below a snapshot's xmin are finished,
-so reading from the last xmin on misses nothing. But a server that crashed gives out ids again, of transactions that
-left no trace: never those up to an answer that was committed.
+Every response keeps the id of the transaction that wrote it, and a snapshot tells of every id whether it had ended by
+then. So whoever keeps the snapshot of their last look, the watermark, finds each response that was written since, and
+finds it once, in whatever order numbers were taken and transactions ended. Where answers wait for each other, the later
+one has the higher number and is written when the earlier one is there: no snapshot has it alone.
+
+But a server that crashed gives out ids again, of transactions that left no trace: never those up to an answer that was
+committed, so a watermark knows of no id above that.
 """
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,18 +22,36 @@ SETTLE_RESTORED = text("""
     UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
 """)
 
-# Up to where everything has been read, and since when the server runs.
+# Which transactions had ended, of those up to the last that left an answer, and since when the server runs.
 WATERMARK = """
-    least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-          coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3))
-    AS watermark, pg_postmaster_start_time() AS server_started"""
+    (SELECT concat(least(pg_snapshot_xmin(present)::text::bigint, beyond), ':',
+                   least(pg_snapshot_xmax(present)::text::bigint, beyond), ':',
+                   (SELECT string_agg(id::text, ',' ORDER BY id) FROM pg_snapshot_xip(present) AS id
+                    WHERE id::text::bigint < beyond))
+     FROM pg_current_snapshot() AS present,
+          coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3)
+          AS beyond) AS watermark,
+    pg_postmaster_start_time() AS server_started"""
+
+
+def written(since: str) -> str:
+    """SQL for the responses, of all campaigns, that were written after a watermark; of NULL, for none.
+
+    For a MATERIALIZED query, so that no statistics can talk PostgreSQL into going through all responses of a campaign
+    instead.
+    """
+    watermark = f"CAST(CAST({since} AS text) AS pg_snapshot)"
+    return f"""
+    SELECT campaign_id, seq, items FROM responses
+    WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
+    """  # noqa: S608  (made of constants)
 
 
 class News(Record):
     """What `changes` found: of no item, None."""
 
     revision: int
-    watermark: int
+    watermark: str
     server_started: datetime
     new_numbers: list[int] | None
     new_scores: list[float] | None
@@ -40,14 +63,9 @@ NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
 def changes(*, campaign: str, revision: str, since: str) -> str:
-    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
-
-    MATERIALIZED, so that no statistics can talk PostgreSQL into going through all responses of the campaign instead.
-    """
+    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new."""
     return f"""
-    WITH recent AS MATERIALIZED (
-        SELECT campaign_id, items FROM responses WHERE transaction_id >= CAST({since} AS xid8)
-    ), changed AS (
+    WITH recent AS MATERIALIZED ({written(since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
@@ -56,20 +74,49 @@ def changes(*, campaign: str, revision: str, since: str) -> str:
     AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
 
-OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", since="CAST(:since AS text)")
+OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", since=":since")
 
 CHANGES = text(f"""
     SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}
     FROM campaigns c, LATERAL ({OF_CAMPAIGN}) AS news WHERE c.id = :campaign
 """)  # noqa: S608  (made of constants)
 
+LOOK = text(f"""
+    WITH recent AS MATERIALIZED ({written(":since")})
+    SELECT {WATERMARK}, revision,
+           (SELECT min(seq) FROM recent WHERE campaign_id = :campaign) AS first
+    FROM campaigns WHERE id = :campaign
+""")  # noqa: S608  (made of constants)
 
-NOW = text(f"SELECT {WATERMARK}")
+
+class Watermark(NamedTuple):
+    """What had been written at a look; of what revision and of which run of the server, since others keep nothing.
+
+    Answers may be lost when a server stops, if its operator has not let it wait for its disk.
+    """
+
+    snapshot: str
+    revision: int
+    server_started: datetime
 
 
-async def watermark(connection: AsyncConnection) -> int:
-    """Up to where everything is read by whoever reads after this."""
-    return int((await connection.execute(NOW)).one().watermark)
+class Look(NamedTuple):
+    """The watermark as of now, the number of the first response that was written since the one before, None if there
+    is none, and that one, None if all responses are new.
+    """
+
+    watermark: Watermark
+    first: int | None
+    since: Watermark | None
+
+
+async def look(connection: AsyncConnection, campaign_id: int, since: Watermark | None = None) -> Look:
+    """What is new in a campaign; quick, however many responses it has."""
+    row = (await connection.execute(LOOK, {"campaign": campaign_id, "since": since and since.snapshot})).one()
+    now = Watermark(row.watermark, row.revision, row.server_started)
+    if since is None or (since.revision, since.server_started) != (now.revision, now.server_started):
+        return Look(now, 1, None)
+    return Look(now, row.first, since)
 
 
 async def settle_restored(connection: AsyncConnection) -> None:

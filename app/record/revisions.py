@@ -8,7 +8,7 @@ makes the new revision the present one. An answer that waited for that finds its
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from app.errors import Conflict, NotFound
 from app.record import states, stream
 from app.record.folding import fold, lock
 from app.record.law import law_of
-from app.record.news import watermark
+from app.record.news import Watermark, look
 from app.record.replay import applied
 from app.record.states import Revision
 from app.record.store import begin
@@ -75,14 +75,13 @@ About = Literal["annotator", "response"]
 
 @dataclass
 class NextRevision:
-    """A revision in the making. It knows the decisions up to the number `decided`, all responses that were written
-    before the watermark, and of later ones those with the numbers `known`.
+    """A revision in the making: it knows the decisions up to the number `decided`, and what was written before the
+    watermark.
     """
 
     campaign: Row[Any]
     decided: int
-    watermark: int
-    known: list[int] = field(default_factory=list)
+    watermark: Watermark
 
     @property
     def of(self) -> Revision:
@@ -169,8 +168,7 @@ async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision
         decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one()
         if decided is None or decided <= campaign.decided:
             return None
-        draft = NextRevision(campaign, decided, await watermark(connection))
-        draft.known = [answer.seq for answer in await unseen(connection, draft)]
+        draft = NextRevision(campaign, decided, (await look(connection, campaign_id)).watermark)
         beliefs, judgments, _ = await applied(connection, campaign, decided=decided)
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
@@ -183,9 +181,9 @@ async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision
 async def caught_up(connection: AsyncConnection, draft: NextRevision) -> int:
     """How many answers were written since the last look; the draft has them now."""
     async with connection.begin():
-        answers = await unseen(connection, draft)
+        now, answers = await unseen(connection, draft)
         await follow(connection, draft, answers)
-    draft.known += [answer.seq for answer in answers]
+    draft.watermark = now
     return len(answers)
 
 
@@ -198,11 +196,9 @@ async def follow(connection: AsyncConnection, draft: NextRevision, answers: Sequ
     await fold(connection, draft.campaign, answers, await lock(connection, draft.of, answers))
 
 
-async def unseen(connection: AsyncConnection, draft: NextRevision) -> list[Response]:
-    """The answers that count and that the draft does not know."""
-    return await stream.since(
-        connection, draft.campaign.id, draft.watermark, without=draft.known, decided=draft.decided
-    )
+async def unseen(connection: AsyncConnection, draft: NextRevision) -> tuple[Watermark, list[Response]]:
+    """The answers that count and that the draft does not know, and up to where it knows them all with these."""
+    return await stream.news(connection, draft.campaign.id, draft.watermark, decided=draft.decided)
 
 
 async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
@@ -213,7 +209,7 @@ async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
     async with connection.begin():
         await connection.execute(states.LOCK_OUT_HOLDERS, of)
         await connection.execute(LOCK_OUT, of)
-        answers = await unseen(connection, draft)
+        _, answers = await unseen(connection, draft)
         if len(answers) > FEW:
             return False
         await follow(connection, draft, answers)

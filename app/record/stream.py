@@ -1,15 +1,14 @@
 """A campaign's responses, in the order in which they count: all who read them do it here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, copying, numbers
-
-LAST = 2**63 - 1  # what a column holds
+from app.record.news import Watermark, look
 
 # Up to which decision the present revision knows the record.
 DECIDED = "(SELECT decided FROM campaigns WHERE id = {campaign})"
@@ -25,19 +24,17 @@ def counting(campaign: str, decided: str) -> str:
 
 COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
 
+# Written after the watermark $4 and before $5, if there are such.
 RESPONSES = f"""
     SELECT seq, annotator_id, items, values FROM responses
-    WHERE campaign_id = $1 AND seq > $2 AND seq <= $3
-    AND {counting("$1", f"coalesce($5, {DECIDED.format(campaign='$1')})")}
-    ORDER BY seq LIMIT $4
+    WHERE campaign_id = $1 AND seq > $2
+    AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
+    AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
+    AND {counting("$1", f"coalesce($6, {DECIDED.format(campaign='$1')})")}
+    ORDER BY seq LIMIT $3
 """  # noqa: S608  (made of constants)
 
-# MATERIALIZED for the same reason as in `news.changes`.
-SINCE = f"""
-    WITH recent AS MATERIALIZED (SELECT * FROM responses WHERE transaction_id >= $2::text::xid8)
-    SELECT seq, annotator_id, items, values FROM recent
-    WHERE campaign_id = $1 AND seq NOT IN (SELECT unnest($3::bigint[])) AND {counting("$1", "$4")} ORDER BY seq
-"""  # noqa: S608  (made of constants)
+COUNT = f"SELECT count(*) FROM ({RESPONSES}) AS r"  # noqa: S608  (made of a constant)
 
 JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
@@ -69,24 +66,40 @@ async def responses(
     campaign_id: int,
     *,
     after: int = 0,
-    until: int = LAST,
-    limit: int,
+    since: Watermark | None = None,
+    until: Watermark | None = None,
+    limit: int | None = None,
     decided: int | None = None,
 ) -> list[Response]:
-    """The first `limit` responses that count, with numbers above `after` and up to `until`.
+    """The first `limit` responses that count, with numbers above `after`, written between two watermarks.
 
     decided: the number of the last decision that matters, that of the present revision by default.
     """
     driver = await copying(connection)
-    return [Response(*row) for row in await driver.fetch(RESPONSES, campaign_id, after, until, limit, decided)]
+    arguments = campaign_id, after, limit, *snapshots(since, until), decided
+    return [Response(*row) for row in await driver.fetch(RESPONSES, *arguments)]
 
 
-async def since(
-    connection: AsyncConnection, campaign_id: int, watermark: int, *, without: Sequence[int], decided: int
-) -> list[Response]:
-    """The responses that count and were written since a watermark of `news`, without those with these numbers."""
+async def count(
+    connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
+) -> int:
+    """How many of these responses there are; it goes through them all."""
     driver = await copying(connection)
-    return [Response(*row) for row in await driver.fetch(SINCE, campaign_id, str(watermark), without, decided)]
+    return int(await driver.fetchval(COUNT, campaign_id, after, None, *snapshots(since, until), None))
+
+
+def snapshots(*watermarks: Watermark | None) -> list[str | None]:
+    return [watermark and watermark.snapshot for watermark in watermarks]
+
+
+async def news(
+    connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
+) -> tuple[Watermark, list[Response]]:
+    """The watermark as of now, and the responses that count and were written since the one before."""
+    now, first, _ = await look(connection, campaign_id, since)
+    if first is None:
+        return now, []
+    return now, await responses(connection, campaign_id, after=first - 1, since=since, until=now, decided=decided)
 
 
 async def in_pieces(
@@ -100,12 +113,12 @@ async def in_pieces(
 
 
 async def judgments(
-    connection: AsyncConnection, campaign_id: int, *, after: int = 0, until: int = LAST, limit: int
+    connection: AsyncConnection, campaign_id: int, *, after: int = 0, since: Watermark | None = None, limit: int
 ) -> dict[str, Numbers]:
     """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
-    arguments = campaign_id, after, until, limit, None
+    arguments = campaign_id, after, limit, *snapshots(since, None), None
     rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
     return await asyncio.to_thread(in_order, rows)
 

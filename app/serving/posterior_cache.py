@@ -40,7 +40,7 @@ class Last(Record):
     """Up to where a campaign is read that is read now, and the number of its last response."""
 
     revision: int
-    watermark: int
+    watermark: str
     server_started: datetime
     last_seq: int
 
@@ -70,8 +70,8 @@ class Heard(News):
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, of which revision they are, and up to which transaction of which run
-    of the server they were read; and what its open HITs hold.
+    """One campaign's posteriors in this process, of which revision they are, and up to which watermark of which run of
+    the server they were read; and what its open HITs hold.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
@@ -79,7 +79,7 @@ class Copy:
     index: Index
     rng: np.random.Generator
     revision: int
-    watermark: int
+    watermark: str
     server_started: datetime
     open_hits: OpenHits | None = None
 
@@ -132,7 +132,7 @@ class PosteriorCache:
             async with self.loading:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.keep(campaign.id, copy)
-        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": str(copy.watermark)}, News)
+        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": copy.watermark}, News)
         if self.outlived(campaign.id, copy, news):
             return await self.posteriors(connection, campaign)
         copy.take(news)
@@ -168,7 +168,7 @@ class PosteriorCache:
         copies, now = self.copies.values(), self.clock()
         return {
             "copied": list(self.copies),
-            "watermarks": [str(copy.watermark) for copy in copies],
+            "watermarks": [copy.watermark for copy in copies],
             "remembered": [not anew and copy.open_hits is not None and copy.open_hits.serves(now) for copy in copies],
         }
 

@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
-from app.analysis import calibrated
 from app.analysis import fits as fits_module
 from app.analysis.answers import read
 from app.analysis.contracts import ScoreMethod
@@ -24,11 +22,14 @@ from app.analysis.findings import Options, ResultTable, Scores
 from app.analysis.fits import Fits
 from app.analysis.methods import SCORES, TABLES
 from app.database.bulk import snapshot
+from app.database.session import transaction
+from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.inference.online.laws import ONLINE
 from app.record import stream
+from app.serving import submission
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
-from tests.serving.campaigns import annotator, hit_of, running, submit
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (
@@ -150,12 +151,19 @@ async def test_a_new_answer_is_in_the_next_fit(engine):
 
 
 async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(engine):
-    campaign, fits = await judged(engine), Fits()
-    await fits.scores(engine, campaign.slug, "mean")
-    async with engine.begin() as connection:
-        await connection.execute(text("DELETE FROM responses WHERE seq = (SELECT min(seq) FROM responses)"))
-    answers, _ = await fits.scores(engine, campaign.slug, "mean")
-    assert answers.n_hits == 3
+    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    slow = await annotator(engine, campaign, "slow")
+    hit = await hit_of(engine, slow)
+    free = [f"v{number}" for number in range(12) if number not in hit.items]
+    async with transaction(engine) as connection:
+        await submission.submit(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+        await import_results(
+            engine, campaign, f"Input.id1,Input.id2,Answer.range1,Answer.range2\n{free[0]},{free[1]},1,2\n"
+        )
+        assert (await fits.answers(engine, campaign.slug)).n_hits == 1
+        assert (await intervals_of(engine, campaign, fits)).mean[hit.items[0]] != 0.5
+    assert (await fits.answers(engine, campaign.slug)).n_hits == 2
+    assert (await intervals_of(engine, campaign, fits)).mean[hit.items[0]] == 0.5
 
 
 async def intervals_of(engine, campaign, fits):
@@ -163,8 +171,7 @@ async def intervals_of(engine, campaign, fits):
         return await fits.intervals(connection, campaign)
 
 
-async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_again(engine, monkeypatch):
-    monkeypatch.setattr(calibrated, "UNSETTLED", 2)
+async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monkeypatch):
     read = []
 
     async def counting(*arguments, **columns):
@@ -179,19 +186,9 @@ async def test_of_the_calibrated_intervals_only_the_newest_answers_are_read_agai
         await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50])
         read.clear()
         found = await intervals_of(engine, campaign, fits)
-        assert sum(read) <= 3
+        assert sum(read) == 1
         assert await intervals_of(engine, campaign, fits) is found
         np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, Fits())).interval())
-
-
-async def test_an_older_answer_that_is_gone_is_in_no_calibrated_interval(engine, monkeypatch):
-    monkeypatch.setattr(calibrated, "UNSETTLED", 0)
-    campaign, fits = await judged(engine), Fits()
-    await intervals_of(engine, campaign, fits)
-    async with engine.begin() as connection:
-        await connection.execute(text("DELETE FROM responses WHERE seq = (SELECT min(seq) FROM responses)"))
-    found = await intervals_of(engine, campaign, fits)
-    np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, Fits())).interval())
 
 
 async def test_who_asked_for_the_intervals_of_a_draft_gets_those_of_the_launched_campaign(engine):

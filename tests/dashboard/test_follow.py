@@ -1,5 +1,6 @@
 """Courses and intervals of real campaigns: kept up with as responses come in, in steps, and never wrong."""
 
+import asyncio
 import itertools
 from contextlib import aclosing
 from typing import Any
@@ -17,6 +18,7 @@ from app.database.session import transaction
 from app.designs.answer import Answer
 from app.inference.online.law import Hit
 from app.inference.online.laws import ONLINE
+from app.record import revisions
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
@@ -26,7 +28,6 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, val
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch):
     monkeypatch.setattr(follow, "AT_ONCE", 3)
-    monkeypatch.setattr(follow, "UNSETTLED", 2)
 
 
 async def answer(engine, campaign, count):
@@ -39,8 +40,7 @@ async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
     """The newest course; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await lifecycle.find(connection, campaign.slug)
-        total = await connection.scalar(text("SELECT count(*) FROM responses"))
-        return await courses.newest(connection, row, total, clock=clock)
+        return (await courses.newest(connection, row, clock=clock)).past
 
 
 @pytest.mark.parametrize("law", ONLINE)
@@ -113,28 +113,36 @@ async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     assert course.state[:, 4:6].tolist() == [[3, 1], [2, 1]]
 
 
-@pytest.mark.own_database
-async def test_an_answer_that_commits_late_takes_its_place(engine):
-    campaign = await running(engine, judgments_per_item=20)
-    courses = Courses()
-    await answer(engine, campaign, 6)
-    async with engine.begin() as connection:
-        await connection.execute(text("CREATE TABLE late AS SELECT * FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))
-        await connection.execute(text("DELETE FROM responses USING late WHERE responses.seq = late.seq"))
-    assert (await course_of(engine, campaign, courses)).answers == 5
-    async with engine.begin() as connection:
-        await connection.execute(text("INSERT INTO responses OVERRIDING SYSTEM VALUE SELECT * FROM late"))
-    course = await course_of(engine, campaign, courses)
-    assert course.answers == 6
-    stored = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
-    assert [(state,) for state in course.state.T.tolist()] == stored
+async def stored_states(engine):
+    return [state for (state,) in await values(engine, "SELECT state FROM current_posteriors ORDER BY number")]
+
+
+@pytest.mark.parametrize("law", ONLINE)
+async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record(engine, law):
+    campaign = await running(engine, update_law=law, judgments_per_item=1_000)
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(5)]
+    courses, precisions = Courses(), Precisions()
+
+    async def at_work(me):
+        for k in range(6):
+            await submit(engine, me, await hit_of(engine, me), scores=[10.0 * k, 25, 50, 75, 100])
+
+    work = asyncio.gather(*map(at_work, people))
+    while not work.done():
+        await course_of(engine, campaign, courses)
+        await course_of(engine, campaign, precisions)
+    await work
+    course, precision = [await course_of(engine, campaign, followers) for followers in (courses, precisions)]
+    assert (course.answers, precision.answers) == (30, 30)
+    assert course.state.T.tolist() == await stored_states(engine)
+    anew, again = [await course_of(engine, campaign, followers) for followers in (Courses(), Precisions())]
+    assert np.array_equal(course.early, anew.early, equal_nan=True)
+    np.testing.assert_array_equal(precision.intervals.interval(), again.intervals.interval())
 
 
 @pytest.mark.parametrize("kind", [Courses, Precisions])
-async def test_an_answer_that_commits_after_a_whole_import_takes_its_place(engine, monkeypatch, kind):
+async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_is_read_again(engine, kind):
     """It had its number before the rows of the import had theirs."""
-    monkeypatch.setattr(follow, "AT_ONCE", 1_000)
-    monkeypatch.setattr(follow, "UNSETTLED", 200)
     campaign = await running(engine, judgments_per_item=1_000)
     await answer(engine, campaign, 6)
     followers, me = kind(), await annotator(engine, campaign, "late")
@@ -146,9 +154,31 @@ async def test_an_answer_that_commits_after_a_whole_import_takes_its_place(engin
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
         assert (await course_of(engine, campaign, followers)).answers == 406
         assert (await course_of(engine, campaign, followers)).answers == 406
-    assert (await course_of(engine, campaign, followers)).answers == 407
+    impatient = itertools.count(0, 10).__next__
+    past = await course_of(engine, campaign, followers, clock=impatient)
+    assert past.answers == 407
+    if kind is Courses:
+        assert past.state.T.tolist() == await stored_states(engine)
     await answer(engine, campaign, 1)
     assert (await course_of(engine, campaign, followers)).answers == 408
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_of_another_revision_a_course_begins_anew(engine, law):
+    campaign = await running(engine, update_law=law, judgments_per_item=20)
+    courses, me = Courses(), await annotator(engine, campaign, "hasty")
+    await submit(engine, me, await hit_of(engine, me))
+    await answer(engine, campaign, 5)
+    assert (await course_of(engine, campaign, courses)).answers == 6
+    (hasty,) = await values(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
+    async with engine.begin() as connection:
+        await revisions.decide(connection, campaign, "exclude", "annotator", *hasty, reason="", by="ada", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    await submit(engine, me, await hit_of(engine, me))
+    await answer(engine, campaign, 1)
+    course = await course_of(engine, campaign, courses)
+    assert course.answers == 6
+    assert course.state.T.tolist() == await stored_states(engine)
 
 
 async def test_a_long_past_is_caught_up_with_in_steps(engine):
@@ -157,6 +187,19 @@ async def test_a_long_past_is_caught_up_with_in_steps(engine):
     courses, clock = Courses(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
     answers = [(await course_of(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
     assert answers == [3, 6, 9, 12, 15, 18, 20, 20]
+
+
+async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_followed_too(engine):
+    campaign = await running(engine, judgments_per_item=20)
+    await answer(engine, campaign, 6)
+    courses, clock, seen = Courses(), itertools.count(0, 10).__next__, []
+    for more in (1, 1, 0, 0):
+        async with engine.connect() as connection:
+            row = await lifecycle.find(connection, campaign.slug)
+            known = await courses.newest(connection, row, clock=clock)
+        seen.append((known.past.answers, known.behind))
+        await answer(engine, campaign, more)
+    assert seen == [(3, 3), (7, 0), (8, 0), (8, 0)]
 
 
 async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
@@ -168,7 +211,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
     courses.keep(campaign, slower)
-    assert courses.settled[campaign.id].past.answers == 6
+    assert courses.settled[campaign.id].past.answers == 8
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):

@@ -10,8 +10,12 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.dashboard import live, state
 from app.dashboard.live import Live
+from app.database.session import transaction
+from app.designs.answer import Answer
+from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+from tests.campaigns.drafts import import_results
+from tests.serving.campaigns import NOW, annotator, expire, hit_of, running, submit, value
 
 
 async def clock():
@@ -76,6 +80,31 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
         assert len(begun) - before <= 1
     assert max(live.TICK_SECONDS, live.PERIOD_SECONDS) <= 1
+
+
+async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(engine, watching, monkeypatch):
+    """Its number is far below the last ones, and as its lease is over, no open HIT is gone with it."""
+    monkeypatch.setattr(live, "STALE_SECONDS", 1_000)
+    campaign = await running(engine, judgments_per_item=1_000)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    await expire(engine, hit)
+    free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
+    rows = 250 * f"{free[0]},{free[1]},10,90\n"
+    over = await value(engine, "SELECT expires_at FROM hits")
+
+    async def late():
+        return over
+
+    watching.clock = late
+    async with transaction(engine) as connection:
+        await submission.submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
+        states = watching.states(campaign.slug)
+        assert (await first(states)).figures["words"]["hits"] == "250 HITs"
+        await asyncio.sleep(2 * live.PERIOD_SECONDS)
+    async with aclosing(states), asyncio.timeout(20):
+        assert (await first(states)).figures["words"]["hits"] == "251 HITs"
 
 
 async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching, monkeypatch):

@@ -91,7 +91,7 @@ async def test_every_statement_of_the_serving_path_names_its_campaign(engine, na
             assert "subject" in node["Index Cond"], node
 
 
-@pytest.mark.parametrize("name", ["news.CHANGES", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
+@pytest.mark.parametrize("name", ["news.CHANGES", "news.LOOK", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
 async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
     plan = await plan_of(engine, STATEMENTS[name])
     assert WATERMARK in plan

@@ -1,0 +1,133 @@
+"""What is new in a campaign's record since a look: all of it, once, whatever transactions do meanwhile."""
+
+import itertools
+from datetime import timedelta
+
+from sqlalchemy import text
+
+from app.crowd.annotators import AssignmentId
+from app.database.session import transaction
+from app.designs.answer import Answer
+from app.record import revisions, stream
+from app.record.news import Watermark, look
+from app.serving import submission
+from app.serving.leases import ShownHit
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value
+
+
+async def looked(engine, campaign, since=None):
+    async with engine.connect() as connection:
+        return await look(connection, campaign.id, since)
+
+
+async def news(engine, campaign, since):
+    """The watermark as of now, and the numbers of the responses that came in."""
+    async with engine.connect() as connection:
+        now, answers = await stream.news(connection, campaign.id, since, decided=0)
+        return now, [answer.seq for answer in answers]
+
+
+async def answered(engine, campaign, name):
+    someone = await annotator(engine, campaign, name)
+    return (await submit(engine, someone, await hit_of(engine, someone))).seq
+
+
+async def test_at_the_first_look_all_is_new_and_at_the_next_nothing(engine):
+    campaign = await running(engine)
+    await answered(engine, campaign, "me")
+    now, first, since = await looked(engine, campaign)
+    assert (first, since) == (1, None)
+    _, first, since = await looked(engine, campaign, now)
+    assert (first, since) == (None, now)
+
+
+async def test_answers_of_other_campaigns_are_no_news(engine):
+    campaign, other = [await running(engine) for _ in range(2)]
+    now, *_ = await looked(engine, campaign)
+    await answered(engine, other, "me")
+    assert (await looked(engine, campaign, now)).first is None
+
+
+async def apart(engine, campaign, number):
+    """So many assignments and their HITs, without an item in common, so that nobody waits."""
+    hits: dict[AssignmentId, ShownHit] = {}
+    names = map(str, itertools.count())
+    while len(hits) < number:
+        hit = await hit_of(engine, someone := await annotator(engine, campaign, next(names)))
+        if not set(hit.items) & {item for other in hits.values() for item in other.items}:
+            hits[someone] = hit
+    return [*hits.items()]
+
+
+async def stored(connection, someone, hit):
+    sent = Answer(dict.fromkeys(hit.items, 50.0))
+    return (await submission.submit(connection, someone, hit.id, sent, now=NOW)).seq
+
+
+async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):
+    campaign = await running(engine, items=60, judgments_per_item=50)
+    one, two, three = await apart(engine, campaign, 3)
+    now, *_ = await looked(engine, campaign)
+    async with transaction(engine) as outer:
+        first = await stored(outer, *one)
+        async with transaction(engine) as inner:
+            second = await stored(inner, *two)
+            third = (await submit(engine, *three)).seq
+            now, found = await news(engine, campaign, now)
+            assert found == [third]
+        now, found = await news(engine, campaign, now)
+        assert found == [second]
+    now, found = await news(engine, campaign, now)
+    assert found == [first]
+    assert first < second < third
+    assert (await news(engine, campaign, now))[1] == []
+
+
+async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
+    campaign = await running(engine, judgments_per_item=50)
+    before, *_ = await looked(engine, campaign)
+    between = [await answered(engine, campaign, name) for name in ("me", "you")]
+    after, first, _ = await looked(engine, campaign, before)
+    await answered(engine, campaign, "they")
+    async with engine.connect() as connection:
+        found = await stream.responses(connection, campaign.id, since=before, until=after)
+        assert await stream.count(connection, campaign.id, after=0, since=before, until=after) == 2
+    assert [answer.seq for answer in found] == between
+    assert first == between[0]
+
+
+async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
+    """Of a transaction that left no trace, beside one that goes on; a server forgets both when it crashes."""
+    campaign = await running(engine, judgments_per_item=50)
+    await answered(engine, campaign, "me")
+    async with engine.connect() as goes_on, engine.connect() as lost:
+        await goes_on.execute(text("SELECT pg_current_xact_id()"))
+        gone = await lost.scalar(text("SELECT pg_current_xact_id()::text"))
+        await lost.rollback()
+        now, *_ = await looked(engine, campaign)
+    again = await answered(engine, campaign, "you")
+    await execute(
+        engine,
+        "UPDATE responses SET transaction_id = CAST(CAST(:gone AS text) AS xid8) WHERE seq = :again",
+        gone=gone,
+        again=again,
+    )
+    assert (await news(engine, campaign, now))[1] == [again]
+
+
+async def test_what_another_run_of_the_server_has_told_is_worth_nothing(engine):
+    campaign = await running(engine)
+    now, *_ = await looked(engine, campaign)
+    earlier = Watermark(now.snapshot, now.revision, now.server_started - timedelta(seconds=1))
+    assert (await looked(engine, campaign, earlier))[1:] == (1, None)
+
+
+async def test_of_another_revision_all_is_new(engine):
+    campaign = await running(engine)
+    await answered(engine, campaign, "me")
+    before, *_ = await looked(engine, campaign)
+    someone = await value(engine, "SELECT id FROM annotators")
+    async with engine.begin() as connection:
+        await revisions.decide(connection, campaign, "exclude", "annotator", someone, reason="", by="ada", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert (await looked(engine, campaign, before)).since is None
