@@ -75,6 +75,7 @@ def settings_page(
     """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture."""
     context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
     context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
+    context |= {"scaled": form.designs_of("low_label")}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
@@ -287,15 +288,12 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
     if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
     campaign = await lifecycle.find_for_page(connection, slug)
-    return action_page(request, campaign, action, texts=await listing.first_texts(connection, campaign.id))
+    return action_page(request, campaign, action)
 
 
-def action_page(
-    request: Request, campaign: Any, action: str, refusal: Refusal | None = None, *, texts: Sequence[str] = ()
-) -> HTMLResponse:
-    context = {"campaign": campaign, "action": action, "refusal": refusal, "texts": texts}
+def action_page(request: Request, campaign: Any, action: str, refusal: Refusal | None = None) -> HTMLResponse:
+    context = {"campaign": campaign, "action": action, "refusal": refusal}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
-    context |= {"values": form.filled(lifecycle.settings_of(campaign))}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

@@ -234,7 +234,7 @@ async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(research
     assert f'action="{address}/launch"' in page
     assert "6 items with 10 judgments each are 60 judgments" in page
     assert "Fixed from then on" in page
-    assert "abide" in page  # a HIT in small
+    assert f"{address}/try/hit" in page  # a HIT to try
 
 
 async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
