@@ -24,6 +24,7 @@ def main(llmfao: Path | None) -> None:
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
         "coverage": [],
+        "published": [],
     }
     for name, files in arguments.items():
         print(f"\n## {name}\n", flush=True)

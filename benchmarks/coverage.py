@@ -16,6 +16,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations import comparisons
+from app.inference.observations.coarsening import readable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
@@ -143,7 +144,7 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     ratings = np.mean([rated(asked(people, per_item, rng)).score for _ in range(ELO_CAMPAIGNS)], axis=0)
     found = rated(made, RESAMPLES, rng)
     rows["Elo, HITs drawn again (in rating points)"] = row(found.low, found.high, ratings)
-    for name in ONLINE:
+    for name in (law.name for law in ONLINE.values() if readable(law.reads, "points", 0)):
         ends = law_interval(name, made)
         rows[f"{name}, posterior"] = row(*ends, truth, known.beside(*ends))
     rows["easl-aware, fit to all judgments"] = row(*fitted(made), truth)

@@ -5,7 +5,7 @@ annotator without a moment's thought: they get a HIT, answer it, and get the nex
 takes their place, with a browser and a connection of their own. Two ways: `page` is what a browser does, one POST that
 stores the answer and brings the next HIT as HTML; `two calls` is the JSON API, where next and submit are separate.
 pgbench runs what one pair must write at the least: a lease, an answer, five posteriors, in two transactions, with the
-mathematics left out.
+mathematics left out. `--ways designs` measures the same two calls of every way of asking.
 """
 
 import argparse
@@ -40,6 +40,8 @@ from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
 from app.database.session import create_engine, driver_of
+from app.designs.design import Design
+from app.designs.registry import DESIGNS, design_of
 
 SECRET = secrets.token_hex(32)
 # All come from one address, and leave a HIT untouched when they go.
@@ -87,6 +89,7 @@ class Task:
     link_key: str
     bearer: str
     annotators: list[str]
+    design: Design
 
 
 class Http:
@@ -131,13 +134,15 @@ async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tup
         began = time.perf_counter()
         hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
         leased = time.perf_counter()
-        scores = [secrets.randbelow(101) for _ in hit["items"]]
+        scores = task.design.given([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
         answer = json.dumps({"annotator": annotator, "scores": scores}).encode()
         await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
         yield leased - began, time.perf_counter() - leased
 
 
 WAYS = {"page": page, "two calls": two_calls}
+DESIGNS_TOO = "designs"
+NEEDS = {"baseline": {"baseline": "75"}}  # settings of designs that cannot do without
 
 
 def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
@@ -217,7 +222,7 @@ async def prepare(
             visits = [await arrive(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
             names = [worker_tokens.issue("link", campaign.link_key, visit) for visit in visits]
         bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
-    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names)
+    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, design_of(campaign))
 
 
 def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
@@ -243,15 +248,26 @@ def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
     return float(re.search(r"tps = ([\d.]+)", output.stdout)[1])  # type: ignore[index]  # fails loudly
 
 
-def measure(url: str, port: int, *, items: int, way: str, clients: int, seconds: float) -> str:
-    """One line of the table."""
-    task = asyncio.run(prepare(url, port, items=items, way=way, clients=clients, seconds=seconds))
+def measure(
+    url: str,
+    port: int,
+    *,
+    items: int,
+    way: str,
+    clients: int,
+    seconds: float,
+    settings: Mapping[str, object] = {},
+    called: str | None = None,
+) -> str:
+    """One line of the table, in which the way is `called` something else if need be."""
+    size = {"items": items, "clients": clients}
+    task = asyncio.run(prepare(url, port, way=way, seconds=seconds, settings=settings, **size))
     with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
         pairs, times = elsewhere.apply(load, (task,))
     next_p50, submit_p50 = np.percentile(times, 50, axis=0) * 1000
     next_p95, submit_p95 = np.percentile(times, 95, axis=0) * 1000
     calls = f"{next_p50:.1f} / {next_p95:.1f} | {submit_p50:.1f} / {submit_p95:.1f}"
-    return f"| {way} | {items:,} | {clients} | {pairs:.0f} | {calls} |"
+    return f"| {called or way} | {items:,} | {clients} | {pairs:.0f} | {calls} |"
 
 
 def measure_bare(url: str, *, items: int, clients: int, seconds: float) -> str:
@@ -265,7 +281,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
     parser.add_argument("--workers", type=int, default=2, help="processes of the server")
     parser.add_argument("--port", type=int, default=8917)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=[*WAYS, DESIGNS_TOO])
     options = parser.parse_args()
     sizes = [(items, clients) for items in (150, 10_000) for clients in (1, 8, 32)]
     print("| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms |")
@@ -273,12 +289,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
         upgrade(url)
         with server(url, options.port, options.workers):
-            for way in options.ways:
+            if DESIGNS_TOO in options.ways:
+                size = {"items": 150, "clients": 8, "seconds": options.seconds}
+                for name in DESIGNS:
+                    asks = {"design": name, "design_settings": NEEDS.get(name, {})}
+                    print(measure(url, options.port, way="two calls", settings=asks, called=name, **size), flush=True)
+            for way in (way for way in WAYS if way in options.ways):
                 for items, clients in sizes:
                     size = {"items": items, "clients": clients, "seconds": options.seconds}
                     print(measure(url, options.port, way=way, **size), flush=True)
         # Last, because what it leaves behind (an annotator with all answers, dead rows) would be in the servers' way.
-        for items, clients in sizes:
+        for items, clients in sizes if {*options.ways} != {DESIGNS_TOO} else ():
             print(measure_bare(url, items=items, clients=clients, seconds=min(options.seconds, 5)), flush=True)
 
 

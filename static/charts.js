@@ -119,7 +119,7 @@ export function line(element, chart, describe) {
 
 /**
  * A posterior's curve, and with dashes those before it. `chart`: `x` in points, `now` with its `density`, `low`, `high` and
- * `score`, `earlier` likewise, each with the number of its `judgments`, and `dashes` by that number.
+ * `score`, `earlier` likewise, each with the number of its `judgments`, and `dashes` by that number; `unit`: its words.
  */
 export function density(element, chart, describe) {
   const { now, earlier, dashes } = chart;
@@ -130,7 +130,7 @@ export function density(element, chart, describe) {
       ...earlier.map((curve) => ({ width: 1.25, dash: dashes[curve.judgments], points: { show: false }, stroke: () => colour("--muted") })),
       { width: 1.5, points: { show: false }, stroke: () => colour("--accent") },
     ],
-    axes: [lying("score, points"), upright("density, per point")],
+    axes: [lying(chart.unit.axis), upright(`density, per ${chart.unit.step}`)],
     scales: {
       x: { time: false, range: () => [Math.min(0, chart.x[0]), Math.max(100, chart.x.at(-1))] },
       y: { range: () => [0, highest * 1.05] },

@@ -33,6 +33,7 @@ function tint(element) {
 /** The line under a chart: says what the pointer is over, and else what it said when the page was loaded. */
 function readout(name, usual) {
   const element = document.querySelector(`[data-readout="${name}"]`);
+  if (!element) return () => false;
   element.dataset.usual ??= element.textContent;
   return (words) => write(element, words ?? usual?.() ?? element.dataset.usual);
 }
@@ -110,13 +111,14 @@ function drawHistogram() {
   const { low, high, counts } = state.histogram;
   bars(
     document.querySelector('[data-plot="histogram"]'),
-    { begin: low, width: (high - low) / counts.length, heights: counts, xLabel: "score, points", yLabel: "items" },
-    (bin) => tellHistogram(bin === null ? null : `${binEnds(bin).join(" to ")} points: ${number.format(state.histogram.counts[bin])} ${state.histogram.counts[bin] === 1 ? "item" : "items"}`),
+    { begin: low, width: (high - low) / counts.length, heights: counts, xLabel: state.unit.axis, yLabel: "items" },
+    (bin) => tellHistogram(bin === null ? null : `${binEnds(bin).join(" to ")} ${state.unit.sign}: ${number.format(state.histogram.counts[bin])} ${state.histogram.counts[bin] === 1 ? "item" : "items"}`),
   );
   rows("histogram", counts.map((count, bin) => [binEnds(bin).join(" to "), number.format(count)]));
 }
 
 function drawUncertainty() {
+  if (!document.querySelector('[data-plot="uncertainty"]')) return; // labels without an order have no interval
   const { points: known } = state.uncertainty;
   const words = ([answers, value]) => [number.format(answers), rounded.format(value)];
   line(
@@ -131,13 +133,25 @@ function drawUncertainty() {
   rows("uncertainty", known.map(words));
 }
 
-// The heatmap
+/** Of how many items each label is the likeliest. */
+function drawClasses() {
+  if (!state.classes) return;
+  const most = Math.max(1, ...state.classes.map(([, items]) => items));
+  document.querySelectorAll('[data-counts="classes"] tr').forEach((row, place) => {
+    const items = state.classes[place][1];
+    row.querySelector("rect").setAttribute("width", `${(100 * items) / most}%`);
+    write(row.cells[2], number.format(items));
+    row.hidden = items === 0 && state.classes.length > 13;
+  });
+}
+
+// The heatmap, where items stand on a scale
 
 const canvas = $("heatmap");
-const heatmapWords = $("heatmap-readout").textContent;
+const heatmapWords = $("heatmap-readout")?.textContent;
 let cells = new Uint8Array();
 
-const tellCell = explore(canvas, $("heatmap-cross"), (row, column) => {
+const tellCell = canvas && explore(canvas, $("heatmap-cross"), (row, column) => {
   const { labels } = state.heatmap;
   write($("heatmap-readout"), row === undefined
     ? heatmapWords
@@ -145,6 +159,7 @@ const tellCell = explore(canvas, $("heatmap-cross"), (row, column) => {
 });
 
 function drawHeatmap() {
+  if (!canvas) return;
   const size = state.heatmap.labels.length;
   cells = decoded(state.heatmap.cells);
   paint(canvas, cells, size, size, state.heatmap.top * 255);
@@ -152,13 +167,15 @@ function drawHeatmap() {
   tellCell();
 }
 
-$("heatmap-png").hidden = false;
-$("heatmap-png").addEventListener("click", () => {
-  const link = document.createElement("a");
-  link.download = "match-quality.png";
-  link.href = canvas.toDataURL("image/png");
-  link.click();
-});
+function offerPicture() {
+  $("heatmap-png").hidden = false;
+  $("heatmap-png").addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.download = "match-quality.png";
+    link.href = canvas.toDataURL("image/png");
+    link.click();
+  });
+}
 
 // The chosen item
 
@@ -168,8 +185,8 @@ function drawItem() {
   if (!data) return;
   const item = JSON.parse(data.textContent);
   const tell = readout("density");
-  density(document.querySelector('[data-plot="density"]'), item, (i) =>
-    tell(i === null ? null : `At ${item.x[i].toFixed(1)} points: ${item.now.density[i].toPrecision(3)} per point`));
+  density(document.querySelector('[data-plot="density"]'), { ...item, unit: state.unit }, (i) =>
+    tell(i === null ? null : `At ${item.x[i].toFixed(1)} ${state.unit.sign}: ${item.now.density[i].toPrecision(3)} per ${state.unit.step}`));
   for (const time of $("item").querySelectorAll("time[datetime]")) {
     time.title ||= time.textContent;
     write(time, moment.format(new Date(time.dateTime)));
@@ -181,6 +198,7 @@ function draw() {
   drawPace();
   drawHistogram();
   drawUncertainty();
+  drawClasses();
   drawHeatmap();
 }
 
@@ -363,6 +381,9 @@ events.addEventListener("error", () => {
 });
 addEventListener("pagehide", () => events.close());
 
-paintLegend($("heatmap-legend"));
+if (canvas) {
+  offerPicture();
+  paintLegend($("heatmap-legend"));
+}
 draw();
 drawItem();

@@ -179,6 +179,22 @@ def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
         assert ("100%" in stderr.getvalue()) == drawn
 
 
+def test_an_export_of_responses_becomes_those_of_another_campaign(easel, files):
+    for name in ("Verbs", "Copy"):
+        easel("campaign", "create", "--name", name, "--question", "Q?")
+        easel("campaign", "import", name.lower(), files / "items.csv")
+        easel("campaign", "launch", name.lower())
+    (files / "rows.csv").write_text("hit,annotator,item,value\nh,Ann,v0,70\nh,Ann,v1,30\n")
+    easel("campaign", "import-responses", "verbs", files / "rows.csv")
+    (files / "export.csv").write_text(easel("export", "verbs", "responses").output)
+    output = easel("campaign", "import-responses", "copy", files / "export.csv").output
+    assert output == "Imported 1 responses on 2 items.\n"
+    assert easel("export", "copy", "items").output == easel("export", "verbs", "items").output
+    again = easel("campaign", "import-responses", "verbs", files / "export.csv")
+    assert again.exit_code == 1
+    assert "assignment_known" in again.stderr
+
+
 def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, monkeypatch):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--judgments-per-item", "1")
     (files / "two.csv").write_text("id,text\nv0,a\nv1,b\n")

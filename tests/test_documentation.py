@@ -7,11 +7,12 @@ import click
 import pytest
 
 from app.cli.commands import easel
+from app.designs.registry import DESIGNS
 from app.settings import Settings, environment_name
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def documented_settings():
@@ -52,3 +53,14 @@ def test_the_architecture_names_every_room():
     section = README.partition("## Architecture on one page")[2].partition("## ")[0]
     rooms = {path.name for path in (ROOT / "app").iterdir() if (path / "__init__.py").exists()}
     assert rooms == set(re.findall(r"^  (\w+)/ ", section, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_way_of_asking_has_a_page_with_a_picture_which_is_linked(name):
+    page = (ROOT / "docs" / "designs" / f"{name}.md").read_text()
+    assert page.startswith(f"# {DESIGNS[name].title}\n")
+    assert "](../pictures/" in page
+    for part in ("When to use it", "What it cannot tell", "Source"):
+        assert f"**{part}.**" in page
+    for other in ("README.md", "docs/researchers.md"):
+        assert f"designs/{name}.md" in (ROOT / other).read_text()

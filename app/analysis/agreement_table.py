@@ -6,16 +6,19 @@ from functools import partial
 
 import numpy as np
 
+from app.analysis.coarsened import count_of, labels_of, reached, read_as
 from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
-from app.analysis.labels import cuts, labels_of
+from app.analysis.pairwise import pairs_of
 from app.analysis.scores import draws, require_answers
 from app.analysis.view import between
 from app.drawing import COEFFICIENTS, NOTHING, written
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.coefficient import Agreement
+from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
+from app.inference.observations.coarsening import Reads
 
 MOST_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""
@@ -37,9 +40,9 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Measure:
-    """A coefficient. group: of what; those of labels take scores cut into classes. by_choices: its chance depends on
-    how many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one item;
-    otherwise with the judgments.
+    """A coefficient. group: of what; those of labels take classes, or scores cut into some. by_choices: its chance
+    depends on how many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one
+    item; otherwise with the judgments. reads: the kind of answers that it takes.
     """
 
     name: str
@@ -48,9 +51,10 @@ class Measure:
     measure: Callable[..., Agreement]
     by_choices: bool = False
     by_pair: bool = False
+    reads: Reads = "points"
 
 
-ORDER, SCORES, LABELS = "Order of the items", "Scores", "Labels"
+ORDER, SCORES, LABELS, PAIRS = "Order of the items", "Scores", "Labels", "Preferences, each pair of items once"
 
 MEASURES = (
     Measure("correlation", ORDER, "Spearman between annotators", score_agreement.correlation, by_pair=True),
@@ -65,27 +69,91 @@ MEASURES = (
     Measure("alpha_ordinal", SCORES, "Krippendorff’s alpha, ordinal", partial(krippendorff.fit, metric="ordinal")),
     Measure("icc_one_way", SCORES, "ICC, one-way", intraclass.one_way),
     Measure("icc_two_way", SCORES, "ICC, two-way", intraclass.two_way),
-    Measure("label_agreement", LABELS, "Agreement of labels", label_agreement.pairwise),
-    Measure("cohen", LABELS, "Cohen’s kappa of labels", label_agreement.cohens_kappa, by_pair=True),
-    Measure("fleiss", LABELS, "Fleiss’ kappa of labels", label_agreement.fleiss_kappa),
-    Measure("gwet", LABELS, "Gwet’s AC1 of labels", label_agreement.gwets_ac1, by_choices=True),
+    Measure("label_agreement", LABELS, "Agreement of labels", label_agreement.pairwise, reads="classes"),
+    Measure(
+        "alpha_nominal",
+        LABELS,
+        "Krippendorff’s alpha of labels",
+        partial(krippendorff.fit, metric="nominal"),
+        reads="classes",
+    ),
+    Measure("cohen", LABELS, "Cohen’s kappa of labels", label_agreement.cohens_kappa, by_pair=True, reads="classes"),
+    Measure("fleiss", LABELS, "Fleiss’ kappa of labels", label_agreement.fleiss_kappa, reads="classes"),
+    Measure("gwet", LABELS, "Gwet’s AC1 of labels", label_agreement.gwets_ac1, by_choices=True, reads="classes"),
 )
+
+# Where there are no scores. A preference is a label of a pair: the first is preferred, a tie, the second is.
+OF_PAIRS = (
+    Measure("pair_agreement", PAIRS, "Agreement of preferences", label_agreement.pairwise, reads="order"),
+    Measure(
+        "alpha_pairs",
+        PAIRS,
+        "Krippendorff’s alpha of preferences",
+        partial(krippendorff.fit, metric="nominal"),
+        reads="order",
+    ),
+)
+ALPHAS = ("alpha_interval", "alpha_nominal", "alpha_pairs")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a measure compares, (T,) each: units, who judged them, what they said. choices: of how many values."""
+
+    units: Integers
+    annotators: Integers
+    values: Array | Integers
+    n_units: int
+    choices: int = 0
 
 
 def fit(answers: Answers, options: Options) -> ResultTable:
     """One row per measure; where one cannot be estimated, its sentence says why. Raises `Inestimable` if none can."""
     require_answers(answers)
-    found = [tried(measure, answers, options.classes) for measure in MEASURES]
-    if refused := [reason for reason in found if isinstance(reason, Inestimable)][len(MEASURES) - 1 :]:
+    measures = [one for one in MEASURES if reached(one.reads, answers.yields)] or [*OF_PAIRS]
+    judged = {kind: judged_as(kind, answers, options.classes) for kind in {one.reads: None for one in measures}}
+    found = [tried(measure, judged[measure.reads], answers) for measure in measures]
+    if refused := [reason for reason in found if isinstance(reason, Inestimable)][len(measures) - 1 :]:
         raise refused[0]
     shared = for_all([result.notes for result in found if isinstance(result, Agreement)])
-    rows = [row(measure, result, shared) for measure, result in zip(MEASURES, found, strict=True)]
-    by_name = {measure.name: result for measure, result in zip(MEASURES, found, strict=True)}
-    verdict = in_a_sentence(by_name["alpha_interval"], by_name["split_half_stepped_up"])
-    return ResultTable(COLUMNS, rows, (what_a_label_is(options.classes), *shared), verdict)
+    rows = [row(measure, result, shared) for measure, result in zip(measures, found, strict=True)]
+    by_name = {measure.name: result for measure, result in zip(measures, found, strict=True)}
+    alpha = next(by_name[name] for name in ALPHAS if name in by_name)
+    verdict = in_a_sentence(alpha, by_name.get("split_half_stepped_up"))
+    # What labels are comes first, as it did when answers were always scores.
+    notes = [note for kind in ("classes", "points", "order") if kind in judged for note in told(kind, answers, options)]
+    return ResultTable(COLUMNS, rows, (*notes, *shared), verdict)
 
 
-def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable) -> str:
+PAIRS_AS_ITEMS = Note("pairs_as_items", "In these figures an item is a pair of items that was judged.")
+
+
+def told(kind: Reads, answers: Answers, options: Options) -> tuple[Note, ...]:
+    """How answers were read for measures of this kind."""
+    return (*([PAIRS_AS_ITEMS] if kind == "order" else []), *read_as(answers, kind, options.classes))
+
+
+def judged_as(kind: Reads, answers: Answers, classes: int) -> Judged:
+    """All judgments, as labels, as scores, or as preferences between the items of HITs."""
+    if kind == "order":
+        return preferences(answers)
+    values = labels_of(answers, classes) if kind == "classes" else answers.score
+    return Judged(answers.item, answers.annotator, values, answers.n_items, count_of(answers, classes))
+
+
+def preferences(answers: Answers) -> Judged:
+    """Of each pair that was judged: 0 the second is preferred, 1 a tie, 2 the first. Which of two items is the first is
+    drawn, so that by chance alone neither side is preferred, in whatever order items were uploaded.
+    """
+    first, second, outcomes, hits = pairs_of(answers)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    pairs, pair = np.unique(low * answers.n_items + high, return_inverse=True)
+    turned = (first > second) ^ answers.rng().integers(0, 2, len(pairs)).astype(np.bool_)[pair]
+    values = np.where(turned, -outcomes, outcomes) + 1
+    return Judged(pair, answers.annotator_of_hit[hits], values, len(pairs), 3)
+
+
+def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable | None) -> str:
     """How far single judgments agree, and how far the order from all of them would come out again.
 
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
@@ -93,7 +161,7 @@ def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable
     if isinstance(alpha, Inestimable):
         return f"Whether annotators agree more than by chance cannot be told: {beginning_small(str(alpha))}"
     beyond = f"{beyond_chance(alpha)}: Krippendorff’s alpha is {in_figures(alpha, '95 % interval ')}"
-    if isinstance(again, Inestimable):
+    if not isinstance(again, Agreement):
         return f"{beyond}, where 0 is chance and 1 is complete."
     return f"{beyond}; the order from as many judgments again would correlate {in_figures(again)} with this one."
 
@@ -117,20 +185,14 @@ def beginning_small(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def what_a_label_is(classes: int) -> Note:
-    where = ", ".join(cuts(classes))
-    sentence = f"Labels are scores cut into {classes} classes at {where}; a score on a cut belongs to the upper class."
-    return Note("labels_are_cut", sentence)
-
-
 def for_all(notes: list[tuple[Note, ...]]) -> list[Note]:
     """The notes that every one of several results has."""
     return [note for note in notes[0] if len(notes) > 1 and all(note in other for other in notes)]
 
 
-def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inestimable:
-    per_item = np.bincount(answers.item)
-    pairs = int((per_item * (per_item - 1) // 2).sum())
+def tried(measure: Measure, judged: Judged, answers: Answers) -> Agreement | Inestimable:
+    per_unit = np.bincount(judged.units)
+    pairs = int((per_unit * (per_unit - 1) // 2).sum())
     if measure.by_pair and pairs > MOST_PAIRS:
         return Inestimable(
             f"{pairs:,} pairs of judgments are too many to compare two by two; the other measures do not need to.",
@@ -138,13 +200,13 @@ def tried(measure: Measure, answers: Answers, classes: int) -> Agreement | Inest
         )
     try:
         return measure.measure(
-            answers.item,
-            answers.annotator,
-            labels_of(answers, classes) if measure.group == LABELS else answers.score,
-            **({"n_labels": classes} if measure.by_choices else {}),
-            n_items=answers.n_items,
+            judged.units,
+            judged.annotators,
+            judged.values,
+            **({"n_labels": judged.choices} if measure.by_choices else {}),
+            n_items=judged.n_units,
             n_annotators=answers.n_annotators,
-            draws=draws(20 * (pairs if measure.by_pair else len(answers.item))),
+            draws=draws(20 * (pairs if measure.by_pair else len(judged.units))),
             rng=answers.rng(),
         )
     except Inestimable as reason:
@@ -167,7 +229,8 @@ AGREEMENT = TableMethod(
     "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
     "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",
     fit,
-    reads=("classes",),
+    reads=("points", "classes", "order"),
+    options=("classes",),
     drawn=Drawn("value", COEFFICIENTS),
     room=lambda _: len(MEASURES) + len({measure.group for measure in MEASURES}),
 )

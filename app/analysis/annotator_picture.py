@@ -14,8 +14,10 @@ SMALLEST, LARGEST = 3.0, 9.0  # radius of a dot in pixels; its area grows with t
 
 
 def scatter(table: ResultTable) -> Scatter | None:
-    """Reliability over bias, a dot per annotator; None if nobody has both."""
+    """Reliability over bias, a dot per annotator; None if nobody has both, as where annotators give no scores."""
     columns = dict(zip((column.name for column in table.columns), zip(*table.rows, strict=True), strict=True))
+    if "bias" not in columns:
+        return None
     judgments, bias, reliability = (numbers(columns[name]) for name in ("judgments", "bias", "reliability"))
     seen = np.flatnonzero(np.isfinite(bias) & np.isfinite(reliability))
     if not len(seen):

@@ -1,8 +1,11 @@
 """One row per annotator: how much they did, how they use the scale, how they go with the others and with themselves."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from app.analysis import annotator_picture
+from app.analysis.coarsened import labels_of, reached, read_as
 from app.analysis.contracts import TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
@@ -11,17 +14,20 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import sums
 from app.inference.ground.notes import Note
+from app.inference.observations.coarsening import Reads
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
 
 LEAST_SHARED = 3
 """Judgments on items which others have judged too, below which a correlation says nothing."""
 
-COLUMNS = (
+COUNTED = (
     Column("annotator", "Pseudonym", "text"),
     Column("name", "Annotator", "text"),
     Column("hits", "HITs", "count"),
     Column("judgments", "Judgments", "count"),
+)
+OF_SCORES = (
     Column("mean", "Mean score (points)"),
     Column("spread", "Standard deviation (points)"),
     Column("correlation", "Correlation with the others’ means"),
@@ -30,33 +36,59 @@ COLUMNS = (
     Column("weight", "Weight of a judgment"),
     Column("bias", "Bias (points above the others)"),
     Column("scale", "Width of scale (1: as the others)"),
+)
+OF_ORDER = (
     Column("kappa", "Transitivity kappa"),
     Column("triads", "Triads", "count"),
     Column("kappa_without_ties", "Transitivity kappa without ties"),
     Column("triads_without_ties", "Triads without ties", "count"),
 )
+OF_LABELS = (Column("agreement", "Share of labels that another gave too"),)
+
+Part = tuple[tuple[Column, ...], tuple[Values, ...], tuple[Note, ...]]
 
 
 def fit(answers: Answers, _options: Options) -> ResultTable:
-    """The table; each part that cannot be estimated leaves its cells empty and a note."""
+    """The table, with the columns that the answers reach; each part that cannot be estimated leaves its cells empty and
+    a note.
+    """
     require_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
     hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
-    mean, spread = spread_of(answers)
+    parts = [part(answers) for kind, part in PARTS.items() if reached(kind, answers.yields)]
+    parts = parts or [labels_shared(answers)]
+    columns = answers.annotators, answers.names, hits, judgments, *(one for _, some, _ in parts for one in some)
+    heads = (*COUNTED, *(head for some, _, _ in parts for head in some))
+    return ResultTable(heads, rows_of(*columns), tuple(note for _, _, notes in parts for note in notes))
+
+
+def use_of_scale(answers: Answers) -> Part:
+    """How each annotator scores, and what can be learned of them from the others."""
     learned, notes = learned_of(answers)
-    consistent, more = transitivity_of(answers)
-    columns = (
-        answers.annotators,
-        answers.names,
-        hits,
-        judgments,
-        mean,
-        spread,
-        with_others(answers),
-        *learned,
-        *consistent,
-    )
-    return ResultTable(COLUMNS, rows_of(*columns), notes + more)
+    return OF_SCORES, (*spread_of(answers), with_others(answers), *learned), (*read_as(answers, "points"), *notes)
+
+
+def order_of(answers: Answers) -> Part:
+    """Whether each annotator's preferences fit together."""
+    consistent, notes = transitivity_of(answers)
+    return OF_ORDER, consistent, (*read_as(answers, "order"), *notes)
+
+
+PARTS: dict[Reads, Callable[[Answers], Part]] = {"points": use_of_scale, "order": order_of}
+
+
+def labels_shared(answers: Answers) -> Part:
+    """How far each annotator's labels are those that others gave the same items: of all pairs of one of theirs and one
+    of somebody else's, the share that is the same; NaN where nobody else labelled an item of theirs.
+    """
+    n, labels = answers.n_annotators, labels_of(answers, 0)
+    cell = answers.item * len(answers.classes) + labels
+    mine, own = (np.unique(of * n + answers.annotator, return_inverse=True)[1] for of in (answers.item, cell))
+    alike = np.bincount(cell)[cell] - np.bincount(own)[own]
+    others = np.bincount(answers.item)[answers.item] - np.bincount(mine)[mine]
+    total = sums(answers.annotator, others.astype(np.float64), n)
+    shared = sums(answers.annotator, alike.astype(np.float64), n) / np.where(total > 0, total, np.nan)
+    return OF_LABELS, (shared,), ()
 
 
 def spread_of(answers: Answers) -> tuple[Array, Array]:
@@ -125,9 +157,10 @@ def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
 ANNOTATORS = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
-    "How much each annotator did, how their scores are spread, and how far they go with the others. Going with the "
-    "others is no proof of being right, and somebody who differs may know better.",
+    "How much each annotator did, how their answers are spread, and how far they go with the others and fit together. "
+    "Going with the others is no proof of being right, and somebody who differs may know better.",
     fit,
+    reads=("points", "order", "classes"),
     picture=annotator_picture.scatter,
     room=lambda expected: expected.annotators,
 )

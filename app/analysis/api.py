@@ -11,14 +11,16 @@ from pydantic import BaseModel, Field
 from app.analysis import posteriors
 from app.analysis.export import export
 from app.analysis.findings import MOST_CLASSES, Options, ResultTable
-from app.analysis.fitted_exports import offered
-from app.analysis.methods import SCORES, TABLES
+from app.analysis.methods import SCORES, TABLES, every_export
+from app.analysis.offer import offered
 from app.analysis.routes import KeptFits, streamed
 from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.designs.registry import design_of
 from app.inference.ground.notes import Note
+from app.inference.observations.coarsening import Reads
 from app.record import replay
 from app.web import Database, ReadingDatabase, Transaction, refusals
 
@@ -38,21 +40,35 @@ router = APIRouter(
 
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
-Classes = Annotated[int, Query(ge=2, le=MOST_CLASSES, description="Into how many labels scores are cut.")]
+Classes = Annotated[
+    int,
+    Query(
+        ge=2,
+        le=MOST_CLASSES,
+        description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+    ),
+]
 
 
 class Posterior(BaseModel):
     id: str
     text: str
-    state: list[float] = Field(description="The posterior's numbers: alpha and beta, or mu and sigma squared.")
+    state: list[float] = Field(
+        description="The posterior's numbers: alpha and beta, mu and sigma squared, or a count for each label."
+    )
     a: float = Field(description="The first of them: alpha of a Beta posterior, or mu of a Gaussian.")
     b: float | None = Field(description="The second: beta of a Beta posterior, or sigma squared of a Gaussian.")
-    score: float = Field(description="Mode of the Beta or mean of the Gaussian; 0 to 1 for the bounded laws.")
+    score: float = Field(
+        description="Mode of the Beta, mean of the Gaussian, or the share of the likeliest label; 0 to 1 for the "
+        "bounded laws."
+    )
     variance: float
     low: float = Field(description="Lower end of the posterior's central interval.")
     high: float
     judgments: int
-    mean_score: float | None = Field(description="Mean of the scores given, 0 to 1; null without any.")
+    mean_score: float | None = Field(
+        description="Mean of the scores given, 0 to 1; null without any, and of labels, which have no order."
+    )
     standard_error: float | None = Field(
         description="Of that mean, judging by how far annotators differ; null while no two differ on any item."
     )
@@ -61,6 +77,10 @@ class Posterior(BaseModel):
         "95 times in 100, whatever `level` is."
     )
     calibrated_high_95: float | None
+    label: str | None = Field(
+        description="The likeliest label, where labels are counted; null before the first one, and where others are as "
+        "likely."
+    )
 
 
 class Posteriors(BaseModel):
@@ -91,7 +111,8 @@ async def list_posteriors(
 
 EXPORTED = (
     "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
-    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in offered())}."
+    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in every_export())}, where the campaign's answers "
+    "reach it."
 )
 
 
@@ -101,7 +122,8 @@ EXPORTED = (
     responses=refusals(
         {
             404: "`campaign_not_found`, `export_not_found`",
-            409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`",
+            409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
+            "`method_reads_other_answers`",
         }
     ),
 )
@@ -150,6 +172,7 @@ class ScoreMethod(BaseModel):
     title: str
     assumes: str = Field(description="What it takes for granted, in a sentence.")
     unit: str = Field(description="Of its scores, in words.")
+    reads: Reads = Field(description="The kind of answers that it takes.")
 
 
 class TableMethod(BaseModel):
@@ -158,35 +181,40 @@ class TableMethod(BaseModel):
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
+    reads: list[Reads] = Field(description="The kinds of answers that it takes, of which one is enough.")
 
 
 class Analysis(BaseModel):
     """What can be asked for."""
 
+    answers: Reads = Field(description="The kind that annotators give.")
     scores: list[ScoreMethod]
     tables: list[TableMethod]
 
 
 @router.get("/analysis")
 async def list_methods(connection: Transaction, slug: str) -> Analysis:
-    """The methods that score items, and the tables. Whether one applies to these answers is known when it is asked."""
-    await campaign_by_slug(connection, slug)
+    """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
+    Whether there are answers enough for one is known when it is asked.
+    """
+    campaign = await campaign_by_slug(connection, slug)
+    offer = await offered(connection, campaign)
     return Analysis(
-        scores=[score_method(name) for name in SCORES],
-        tables=[table_method(name) for name in TABLES],
+        answers=design_of(campaign).yields,
+        scores=[score_method(name) for name in offer.scores],
+        tables=[table_method(name) for name in offer.tables],
     )
 
 
 def score_method(name: str) -> ScoreMethod:
     of = SCORES[name]
-    return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit)
+    return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit, reads=of.reads)
 
 
 def table_method(name: str) -> TableMethod:
     of = TABLES[name]
-    return TableMethod(
-        name=name, section=of.section.name, title=of.title, explanation=of.explanation, per_item=of.per_item
-    )
+    told = {"title": of.title, "explanation": of.explanation, "per_item": of.per_item, "reads": [*of.reads]}
+    return TableMethod.model_validate({"name": name, "section": of.section.name} | told)
 
 
 CellValue = str | int | float | None
@@ -201,18 +229,22 @@ class Column(BaseModel):
 MOST_TOLD = 100  # of the things that a note speaks of, which may be most items of a campaign
 NOTE_CODES = (
     "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
-    "`confidence_too_high`, `counted_as_typical`, `cycle`, `dependent_pairs`, `draws_without_figure`, "
+    "`confidence_too_high`, `counted_as_typical`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
+    "`draws_without_figure`, "
     "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_shared`, `fewer_than_three_labels`, "
     "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
     "`hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
-    "`items_unseen`, `items_without_label`, `judged_again`, `labels_are_cut`, `labels_of_one_annotator`, "
+    "`items_unseen`, `items_without_label`, `judged_again`, `labels_are_cut`, `labels_in_points`, "
+    "`labels_of_one_annotator`, "
     "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_interval`, `no_intervals`, `no_reliability`, "
     "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, `not_settled`, "
     "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
-    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_missing`, "
-    "`pairs_without_value`, `plain_means`, `repeats_left_out`, `rounded_to_points`, `single_judgments_left_out`, "
+    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
+    "`pairs_missing`, `pairs_without_value`, `plain_means`, `read_as`, `repeats_left_out`, `rounded_to_points`, "
+    "`single_judgments_left_out`, "
     "`start_left_out`, `starts_left_out`, `taken_for_most`, `ties_count_half`, `ties_in_every_triad`, "
-    "`too_many_for_errors`, `too_many_to_draw_again`, `unmet_classes`, `unrated`, `unscored_left_out`, "
+    "`too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, `unknown_pairs_left_out`, `unmet_classes`, "
+    "`unrated`, `unscored_left_out`, "
     "`weighted_and_corrected`, `without_judgment`"
 )
 
@@ -250,9 +282,9 @@ def facts_of(note: Note) -> dict[str, Any]:
 
 
 INESTIMABLE = {
-    409: "Nothing can be estimated; the message says why, such as `no_judgments`, `one_annotator`, `no_shared_items`, "
-    "`nothing_varies`, `all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
-    "`not_converged`"
+    409: "`method_reads_other_answers`: it cannot read those of this campaign; or nothing can be estimated, and the "
+    "message says why, such as `no_judgments`, `no_pairs`, `one_annotator`, `no_shared_items`, `nothing_varies`, "
+    "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, `not_converged`"
 }
 
 

@@ -57,11 +57,15 @@ async def newest(connection: AsyncConnection, campaign: Row[Any], known: Counted
         return replace(known, watermark=now)
     else:
         tally, after = known.tally, first - 1
+    design = design_of(campaign)
+    if not design.ordered:  # then there are no means
+        return Counted(tally, await asyncio.to_thread(moderated, tally), now)
     async for rows in in_pieces(connection, campaign.id, after=after, since=since):
-        tally = await asyncio.to_thread(plus, tally, rows, design_of(campaign))
+        tally = await asyncio.to_thread(plus, tally, rows, design)
     return Counted(tally, await asyncio.to_thread(moderated, tally), now)
 
 
 def plus(tally: Tally, rows: Mapping[str, Numbers], design: Design) -> Tally:
     """With these judgments too."""
-    return tally.after(rows["item"], rows["annotator"], design.points(rows["value"]) / POINTS)
+    points = design.points(rows["value"], rows["seq"])
+    return tally.after(rows["item"], rows["annotator"], points / POINTS)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import transitivity_fit
+from app.analysis.coarsened import labels_of, reached, read_as
 from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cell, rows_of
 from app.analysis.pairwise import pairs_of
@@ -13,6 +14,7 @@ from app.drawing import COEFFICIENTS, SHARES
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, named
+from app.inference.observations.coarsening import Reads
 from app.inference.preferences import relative_to_absolute
 from app.inference.preferences.relative_to_absolute import AbsoluteScores
 
@@ -38,6 +40,8 @@ ERROR = "How far one score lies from what the annotator would say in the long ru
 AGAIN = "Pearson’s correlation of the scores before with those after."
 PAIRS_SAME = "The share of pairs of items judged again by the same annotator with the same outcome."
 PAIRS_KAPPA = "The same beyond chance, where 0 is chance and 1 is always."
+LABELS_SAME = "The share of items judged again by the same annotator that got the same label."
+LABELS_KAPPA = PAIRS_KAPPA
 MIRRORED = "All preferences, by majority, fit on one scale, on which so many items have a place."
 NOT_MIRRORED = "There is none; the table “Scale from preferences” says why."
 
@@ -47,8 +51,10 @@ def fit(answers: Answers, _options: Options) -> ResultTable:
     require_answers(answers)
     rows: Rows = []
     notes: list[Note] = []
-    for part in (transitive, again, pairs_again, mirrored):
+    parts = [(kind, part) for kind, part in PARTS if reached(kind, answers.yields)]
+    for kind, part in parts or [("classes", labels_again)]:
         found, more = part(answers)
+        notes += read_as(answers, kind)
         rows += found
         notes += more
     return ResultTable(COLUMNS, rows, tuple(dict.fromkeys(notes)))
@@ -58,7 +64,8 @@ def scale(answers: Answers, _options: Options) -> ResultTable:
     """One row per item; raises `Inestimable` (`no_scale`) with the cycle or the missing pairs that forbid it."""
     found = scale_of(answers)
     columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
-    return ResultTable(columns, rows_of(answers.ids, answers.shown, found.score), found.notes)
+    notes = (*read_as(answers, "order"), *found.notes)
+    return ResultTable(columns, rows_of(answers.ids, answers.shown, found.score), notes)
 
 
 Part = Callable[[Answers], tuple[Rows, Iterable[Note]]]
@@ -101,14 +108,27 @@ def again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
 
 def pairs_again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
     """Pairs of items that an annotator met again."""
-    first, second, outcomes, hits = pairs_of(answers)
     try:
+        first, second, outcomes, hits = pairs_of(answers)
         found = retest.pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
         return refused("pairs_again", "Pairs judged again", "repeats", reason)
     measures = (
         ("pairs_again_same", "Same preference again", found.pooled_same, PAIRS_SAME),
         ("pairs_again_kappa", "Kappa of preferences judged again", found.pooled_kappa, PAIRS_KAPPA),
+    )
+    return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
+
+
+def labels_again(answers: Answers) -> tuple[Rows, Iterable[Note]]:
+    """Labels of items that an annotator met again."""
+    try:
+        found = retest.labels(answers.item, answers.annotator, labels_of(answers, 0))
+    except Inestimable as reason:
+        return refused("labels_again", "Labels given again", "repeats", reason)
+    measures = (
+        ("labels_again_same", "Same label again", found.pooled_same, LABELS_SAME),
+        ("labels_again_kappa", "Kappa of labels given again", found.pooled_kappa, LABELS_KAPPA),
     )
     return rows_on(measures, int(found.repeats.sum()), "repeats"), found.notes
 
@@ -138,6 +158,10 @@ def scale_of(answers: Answers) -> AbsoluteScores:
     return AbsoluteScores(found.score, found.estimable, found.cycle, notes)
 
 
+PARTS: tuple[tuple[Reads, Part], ...] = (
+    ("order", transitive), ("points", again), ("order", pairs_again), ("order", mirrored),
+)  # fmt: skip
+
 SECTION = TableSection("consistency", "Consistency")
 
 CONSISTENCY = TableMethod(
@@ -146,11 +170,12 @@ CONSISTENCY = TableMethod(
     "Whether judgments of different HITs fit together: of three items, and of the same item judged again. "
     "Consistent is not yet right.",
     fit,
+    reads=("order", "classes"),
     # Shares are no coefficients, and what is in points or items no common axis holds.
     drawn=Drawn(
         "value",
         COEFFICIENTS,
-        dict.fromkeys(("retest_same", "pairs_again_same"), SHARES)
+        dict.fromkeys(("retest_same", "pairs_again_same", "labels_again_same"), SHARES)
         | dict.fromkeys(("retest_shift", "retest_error", "scale")),
     ),
     room=lambda _: 6,
@@ -162,5 +187,6 @@ SCALE = TableMethod(
     "For each item, how many others it is at least as good as by the majority of judgments: a scale that mirrors "
     "all preferences, where there is one.",
     scale,
+    reads=("order",),
     per_item=True,
 )

@@ -10,8 +10,9 @@ from typing import Literal
 from app.analysis.findings import Answers, Cell, Options, ResultTable, Scores
 from app.analysis.scatter import Scatter
 from app.drawing import Axis
+from app.inference.observations.coarsening import Reads
 
-Reads = Literal["classes", "baseline"]
+Option = Literal["classes", "baseline"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class ScoreMethod:
     """title: for people. assumes: what it takes for granted, one sentence. unit: of its scores, in words.
 
     fit: raises `Inestimable` if there is no score at all. usual: shown where nobody has chosen another; of two such,
-    the later one stands beside the campaign's own.
+    the later one stands beside the campaign's own. reads: the kind of answers it takes; it is offered where those of a
+    design can be read so. cuts: whether scores may be cut into the classes that it reads, if it reads classes.
     """
 
     title: str
@@ -27,6 +29,8 @@ class ScoreMethod:
     unit: str
     fit: Callable[[Answers], Scores]
     usual: bool = False
+    reads: Reads = "points"
+    cuts: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class TableSection:
 
     name: str
     title: str
-    asks: tuple[Reads, ...] = ()
+    asks: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,10 @@ def no_rows(_expected: Expected) -> int:
 class TableMethod:
     """section: what it belongs to on a page. explanation: what it shows and what it cannot, in sentences.
 
-    fit: raises `Inestimable` if nothing of it can be estimated. reads: the options that change it. per_item: whether it
-    has a row per item, so that it may be long. needs: uploaded columns without which there is nothing to estimate.
+    fit: raises `Inestimable` if nothing of it can be estimated. reads: the kinds of answers that it takes, of which one
+    is enough; what it makes of another kind, it says. options: those that change it. per_item: whether it has a row per
+    item, so that it may be long. needs: uploaded columns without which there is nothing to estimate, where no item is
+    in every HIT.
     drawn: the column that is drawn, if one is; picture: a drawing of all rows, None where there is nothing to draw.
     room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
     """
@@ -100,7 +106,8 @@ class TableMethod:
     title: str
     explanation: str
     fit: Callable[[Answers, Options], ResultTable]
-    reads: tuple[Reads, ...] = ()
+    reads: tuple[Reads, ...] = ("points",)
+    options: tuple[Option, ...] = ()
     per_item: bool = False
     needs: tuple[str, ...] = ()
     drawn: Drawn | None = None
@@ -110,4 +117,4 @@ class TableMethod:
 
     def chosen(self, options: Options) -> Options:
         """The options that change this table; the others as if nobody had chosen."""
-        return Options(**{name: getattr(options, name) for name in self.reads})
+        return Options(**{name: getattr(options, name) for name in self.options})

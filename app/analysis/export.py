@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -35,6 +36,8 @@ from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.database.tables import campaigns
+from app.designs.design import Design
+from app.designs.registry import design_of
 from app.designs.scale import ranks
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import Array, distinct
@@ -46,6 +49,7 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
+    "always_shown",
 )
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
@@ -54,6 +58,7 @@ RESPONSE_COLUMNS = (
 ASSIGNMENT_COLUMNS = (
     *("annotator", "name", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
 )
+LABEL = "label"
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
@@ -149,20 +154,14 @@ async def written(table: TableFile, format_: Format, *, spreadsheet: bool) -> As
 
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
-    the mean of the scores with its standard error and calibrated interval.
+    the mean of the scores with its standard error and calibrated interval. Where the posterior counts classes, the
+    likeliest label and its share; where values have no order, no mean.
     """
-    family = law_of(campaign).family
-    own = (
-        "id",
-        "shown",
-        *family.parameter_names,
-        family.score_name,
-        "variance",
-        "low_95",
-        "high_95",
-        "judgments",
-        *calibrated.COLUMNS,
-    )
+    family, design = law_of(campaign).family, design_of(campaign)
+    label = (LABEL,) if family.counts_classes else ()
+    means = calibrated.COLUMNS if design.ordered else ()
+    ends = ("low_95", "high_95", "judgments")
+    own = ("id", "shown", *family.parameter_names, *label, family.score_name, "variance", *ends, *means)
     known = await calibrated.intervals(connection, campaign)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
@@ -170,12 +169,24 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
     def cells(items: Items) -> list[Cells]:
         n = items.numbers
         state = [n[name] for name in family.parameter_names]
-        posterior = (*state, n["score"], n["variance"], *interval(family, state), n["judgments"])
-        told = columns_of(*posterior, *calibrated.columns(known.of(n["number"])))
-        return list(zip(items.ids, items.shown, *items.values(uploaded), *told, strict=True))
+        posterior = columns_of(n["score"], n["variance"], *interval(family, state), n["judgments"])
+        labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if label else []
+        told = columns_of(*calibrated.columns(known.of(n["number"]))) if means else []
+        columns = (*items.values(uploaded), *columns_of(*state), *labels, *posterior, *told)
+        return list(zip(items.ids, items.shown, *columns, strict=True))
 
     chunks = in_blocks(connection, campaign, cells)
     return TableFile((*own[:2], *renamed, *own[2:]), chunks)
+
+
+def likeliest_labels(campaign: Row[Any], state: Array, judgments: Numbers) -> list[str | None]:
+    """The likeliest label of each item, (K, N); None where nobody has judged, or no label leads."""
+    classes = design_of(campaign).classes
+    which = law_of(campaign).family.likeliest(state)
+    return [
+        classes[one] if one >= 0 and count else None
+        for one, count in zip(which.tolist(), judgments.tolist(), strict=True)
+    ]
 
 
 def apart(name: str, taken: set[str]) -> str:
@@ -245,27 +256,37 @@ def in_columns(texts: str, numbers: dict[str, Numbers]) -> Items:
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
-    1. An item that was marked N/A has no score; HITs in which all were come last.
+    1. An item that was marked N/A has no score; HITs in which all were come last. A score that is a class, counted from
+    0, has its label beside it; without an order there are no ranks.
     """
+    design = design_of(campaign)
 
     async def chunks() -> AsyncIterator[list[Cells]]:
         for statement in (RESPONSES, WITHOUT_SCORE):
             result = await connection.stream(statement, {"campaign": campaign.id})
             async for rows in result.partitions(ROWS_AT_ONCE):
-                yield [cells for row in rows for cells in answered_items(row)]
+                yield [cells for row in rows for cells in answered_items(row, design)]
 
-    return TableFile(RESPONSE_COLUMNS, chunks())
+    return TableFile(response_columns(design), chunks())
 
 
-def answered_items(row: Row[Any]) -> Iterable[Cells]:
-    """An answered HIT as `RESPONSE_COLUMNS`, one tuple per item."""
+def response_columns(design: Design) -> tuple[str, ...]:
+    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes."""
+    after = RESPONSE_COLUMNS.index("score") + 1
+    return (*RESPONSE_COLUMNS[:after], *([LABEL] if design.classes else []), *RESPONSE_COLUMNS[after:])
+
+
+def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
+    """An answered HIT as `response_columns`, one tuple per item."""
     known, nothing = row.telemetry or {}, [None] * len(row.items)
     touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
     viewport = known.get("viewport")
-    told = {item: rest for item, *rest in zip(row.items, row.scores, ranks(row.scores), *touches, strict=True)}
+    places = ranks(design.points(np.array(row.scores, np.float64)).tolist()) if design.ordered else nothing
+    told = {item: rest for item, *rest in zip(row.items, row.scores, places, *touches, strict=True)}
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
         leader = None if row.leader is None else number == row.leader
         score, rank, *touch = told.get(number, [None] * 5)
+        label = [None if score is None else design.classes[int(score)]] if design.classes else []
         yield (
             *(
                 row.seq,
@@ -278,6 +299,7 @@ def answered_items(row: Row[Any]) -> Iterable[Cells]:
                 item,
                 leader,
                 score,
+                *label,
                 rank,
             ),
             *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport), number not in told),

@@ -37,7 +37,7 @@ class Answers:
     classes are called.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
-    pages call them, A1, A2, ... by their first arrival.
+    pages call them, A1, A2, ... by their first arrival. always_shown: items that are in every HIT, as a baseline is.
     law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
     stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
     that the same answers get the same bootstrap intervals.
@@ -62,6 +62,7 @@ class Answers:
     parameters: Parameters
     seed: int
     classes: Sequence[str] = ()
+    always_shown: Sequence[int] = ()
 
     @property
     def n_items(self) -> int:

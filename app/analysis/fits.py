@@ -17,6 +17,7 @@ from app.analysis import calibrated
 from app.analysis.calibrated import Counted
 from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
 from app.analysis.methods import SCORES, TABLES
+from app.analysis.offer import Offer, offered, scored, tabled
 from app.analysis.scores import compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
@@ -34,7 +35,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class CampaignFits:
-    """A campaign's answers as they were last read, and what was made of them, results and refusals.
+    """A campaign's answers as they were last read, what they reach, and what was made of them, results and refusals.
 
     There are no others as long as the campaign's row is the same and nothing was written since the watermark.
     """
@@ -42,6 +43,7 @@ class CampaignFits:
     campaign: Row[Any]
     watermark: Watermark
     answers: Answers
+    offer: Offer
     results: dict[Hashable, Any] = field(default_factory=dict)
 
 
@@ -50,7 +52,7 @@ class Fits:
     """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
 
     All methods raise `NotFound` (`campaign_not_found`, `method_not_found`, `table_not_found`), and `Conflict` with the
-    sentence and code of an `Inestimable`.
+    sentence and code of an `Inestimable`, such as `method_reads_other_answers`.
     """
 
     kept: dict[int, CampaignFits] = field(default_factory=dict)
@@ -62,9 +64,13 @@ class Fits:
         """The campaign's answers as of now."""
         return (await self.newest(engine, slug)).answers
 
+    async def offer(self, engine: AsyncEngine, slug: str) -> Offer:
+        """What they reach."""
+        return (await self.newest(engine, slug)).offer
+
     async def scores(self, engine: AsyncEngine, slug: str, method: str) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
-        return await self.made(engine, slug, ("scores", method), known(SCORES, method, "method_not_found").fit)
+        return await self.made(engine, slug, ("scores", method), scores_by(method))
 
     async def some_scores(
         self, engine: AsyncEngine, slug: str, names: Iterable[str]
@@ -74,24 +80,25 @@ class Fits:
         found: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in names:
-            method = known(SCORES, name, "method_not_found")
+            fit, title = scores_by(name), SCORES[name].title
             try:
-                scores = await self.fitted(newest, ("scores", name), method.fit)
+                scores = await self.fitted(newest, ("scores", name), fit)
                 found[name], more = scores, scores.notes
             except Conflict as refusal:
                 found[name], more = None, (Note(refusal.code, refusal.message),)
-            notes += [Note(note.code, f"{method.title}: {note}") for note in more]
+            notes += [Note(note.code, f"{title}: {note}") for note in more]
         return newest.answers, found, tuple(notes)
 
     async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> ResultTable:
         """A table of `TABLES`."""
         method = known(TABLES, name, "table_not_found")
         chosen = method.chosen(options)
-        return (await self.made(engine, slug, ("table", name, chosen), lambda answers: method.fit(answers, chosen)))[1]
+        what = ("table", name, chosen)
+        return (await self.made(engine, slug, what, lambda answers: tabled(method, answers, chosen)))[1]
 
     async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
-        fits = {method: known(SCORES, method, "method_not_found").fit for method in (one, other)}
+        fits = {method: scores_by(method) for method in (one, other)}
         newest = await self.newest(engine, slug)
         both = [await self.fitted(newest, ("scores", method), fits[method]) for method in (one, other)]
         what = ("compare", one, other)
@@ -111,7 +118,8 @@ class Fits:
             newest = self.kept.get(campaign.id)
             now, first, _ = await look(connection, campaign.id, newest.watermark if newest else None)
             if newest is None or newest.campaign != campaign or first is not None:
-                newest = CampaignFits(campaign, now, await stored.read(connection, campaign))
+                answers = await stored.read(connection, campaign)
+                newest = CampaignFits(campaign, now, answers, await offered(connection, campaign))
                 keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
             newest.watermark = now
             return newest
@@ -145,6 +153,11 @@ class Fits:
         async with self.one_fit:
             if what not in newest.results:
                 keep(newest.results, what, await in_thread(partial(tried, fit, newest.answers)), MOST_RESULTS)
+
+
+def scores_by(name: str) -> Callable[[Answers], Scores]:
+    """What makes the scores of a method; raises `NotFound` (`method_not_found`)."""
+    return partial(scored, known(SCORES, name, "method_not_found"))
 
 
 def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:

@@ -6,22 +6,17 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.contracts import LongTable, MethodExport
+from app.analysis.coarsened import refuse_other_answers
+from app.analysis.contracts import LongTable, MethodExport, ScoreMethod
 from app.analysis.findings import Answers, Options
 from app.analysis.fits import Fits
 from app.analysis.formats import Cells, TableFile
-from app.analysis.methods import SCORES, TABLES, exports
+from app.analysis.methods import ALL_SCORES, SCORES, TABLES, exports_of
 from app.analysis.score_tables import wide_columns, wide_rows
 from app.analysis.scores import require_answers
 
 ROWS_AT_ONCE = 1_000
 IN_EXPORTS = {"text": "shown"}  # columns that go by another name there
-
-ALL_SCORES = MethodExport(
-    "scores",
-    "Scores",
-    "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes.",
-)
 
 
 @dataclass(frozen=True)
@@ -34,28 +29,31 @@ class Fitting:
     options: Options
 
 
-def offered() -> list[MethodExport]:
-    """All of them, in the order in which they are offered."""
-    return [ALL_SCORES, *(one for _, one in exports())]
-
-
 def fitted() -> Mapping[str, Callable[[Fitting], Awaitable[TableFile]]]:
     """What makes each of them, by name."""
     return {ALL_SCORES.name: scores_table} | {
-        one.name: partial(table_export, table=table, export=one) for table, one in exports()
+        one.name: partial(table_export, table=table, export=one) for table, one in exports_of(TABLES)
     }
 
 
 async def scores_table(of: Fitting) -> TableFile:
     """One row per item, three columns per method: score and 95 % interval, empty where a method has none."""
-    await of.fits.made(of.engine, of.slug, "answered", require_answers)
+    methods = (await of.fits.offer(of.engine, of.slug)).scores
+    await of.fits.made(of.engine, of.slug, "answered", partial(require_scores, methods))
 
     async def chunks() -> AsyncIterator[list[Cells]]:
-        answers, found, _ = await of.fits.some_scores(of.engine, of.slug, SCORES)
+        answers, found, _ = await of.fits.some_scores(of.engine, of.slug, methods)
         for start in range(0, answers.n_items, ROWS_AT_ONCE):
             yield [*wide_rows(answers, found, start, start + ROWS_AT_ONCE)]
 
-    return TableFile([column.name for column in wide_columns(SCORES)], chunks())
+    return TableFile([column.name for column in wide_columns(methods)], chunks())
+
+
+def require_scores(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
+    """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`) unless there may be some."""
+    if not methods:
+        refuse_other_answers(ALL_SCORES.title, [method.reads for method in SCORES.values()], answers)
+    require_answers(answers)
 
 
 async def table_export(of: Fitting, table: str, export: MethodExport) -> TableFile:
@@ -70,8 +68,14 @@ async def table_export(of: Fitting, table: str, export: MethodExport) -> TableFi
 
 
 async def of_its_own(of: Fitting, table: str, name: str, fit: Callable[[Answers, Options], LongTable]) -> LongTable:
-    chosen = TABLES[table].chosen(of.options)
-    return (await of.fits.made(of.engine, of.slug, ("export", name, chosen), lambda answers: fit(answers, chosen)))[1]
+    method = TABLES[table]
+    chosen = method.chosen(of.options)
+
+    def rows(answers: Answers) -> LongTable:
+        refuse_other_answers(method.title, method.reads, answers)
+        return fit(answers, chosen)
+
+    return (await of.fits.made(of.engine, of.slug, ("export", name, chosen), rows))[1]
 
 
 async def of_table(of: Fitting, table: str) -> LongTable:

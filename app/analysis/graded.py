@@ -1,7 +1,11 @@
 """The graded response model where items are outputs of systems for segments: systems, annotators, segments.
 
-Two outputs for one segment that the same annotator scored, in one HIT or in two, are a judgment: the higher score is
-preferred, and scores within the tie margin are a tie. Judgments with the baseline in them are used.
+Two outputs for one segment that the same annotator judged are a judgment of that pair: in one HIT or in two where
+annotators give scores, of which the higher is preferred, and scores within the tie margin are a tie; where they give
+places, in one HIT. Judgments with the baseline in them are used.
+
+Where a design shows one item in every HIT, that is the baseline of all segments, and an item without such columns is a
+system of its own.
 """
 
 from collections.abc import Sequence
@@ -10,20 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from app.analysis.coarsened import reached, read_as
 from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Mask, Options, ResultTable, once, rows_of
 from app.analysis.naming import in_order
+from app.analysis.pairwise import pairs_among, pairs_of
 from app.analysis.scores import require_answers
 from app.errors import shortened
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, named
-from app.inference.observations import comparisons
 from app.inference.observations.baseline import against, baseline_advice
 from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
 
 Z = float(ndtri(0.975))
+ANY = "any"  # the segment of items that name none
 
 
 @dataclass(frozen=True)
@@ -98,34 +104,35 @@ def segments(answers: Answers, options: Options) -> ResultTable:
     return ResultTable(columns, rows, found.notes)
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Judgments of two outputs for one segment, (R,) each: systems by number, the outcome (+1 the first is preferred, 0
+    a tie, -1), who judged, of which segment.
+    """
+
+    first: Integers
+    second: Integers
+    outcomes: Integers
+    who: Integers
+    where: Integers
+
+
 @once
 def fitted(answers: Answers, baseline: str | None) -> Graded:
     """The fit; raises `Inestimable` (`no_systems`, `no_shared_segments`, `no_such_system`, or that of the fit)."""
     require_answers(answers)
-    systems, system = numbers_of(answers.systems)
-    segments, segment = numbers_of(answers.segments)
-    has_both = has_system_and_segment(answers)[answers.item]
-    if not has_both.any():
-        raise Inestimable(
-            "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
-            "items of this campaign have none.",
-            code="no_systems",
-        )
-    item, score = answers.item[has_both], answers.unit_score[has_both]
-    place, group = np.unique(answers.annotator[has_both] * len(segments) + segment[item], return_inverse=True)
-    first, second, outcomes, group = comparisons.of_hits(
-        group, system[item], score, tie_margin=answers.parameters.tie_margin
-    )
-    apart = first != second
-    first, second, outcomes, group = (column[apart] for column in (first, second, outcomes, group))
-    chosen = baseline_of(systems, baseline, first, second)
-    rows, other, outcomes = against(chosen, first, second, outcomes)
+    shown = answers.always_shown
+    systems, system = numbers_of(filled(answers.systems, answers.ids) if shown else answers.systems)
+    segments, segment = numbers_of(of_others(answers) if shown else answers.segments)
+    found = beside(shown[0], answers, system, segment) if shown else compared(answers, system, segment)
+    chosen = int(system[shown[0]]) if shown else baseline_of(systems, baseline, found.first, found.second)
+    rows, other, outcomes = against(chosen, found.first, found.second, found.outcomes)
     if not len(rows):
         raise Inestimable(
             f"Nobody has judged the baseline “{shortened(systems[chosen])}” and another system on the same segment.",
             code="no_shared_segments",
         )
-    who, where = np.divmod(place[group[rows]], len(segments))
+    who, where = found.who[rows], found.where[rows]
     baseline = systems.pop(chosen)
     other = other - (other > chosen)
     sizes = len(systems), answers.n_annotators, len(segments)
@@ -134,13 +141,56 @@ def fitted(answers: Answers, baseline: str | None) -> Graded:
     by_system, by_annotator, by_segment = (
         np.bincount(column, minlength=size) for column, size in zip((other, who, where), sizes, strict=True)
     )
-    about = (
+    notes = (*about(baseline, outcomes), *read_as(answers, "order"), *named(fit.notes, names))
+    return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
+
+
+def filled(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
+    """The names, and where there is none the other one."""
+    return [other if name is None else name for name, other in zip(names, others, strict=True)]
+
+
+def of_others(answers: Answers) -> list[str | None]:
+    """The segment of each item but those that are in every HIT, which are of all."""
+    names = filled(answers.segments, [ANY] * answers.n_items)
+    return [None if item in answers.always_shown else name for item, name in enumerate(names)]
+
+
+def beside(shown: int, answers: Answers, system: Integers, segment: Integers) -> Compared:
+    """The pairs with the item that every HIT shows, each of the other item's segment. Arguments as `compared`."""
+    first, second, outcomes, hits = pairs_of(answers)
+    who, where = answers.annotator_of_hit[hits], segment[np.where(first == shown, second, first)]
+    kept = ((first == shown) | (second == shown)) & (system[first] != system[second])
+    return Compared(*(column[kept] for column in (system[first], system[second], outcomes, who, where)))
+
+
+def compared(answers: Answers, system: Integers, segment: Integers) -> Compared:
+    """The pairs of different systems' outputs for one segment that were judged together. system, segment: (N,) the
+    numbers of each item's, -1 for none. Raises `Inestimable` (`no_systems`).
+    """
+    has_both = has_system_and_segment(answers)[answers.item]
+    if not has_both.any():
+        raise Inestimable(
+            "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
+            "items of this campaign have none.",
+            code="no_systems",
+        )
+    item, who = answers.item[has_both], answers.annotator[has_both]
+    together = who if reached("points", answers.yields) else answers.hit[has_both]
+    groups = together * (segment.max() + 1) + segment[item]
+    _, start, group = np.unique(groups, return_index=True, return_inverse=True)
+    first, second, outcomes, group = pairs_among(answers, group, system[item], answers.unit_score[has_both])
+    apart, of = first != second, start[group]
+    return Compared(*(column[apart] for column in (first, second, outcomes, who[of], segment[item][of])))
+
+
+def about(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
+    """What the baseline is, and whether it was a good choice."""
+    sentence = (
         f"The baseline is “{shortened(baseline)}”, which has no score of its own. A performance of 0 is what the "
         "model expects of a system before any judgment; it is not the baseline’s."
     )
-    advice = Note("baseline_advice", baseline_advice(outcomes).sentence)
-    notes = (Note("baseline", about), advice, *named(fit.notes, names))
-    return Graded(baseline, chosen, systems, segments, fit, by_system, by_annotator, by_segment, notes)
+    return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
 
 
 def has_system_and_segment(answers: Answers) -> Mask:
@@ -173,9 +223,11 @@ SYSTEMS = TableMethod(
     SECTION,
     "Systems",
     "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
-    "compared with one baseline (Otani et al. 2016). It needs the columns system and segment.",
+    "compared with one baseline (Otani et al. 2016). It needs the columns system and segment, or a baseline that is in "
+    "every HIT.",
     systems,
-    reads=("baseline",),
+    reads=("order", "points"),
+    options=("baseline",),
     needs=NEEDS,
     drawn=Drawn("score"),
 )
@@ -185,7 +237,8 @@ ANNOTATORS = TableMethod(
     "Sensitivity of annotators",
     "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
     annotators,
-    reads=("baseline",),
+    reads=("order", "points"),
+    options=("baseline",),
     needs=NEEDS,
     drawn=Drawn("sensitivity"),
 )
@@ -196,6 +249,7 @@ SEGMENTS = TableMethod(
     "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
     "chance of one half.",
     segments,
-    reads=("baseline",),
+    reads=("order", "points"),
+    options=("baseline",),
     needs=NEEDS,
 )

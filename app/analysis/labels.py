@@ -1,16 +1,17 @@
-"""Scores cut into labels, and what Dawid and Skene make of them: of the classes, the annotators and the items."""
+"""Labels, those of the design or scores cut into some, and what Dawid and Skene make of them: of the classes, the
+annotators and the items.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
+from app.analysis.coarsened import count_of, has_labels, label_names, labels_of, read_as
 from app.analysis.contracts import Drawn, LongTable, MethodExport, TableMethod, TableSection
-from app.analysis.findings import MOST_CLASSES, Answers, Cell, Column, Options, ResultTable, once, rows_of
+from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, once, rows_of
 from app.analysis.scores import require_answers
-from app.designs.scale import POINTS
 from app.drawing import SHARES
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, named
@@ -24,22 +25,9 @@ TOO_SURE = Note(
 )
 
 
-def labels_of(answers: Answers, classes: int) -> Integers:
-    """(J,) the label of each score: `classes` pieces of the scale of equal width, a cut belonging to the upper one."""
-    if not 2 <= classes <= MOST_CLASSES:
-        raise ValueError(f"there are 2 to {MOST_CLASSES} classes, not {classes}")
-    # Rounded, so that 100 / 3 * 3 and the like land where they should.
-    return np.minimum(np.floor(np.round(answers.score * classes / POINTS, 9)), classes - 1).astype(np.intp)
-
-
-def label_names(classes: int) -> list[str]:
-    """What the labels are called, in points: "0 to 50", "50 to 100"."""
-    return [f"{low} to {high}" for low, high in pairwise(["0", *cuts(classes), f"{POINTS:g}"])]
-
-
-def cuts(classes: int) -> list[str]:
-    """Where scores are cut, in points."""
-    return [f"{POINTS * k / classes:.4g}" for k in range(1, classes)]
+# On the diagonal of every response matrix before the first step, as Passonneau & Carpenter 2014 start, whose figures it
+# gives: labels of a design mean what they are called. What scores were cut into means what most people say.
+OF_DESIGN = 0.7
 
 
 @once
@@ -52,40 +40,48 @@ def fitted(answers: Answers, classes: int) -> Result:
         labels_of(answers, classes),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        n_labels=classes,
+        n_labels=count_of(answers, classes),
+        start=OF_DESIGN if has_labels(answers) else "votes",
     )
 
 
-def notes_of(answers: Answers, found: Result) -> tuple[Note, ...]:
-    return named(found.notes, {"item": answers.ids, "annotator": answers.names})
+def notes_of(answers: Answers, classes: int, found: Result) -> tuple[Note, ...]:
+    """How labels were made, and what is to be kept in mind of the fit."""
+    names = {"item": answers.ids, "annotator": answers.names}
+    return (*read_as(answers, "classes", classes), *named(found.notes, names))
+
+
+def label_column(answers: Answers) -> Column:
+    return Column("label", "Label" if has_labels(answers) else "Label (points)", "text")
 
 
 def prevalence(answers: Answers, options: Options) -> ResultTable:
     """One row per label."""
     found = fitted(answers, options.classes)
-    given = np.bincount(labels_of(answers, options.classes), minlength=options.classes)
+    names = label_names(answers, options.classes)
+    given = np.bincount(labels_of(answers, options.classes), minlength=len(names))
     best, _ = consensus(found)
     rows = rows_of(
-        label_names(options.classes),
+        names,
         found.prevalence,
         given / given.sum(),
-        np.bincount(best[best >= 0], minlength=options.classes),
+        np.bincount(best[best >= 0], minlength=len(names)),
         np.diagonal(found.typical_response),
     )
     columns = (
-        Column("label", "Label (points)", "text"),
+        label_column(answers),
         Column("prevalence", "Prevalence"),
         Column("share", "Share of judgments"),
         Column("items", "Items most probably this", "count"),
         Column("accuracy", "Typical accuracy for such items"),
     )
-    return ResultTable(columns, rows, notes_of(answers, found))
+    return ResultTable(columns, rows, notes_of(answers, options.classes, found))
 
 
 def annotators(answers: Answers, options: Options) -> ResultTable:
     """One row per annotator."""
     found = fitted(answers, options.classes)
-    names = label_names(options.classes)
+    names = label_names(answers, options.classes)
     columns = (
         Column("annotator", "Pseudonym", "text"),
         Column("name", "Annotator", "text"),
@@ -104,19 +100,19 @@ def annotators(answers: Answers, options: Options) -> ResultTable:
         *found.class_accuracy.T,
         *found.evidence.T,
     )
-    return ResultTable(columns, rows, notes_of(answers, found))
+    return ResultTable(columns, rows, notes_of(answers, options.classes, found))
 
 
 def items(answers: Answers, options: Options) -> ResultTable:
     """One row per item; an item whose labels say nothing has none, and the uncertainty of the prevalence."""
     found = fitted(answers, options.classes)
-    names = label_names(options.classes)
+    names = label_names(answers, options.classes)
     best, confident = consensus(found)
     columns = (
         Column("id", "Id", "text"),
         Column("text", "Item", "text"),
         Column("judgments", "Judgments", "count"),
-        Column("label", "Label (points)", "text"),
+        label_column(answers),
         Column("confidence", "Confidence"),
         Column("entropy", "Uncertainty (bits)"),
         Column("expected_information", "Expected of one more label (bits)"),
@@ -132,7 +128,7 @@ def items(answers: Answers, options: Options) -> ResultTable:
         expected_information(found),
         *found.posterior.T,
     )
-    return ResultTable(columns, rows, (TOO_SURE, *notes_of(answers, found)))
+    return ResultTable(columns, rows, (TOO_SURE, *notes_of(answers, options.classes, found)))
 
 
 @dataclass(frozen=True)
@@ -160,15 +156,18 @@ LABEL_COLUMNS = (
 
 
 def judgments(answers: Answers, options: Options) -> LongTable:
-    """One row per judgment: its label, how probable it is that it is right, and the item's most probable label."""
-    found, names = labelled(answers, options.classes), label_names(options.classes)
-    return LongTable(LABEL_COLUMNS, len(answers.item), partial(label_rows, answers, found, names))
+    """One row per judgment: its label, how probable it is that it is right, and the item's most probable label; the
+    score too where labels are scores that were cut.
+    """
+    found, names = labelled(answers, options.classes), label_names(answers, options.classes)
+    columns = [name for name in LABEL_COLUMNS if name != "score" or not has_labels(answers)]
+    return LongTable(columns, len(answers.item), partial(label_rows, answers, found, names))
 
 
 def label_rows(
     answers: Answers, found: Labelled, names: Sequence[str], start: int, stop: int
 ) -> list[tuple[Cell, ...]]:
-    """Some judgments as `LABEL_COLUMNS`."""
+    """Some judgments as `LABEL_COLUMNS`, those that there are."""
     some = slice(start, stop)
     item, annotator = answers.item[some], answers.annotator[some].tolist()
     return rows_of(
@@ -176,7 +175,7 @@ def label_rows(
         [answers.annotators[k] for k in annotator],
         [answers.names[k] for k in annotator],
         [answers.ids[k] for k in item.tolist()],
-        answers.score[some],
+        *(() if has_labels(answers) else (answers.score[some],)),
         [names[k] for k in found.labels[some].tolist()],
         found.confidence[some],
         [names[k] if k >= 0 else None for k in found.item_labels[item].tolist()],
@@ -189,10 +188,11 @@ SECTION = TableSection("labels", "Labels", asks=("classes",))
 PREVALENCE = TableMethod(
     SECTION,
     "Labels",
-    "Scores cut into labels, and how common each is according to Dawid and Skene, who ask how good each annotator "
-    "is before counting their labels.",
+    "How common each label is according to Dawid and Skene, who ask how good each annotator is before counting their "
+    "labels. Where annotators give scores, labels are scores that were cut.",
     prevalence,
     reads=("classes",),
+    options=("classes",),
     drawn=Drawn("prevalence", SHARES),
     room=lambda expected: expected.classes,
 )
@@ -203,6 +203,7 @@ ANNOTATORS = TableMethod(
     "How probable it is that an annotator’s label is right, and how much one of them tells about an item.",
     annotators,
     reads=("classes",),
+    options=("classes",),
     drawn=Drawn("accuracy", SHARES),
     room=lambda expected: expected.annotators,
 )
@@ -214,6 +215,7 @@ ITEMS = TableMethod(
     "label is expected to tell: ask where that is most.",
     items,
     reads=("classes",),
+    options=("classes",),
     per_item=True,
     drawn=Drawn("confidence", SHARES),
     room=lambda expected: expected.items,
@@ -221,7 +223,7 @@ ITEMS = TableMethod(
         MethodExport(
             "item_labels",
             "Labels of items",
-            "Dawid and Skene’s label of every item, scores cut at 50 points: its confidence and uncertainty.",
+            "Dawid and Skene’s label of every item, its confidence and uncertainty. Scores are cut at 50 points.",
         ),
         MethodExport(
             "labels",

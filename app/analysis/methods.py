@@ -5,9 +5,9 @@ sentence for a researcher and a stable code; it says nothing about the other met
 stands in its own module (see `contracts`); page, command, API and exports read it from here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from app.analysis import agreement_table, annotator_table, consistency, graded, labels, pairwise, scores
+from app.analysis import agreement_table, annotator_table, consistency, counts, graded, labels, pairwise, scores
 from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
 from app.inference.online.laws import ONLINE
 
@@ -15,13 +15,16 @@ SCORES: dict[str, ScoreMethod] = {
     "mean": scores.MEAN,
     "ordinal_median": scores.MEDIAN,
     "z_scores": scores.Z_SCORES,
-    **{law.name: scores.of_law(law) for law in ONLINE.values()},
+    "geometric_mean": scores.GEOMETRIC_MEAN,
+    # Where classes are counted, the score is how sure the likeliest one is, which is no place on a scale.
+    **{law.name: scores.of_law(law) for law in ONLINE.values() if not law.family.counts_classes},
     "bradley_terry": pairwise.BRADLEY_TERRY,
     "rao_kupper": pairwise.RAO_KUPPER,
     "thurstone": pairwise.THURSTONE,
     "elo": pairwise.ELO,
     "expected_wins": pairwise.EXPECTED_WINS,
     "hopkins_may": pairwise.HOPKINS_MAY,
+    "best_worst_counts": counts.BEST_WORST,
 }
 
 TABLES: dict[str, TableMethod] = {
@@ -38,16 +41,28 @@ TABLES: dict[str, TableMethod] = {
 }
 
 
-def sections() -> dict[TableSection, dict[str, TableMethod]]:
+ALL_SCORES = MethodExport(
+    "scores",
+    "Scores",
+    "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes.",
+)
+
+
+def every_export() -> list[MethodExport]:
+    """Every download that needs a fit, whatever a campaign reaches."""
+    return [ALL_SCORES, *(one for _, one in exports_of(TABLES))]
+
+
+def sections_of(tables: Mapping[str, TableMethod]) -> dict[TableSection, dict[str, TableMethod]]:
     """The tables of each section, in the order in which the sections first come."""
     found: dict[TableSection, dict[str, TableMethod]] = {}
-    for name, method in TABLES.items():
+    for name, method in tables.items():
         found.setdefault(method.section, {})[name] = method
     return found
 
 
-def exports() -> Iterator[tuple[str, MethodExport]]:
-    """Every export of a table, with the table's name."""
-    for name, method in TABLES.items():
+def exports_of(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
+    """Every export of these tables, with the table's name."""
+    for name, method in tables.items():
         for one in method.exports:
             yield name, one

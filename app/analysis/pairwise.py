@@ -10,6 +10,7 @@ from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, named
 from app.inference.observations import comparisons
 from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
@@ -23,8 +24,8 @@ PLAYED_PAIRS = 10_000_000  # in all resamples; Elo goes through them one by one,
 
 DEPENDENT = Note(
     "dependent_pairs",
-    "The pairs of a HIT come from the same few scores, and so are not independent: intervals are too narrow, the more "
-    "so the more items a HIT has.",
+    "The pairs of a HIT come from one answer, and so are not independent: intervals are too narrow, the more so the "
+    "more items a HIT has.",
 )
 
 Fitted = PairwiseScores | ExpectedWins | EloRatings
@@ -34,11 +35,20 @@ Pairs = tuple[Integers, Integers, Integers, Integers]
 def pairs_of(answers: Answers) -> Pairs:
     """First item, second item, outcome (+1 first preferred, 0 tie, -1) and HIT of every pair, in order of time.
 
-    Scores no further apart than the campaign's tie margin are a tie.
+    Scores no further apart than the campaign's tie margin are a tie; places that are equal may mean that nobody knows,
+    and such pairs are left out. Raises `Inestimable` (`no_judgments`, `no_pairs`).
     """
     require_answers(answers)
-    margin = answers.parameters.tie_margin
-    return comparisons.of_hits(answers.hit, answers.item, answers.unit_score, tie_margin=margin)
+    found = pairs_among(answers, answers.hit, answers.item, answers.unit_score)
+    if not len(found[0]):
+        raise Inestimable("No two items were judged side by side, so nothing was preferred.", code="no_pairs")
+    return found
+
+
+def pairs_among(answers: Answers, groups: Integers, items: Integers, scores: Array) -> Pairs:
+    """The same of any judgments (R,): groups, which were made together; scores: the better the higher."""
+    told = answers.parameters
+    return comparisons.of_hits(groups, items, scores, tie_margin=told.tie_margin, ties=told.ties)
 
 
 def pairwise(estimate: Callable[..., PairwiseScores | ExpectedWins]) -> Callable[[Answers], Scores]:
@@ -93,6 +103,7 @@ BRADLEY_TERRY = ScoreMethod(
     "log odds, mean 0",
     pairwise(bradley_terry.fit),
     usual=True,
+    reads="order",
 )
 
 RAO_KUPPER = ScoreMethod(
@@ -100,6 +111,7 @@ RAO_KUPPER = ScoreMethod(
     "As Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
     "log odds, mean 0",
     pairwise(bradley_terry.rao_kupper),
+    reads="order",
 )
 
 THURSTONE = ScoreMethod(
@@ -108,6 +120,7 @@ THURSTONE = ScoreMethod(
     "each.",
     "standard deviations of a difference, mean 0",
     pairwise(thurstone.fit),
+    reads="order",
 )
 
 ELO = ScoreMethod(
@@ -115,6 +128,7 @@ ELO = ScoreMethod(
     "Judgments of pairs come one after another, and the last ones say most; ratings never settle.",
     "rating points, start 1500",
     elo_ratings,
+    reads="order",
 )
 
 EXPECTED_WINS = ScoreMethod(
@@ -122,6 +136,7 @@ EXPECTED_WINS = ScoreMethod(
     "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
     "chance of beating another item, 0 to 1",
     pairwise(partial(expected_wins.fit, ties="half")),
+    reads="order",
 )
 
 HOPKINS_MAY = ScoreMethod(
@@ -130,4 +145,5 @@ HOPKINS_MAY = ScoreMethod(
     "other are a tie.",
     "units of an impression’s standard deviation, mean 0",
     pairwise(hopkins_may.fit),
+    reads="order",
 )

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
+from app.analysis.export import likeliest_labels
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.inference.ratings.moderated import Moderated
@@ -19,6 +21,8 @@ Order = Literal["number", "score", "-score", "variance", "-variance", "judgments
 class Estimate:
     """One item's posterior: `state` is the numbers that the update law keeps, `a` and `b` the first two of them; the
     rest is on the scale of the scores, 0 to 1.
+
+    label: the likeliest one where classes are counted and one leads, else None.
 
     The last four are those of `calibrated.COLUMNS`, None where nothing is known.
     """
@@ -37,6 +41,7 @@ class Estimate:
     standard_error: float | None
     calibrated_low_95: float | None
     calibrated_high_95: float | None
+    label: str | None
 
 
 async def estimates(
@@ -64,13 +69,16 @@ async def estimates(
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
     family = law_of(campaign).family
-    low, high = family.interval(*family.columns([row.state for row in rows]), level=level)
+    state = family.columns([row.state for row in rows])
+    low, high = family.interval(*state, level=level)
+    judgments = np.array([row.judgments for row in rows], np.intp)
+    labels = likeliest_labels(campaign, state, judgments) if family.counts_classes else [None] * len(rows)
     ends = zip(low.tolist(), high.tolist(), strict=True)
     told = calibrated.cells(known.of([row.number for row in rows]))
     return total, [
         Estimate(
             *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),
-            *(*end, row.judgments, *mine),
+            *(*end, row.judgments, *mine, label),
         )
-        for row, end, mine in zip(rows, ends, told, strict=True)
+        for row, end, mine, label in zip(rows, ends, told, labels, strict=True)
     ]

@@ -1,19 +1,19 @@
 """Researchers' downloads, and the analysis of a campaign's answers."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.answers import has_answers, size
-from app.analysis.contracts import Expected
+from app.analysis.contracts import Expected, MethodExport
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
-from app.analysis.fitted_exports import offered
 from app.analysis.formats import csv_lines
+from app.analysis.offer import offered
 from app.analysis.sections import parts, picture_of
 from app.analysis.view import ROWS, AnalysisView, between
 from app.auth.guards import researcher
@@ -35,8 +35,8 @@ KeptFits = Annotated[Fits, Depends(get_fits)]
 FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """(title, contents, [(file, words)]) of what this campaign can export now; nothing is fitted without an answer."""
+def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit."""
     if campaign.status != "draft":
         words = "Every item with its uploaded columns, posterior, score, variance, 95 % interval and judgments."
         yield "Items", words, [(f"items.{end}", title) for end, title in FORMATS]
@@ -46,7 +46,7 @@ def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
-    for one in offered() if answered else ():
+    for one in exports:
         yield one.title, one.contents, [(f"{one.name}.{end}", title) for end, title in FORMATS]
     yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
@@ -60,8 +60,9 @@ def downloads(campaign: Any, *, answered: bool) -> Iterator[tuple[str, str, list
 @router.get("")
 async def export_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await campaign_of_page(connection, slug)
-    offered = list(downloads(campaign, answered=await has_answers(connection, campaign)))
-    return page(request, "admin/export.html", {"campaign": campaign, "downloads": offered})
+    answered = await has_answers(connection, campaign)
+    exports = (await offered(connection, campaign)).exports if answered else []
+    return page(request, "admin/export.html", {"campaign": campaign, "downloads": [*downloads(campaign, exports)]})
 
 
 @router.get("/{file}")
@@ -119,14 +120,17 @@ async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone:
         campaign = await campaign_of_page(connection, slug)
         answered = await has_answers(connection, campaign)
         seen = await size(connection, campaign, ROWS)
-    expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), view.classes)
+        offer = await offered(connection, campaign)
+    expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), min(offer.classes or view.classes, ROWS))
+    shown = parts(offer)
+    shown |= {alone: parts()[alone]} if alone and alone not in shown else {}
     return {
         "campaign": campaign,
         "answered": answered,
         "view": view,
         "alone": alone,
-        "titles": {name: part.title for name, part in parts().items()},
-        "rows": {name: part.room(expected) for name, part in parts().items()},
+        "titles": {name: part.title for name, part in shown.items()},
+        "rows": {name: part.room(expected) for name, part in shown.items()},
     }
 
 

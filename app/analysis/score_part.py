@@ -1,6 +1,7 @@
 """Two methods of scores side by side: what the analysis page shows of them."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,14 +26,15 @@ COLUMNS = {
 }
 
 
-def chosen(view: AnalysisView, law: str) -> tuple[str, str]:
-    """The two methods to show: those of the address, else the campaign's own law beside one that rests on order alone.
+def chosen(view: AnalysisView, law: str, methods: Mapping[str, ScoreMethod]) -> tuple[str, str]:
+    """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside one
+    that rests on order alone.
 
     Raises `NotFound` (`method_not_found`).
     """
-    usual = [name for name, method in SCORES.items() if method.usual]
-    one = view.one or (law if law in SCORES else usual[0])
-    other = view.other or next(name for name in (*reversed(usual), *SCORES) if name != one)
+    usual = [name for name, method in methods.items() if method.usual]
+    one = view.one or (law if law in methods else [*usual, *methods][0])
+    other = view.other or next((name for name in (*reversed(usual), *methods) if name != one), one)
     for name in (one, other):
         known(SCORES, name, "method_not_found")
     return one, other
@@ -84,7 +86,8 @@ class ScoresPart:
 
 async def content(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
     """What the template needs."""
-    return {"part": await scores_part(fits, engine, slug, view), "methods": SCORES, "columns": COLUMNS}
+    methods = (await fits.offer(engine, slug)).scores or SCORES
+    return {"part": await scores_part(fits, engine, slug, view), "methods": methods, "columns": COLUMNS}
 
 
 async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
@@ -95,7 +98,7 @@ async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView
 async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
     answers = await fits.answers(engine, slug)
-    names = chosen(view, answers.law)
+    names = chosen(view, answers.law, (await fits.offer(engine, slug)).scores or SCORES)
     found = [await scores_or_reason(fits, engine, slug, name) for name in names]
     comparison = None
     if not any(isinstance(one, Conflict) for one in found):

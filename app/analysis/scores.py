@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.analysis.coarsened import has_labels, reached
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
 from app.designs.scale import POINTS
@@ -18,6 +19,7 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Law
 from app.inference.online.laws import ONLINE
 from app.inference.ratings import direct_assessment
+from app.inference.ratings import geometric_mean as geometric
 from app.inference.ratings.direct_assessment import DirectAssessment
 from app.inference.ratings.moderated import moderated
 
@@ -50,19 +52,30 @@ def mean(answers: Answers) -> Scores:
 
 
 def median(answers: Answers) -> Scores:
-    """The median of an item's judgments, in whole points."""
-    points = np.rint(answers.score)
+    """The median of an item's judgments: of scores in whole points, of classes the points of their place."""
+    last = len(answers.classes) - 1 if has_labels(answers) else int(POINTS)
+    labels = answers.value if has_labels(answers) else np.rint(answers.score)
     found = direct_assessment.ordinal(
         answers.item,
         answers.annotator,
-        points.astype(np.intp),
+        labels.astype(np.intp),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        n_labels=int(POINTS) + 1,
+        n_labels=last + 1,
     )
-    rounded = Note("rounded_to_points", "Scores were rounded to whole points.")
-    notes = (*((rounded,) if (points != answers.score).any() else ()), *found.mean.notes)
-    return Scores(found.median, found.mean.estimable, found.low, found.high, found.standard_error, notes)
+    told = (found.median, found.low, found.high, found.standard_error)
+    points, low, high, error = (values * (POINTS / last) for values in told)
+    return Scores(points, found.mean.estimable, low, high, error, (*in_points(answers), *found.mean.notes))
+
+
+def in_points(answers: Answers) -> tuple[Note, ...]:
+    """How a median stands for what annotators gave."""
+    if has_labels(answers):
+        first, *_, last = answers.classes
+        sentence = f"Medians are labels, shown by their place, “{first}” at 0 points and “{last}” at {POINTS:g}."
+        return (Note("labels_in_points", sentence),)
+    rounded = (np.rint(answers.score) != answers.score).any()
+    return (Note("rounded_to_points", "Scores were rounded to whole points."),) if rounded else ()
 
 
 def z_scores(answers: Answers) -> Scores:
@@ -75,6 +88,19 @@ def z_scores(answers: Answers) -> Scores:
         n_annotators=answers.n_annotators,
     )
     return replace(of_assessment(found.scores), judged=answers.judged)
+
+
+def geometric_mean(answers: Answers) -> Scores:
+    """The geometric mean of an item's ratios to the reference."""
+    require_answers(answers)
+    found = geometric.fit(
+        answers.item,
+        answers.annotator,
+        answers.unit_score / (1.0 - answers.unit_score),
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+    )
+    return of_assessment(found)
 
 
 def of_assessment(found: DirectAssessment) -> Scores:
@@ -95,6 +121,7 @@ MEDIAN = ScoreMethod(
     "Only the order of the points matters, not how far apart they are, and it is the same for every annotator.",
     "points, 0 to 100",
     median,
+    reads="ordered_classes",
 )
 
 Z_SCORES = ScoreMethod(
@@ -103,6 +130,14 @@ Z_SCORES = ScoreMethod(
     "whole.",
     "standard deviations of an annotator",
     z_scores,
+)
+
+GEOMETRIC_MEAN = ScoreMethod(
+    "Geometric mean",
+    "All judgments count alike, and twice the reference is as far above it as half of it is below.",
+    "times the reference",
+    geometric_mean,
+    reads="ratio",
 )
 
 # The online laws
@@ -120,10 +155,12 @@ ASKED = Note(
 
 def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
-    none while no two annotators differ.
+    none while no two annotators differ, and none where annotators give no scores that could have a mean.
 
     Where annotators are biased the share is too low; `Moderated.beside` says why.
     """
+    if not reached("points", answers.yields):
+        return ()
     tally = Tally.nothing(answers.n_items).after(answers.item, answers.annotator, answers.unit_score)
     share, times = moderated(tally).beside(low, high)
     if not np.isfinite(share):
@@ -148,7 +185,7 @@ def online(
 
     def fit(answers: Answers) -> Scores:
         require_answers(answers)
-        law = ONLINE[name]
+        law = for_its_classes(name, answers)
         state, family = posteriors(law, answers), law.family
         low, high = family.interval(*state)
         seen = answers.judged
@@ -157,6 +194,12 @@ def online(
         return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
 
     return fit
+
+
+def for_its_classes(name: str, answers: Answers) -> Law:
+    """The law of this name, for the classes of these answers if they have any."""
+    law = ONLINE[name]
+    return law.of_classes(len(answers.classes)) if readable(law.reads, answers.yields, len(answers.classes)) else law
 
 
 def posteriors(law: Law, answers: Answers) -> Array:
@@ -177,15 +220,13 @@ def posteriors(law: Law, answers: Answers) -> Array:
 def priors(law: Law, answers: Answers) -> Array:
     """The campaign's priors where they are of the law's kind, else the law's own, (numbers, N)."""
     own, family = answers.prior, law.family
-    if ONLINE[answers.law].family is family and all(map(family.valid_prior, *own.tolist())):
+    if for_its_classes(answers.law, answers).family is family and all(map(family.valid_prior, *own.tolist())):
         return own
     return np.repeat(np.array(family.default_prior)[:, None], answers.n_items, axis=1)
 
 
 def values_of(law: Law, answers: Answers) -> Array:
     """(J,) what the law reads."""
-    if not readable(law.reads, answers.yields, len(answers.classes)):
-        raise Inestimable(f"{law.name} cannot read answers of this kind.", code="law_reads_other_answers")
     return answers.value if law.reads in CLASSES else answers.unit_score
 
 
@@ -209,7 +250,7 @@ def of_law(law: Law) -> ScoreMethod:
     bounded = np.isfinite(law.family.support).all()
     unit = f"{law.family.score_name} of the posterior, {'0 to 1' if bounded else 'without bounds'}"
     fit = online(law.name, ASKED) if bounded else online(law.name, told=how_far_off)
-    return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit)
+    return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, cuts=False)
 
 
 # Side by side

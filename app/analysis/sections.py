@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis import score_part, table_part
 from app.analysis.contracts import Expected, TableMethod, TableSection
 from app.analysis.fits import Fits
-from app.analysis.methods import sections
+from app.analysis.methods import TABLES, sections_of
+from app.analysis.offer import Offer
 from app.analysis.scatter import Scatter
 from app.analysis.view import AnalysisView
 
@@ -43,12 +44,15 @@ SCORES = PagePart(
 )
 
 
-def parts() -> dict[str, PagePart]:
-    return {"scores": SCORES} | {section.name: of_tables(section, tables) for section, tables in sections().items()}
+def parts(offer: Offer | None = None) -> dict[str, PagePart]:
+    """Those that a campaign reaches; without an offer, all that there are."""
+    sections = sections_of(TABLES) if offer is None else offer.sections
+    scores = {"scores": SCORES} if offer is None or offer.scores else {}
+    return scores | {section.name: of_tables(section, tables) for section, tables in sections.items()}
 
 
 def of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
-    reads = tuple({name: None for table in tables.values() for name in table.reads})
+    reads = tuple({name: None for table in tables.values() for name in table.options})
     content = partial(table_part.content, section=section)
     return PagePart(
         section.title,

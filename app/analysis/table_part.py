@@ -1,7 +1,7 @@
 """A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Cell, Column, Kind, Options, ResultTable
 from app.analysis.fits import Fits
-from app.analysis.methods import TABLES, sections
+from app.analysis.methods import TABLES, sections_of
 from app.analysis.scatter import Scatter, numbers
 from app.analysis.view import (
     ROWS,
@@ -119,9 +119,11 @@ class TablePart:
 async def content(
     fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection
 ) -> dict[str, Any]:
-    """What the template of a section needs."""
-    tables = await tables_of(fits, engine, slug, section, view)
-    return {"tables": tables, "systems": systems_among(tables), "asks": section.asks}
+    """What the template of a section needs: its tables that the campaign reaches, or why there are none."""
+    offer = await fits.offer(engine, slug)
+    names = offer.sections.get(section) or sections_of(TABLES)[section]
+    tables = await tables_of(fits, engine, slug, names, view)
+    return {"tables": tables, "systems": systems_among(tables), "asks": offer.asked(section)}
 
 
 def systems_among(parts: Sequence[TablePart]) -> list[Cell]:
@@ -131,14 +133,14 @@ def systems_among(parts: Sequence[TablePart]) -> list[Cell]:
 
 
 async def tables_of(
-    fits: Fits, engine: AsyncEngine, slug: str, section: TableSection, view: AnalysisView
+    fits: Fits, engine: AsyncEngine, slug: str, names: Iterable[str], view: AnalysisView
 ) -> list[TablePart]:
-    """All tables of a section; one that cannot be estimated does not hide the others, and no note is said twice.
+    """All these tables; one that cannot be estimated does not hide the others, and no note is said twice.
 
     Where all are missing for the same reason, the first says it for all.
     """
     parts: list[TablePart] = []
-    for name in sections()[section]:
+    for name in names:
         part = await table_part(fits, engine, slug, name, view)
         said = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
         parts.append(replace(part, notes=tuple(note for note in part.notes if note not in said)))

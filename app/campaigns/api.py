@@ -15,6 +15,8 @@ from app.campaigns import items, lifecycle, listing, responses_import
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
 from app.crowd.registry import links
+from app.designs.asked import AskedValues
+from app.designs.registry import design_of
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
@@ -39,6 +41,7 @@ class Campaign(BaseModel):
     slug: str = Field(description="Its name in addresses.")
     status: str = Field(description="draft, running, paused or finished.")
     settings: CampaignSettings
+    values: AskedValues = Field(description="What annotators give each item.")
     items: int
     judgments_taken: int
     judgments_wanted: int
@@ -51,7 +54,8 @@ class Campaign(BaseModel):
     @classmethod
     def of(cls, row: Any, base: str) -> Self:
         """From a row of `lifecycle.listed`."""
-        more = {"settings": lifecycle.settings_of(row), "links": links(base, row.link_key)}
+        asked = AskedValues.of(design_of(row))
+        more = {"settings": lifecycle.settings_of(row), "values": asked, "links": links(base, row.link_key)}
         return cls.model_validate(lifecycle.summary(row) | more)
 
 
@@ -123,7 +127,9 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
 
 @router.post(
     "/{slug}/transitions",
-    responses=refusals(NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`"}),
+    responses=refusals(
+        NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
+    ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
     """Launch, pause, resume or finish; archive what does not run, which takes it out of the list, or restore it."""
@@ -219,9 +225,11 @@ async def import_items(
 RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_launched`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `too_many_rows`",
-    422: "The file: as for items, and `result_columns`, `answer_column_unknown`. Its rows: `id_too_long`, "
-    "`item_missing`, `item_repeated`, `item_unknown`, `na_unknown`, `score_not_a_number`, `score_out_of_range`, "
-    "`assignment_twice`. `details.line` is the line of the file.",
+    422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
+    "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
+    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`. Their values: `scores_missing`, "
+    "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
+    "the line of the file.",
 }
 
 
@@ -229,10 +237,12 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> responses_import.ImportedResponses:
-    """Import a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ... from 0 to 100) as responses.
+    """Import answers that were given elsewhere as responses of a launched campaign.
 
-    Into a launched campaign, as the body or as the field `file` of a form. A file that is refused changes nothing. An
-    import that was interrupted has stored some of the first rows; send the same file again, and the rest follows.
+    A row for each item of a HIT (`hit`, `annotator`, `item`, `value`), an export of responses, or a result file of
+    Mechanical Turk (`Input.id1` ..., `Answer.range1` ...); as the body or as the field `file` of a form. A file that is
+    refused changes nothing. An import that was interrupted has stored some of the first HITs; send the same file again,
+    and the rest follows.
     """
     async with sent_file(request) as (file, name):
         return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)

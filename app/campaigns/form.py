@@ -12,7 +12,8 @@ from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
 DEFAULT_DESIGN = str(CampaignSettings.model_fields["design"].default)
-AREAS = ("question", "instructions")
+AREAS = ("question",)
+LONGEST_LINE = 500  # what may be longer is asked in a field of several lines
 SCHEDULES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
@@ -170,7 +171,7 @@ def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 def kind_of(name: str, rules: Mapping[str, Any]) -> str:
     if "enum" in rules:
         return "choice"
-    if name in AREAS:
+    if name in AREAS or rules.get("maxLength", 0) > LONGEST_LINE:
         return "area"
     if name == "prior":
         return "line"

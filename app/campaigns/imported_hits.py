@@ -6,16 +6,19 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.answered import ResultRow
-from app.crowd.registry import of_results
+from app.crowd.platform import Platform
 from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
-from app.errors import Conflict, shortened
+from app.designs.answer import Answer
+from app.designs.design import Design
+from app.designs.written import KEPT
+from app.errors import Conflict, Invalid, plural, shortened
 from app.record import stream
 from app.record.folding import Locked, fold
 from app.record.stream import Response
@@ -36,7 +39,7 @@ T = TypeVar("T")
 class ImportedHit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
-    shown: all items. marks: the score of each, None where it was marked N/A.
+    shown: all items. marks: the score of each, None where it was marked N/A. nameless: nobody knows whose it is.
     """
 
     line: int
@@ -47,6 +50,7 @@ class ImportedHit:
     accepted_at: datetime | None
     submitted_at: datetime | None
     details: dict[str, str]
+    nameless: bool = False
 
     @property
     def items(self) -> list[int]:
@@ -78,14 +82,35 @@ NUMBERS = text("""
     SELECT external_id, number FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))
 """)
 
-STORED = text("""
-    SELECT s.external_id, h.items AS shown, h.not_applicable, r.items, r.values AS scores
-    FROM unnest(CAST(:ids AS text[])) AS given (id)
+ANSWER = """
+    SELECT given.worker, given.id, h.items AS shown, h.not_applicable, r.items, r.values AS scores
+    FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
+OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id"
+
+# Where an assignment's id stands for one annotator's alone.
+STORED = text(f"""{ANSWER}
     JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
-    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
-    LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {OF_HIT}
 """)
+
+# Where it does not. An export of the campaign itself has pseudonyms for its annotators, and its own numbers of HITs.
+# LATERAL: each is looked up, by its annotator, however many others have answered under the same id.
+STORED_OF_ANNOTATOR = text(f"""{ANSWER}
+    JOIN LATERAL (
+        SELECT s.campaign_id, s.id FROM annotators a
+        JOIN assignments s ON s.campaign_id = a.campaign_id AND s.annotator_id = a.id AND s.external_id = given.id
+        WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.worker LIMIT 1
+    ) AS s ON true
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {OF_HIT}
+    UNION ALL {ANSWER}
+    JOIN LATERAL (
+        SELECT h.* FROM annotators a
+        JOIN hits h ON h.campaign_id = a.campaign_id AND h.annotator_id = a.id
+            AND h.id = CASE WHEN given.id ~ '^[0-9]{{1,18}}$' THEN CAST(given.id AS bigint) END
+        WHERE a.campaign_id = :campaign AND a.pseudonym = given.worker LIMIT 1
+    ) AS h ON true {OF_HIT}
+""")  # noqa: S608  (made of constants)
 
 MAKE_ANNOTATORS = text("""
     INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
@@ -104,82 +129,128 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + LOOKED_UP] for start in range(0, len(values), LOOKED_UP))
 
 
-async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[ResultRow]) -> list[ImportedHit]:
-    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`)."""
+async def numbered(
+    connection: AsyncConnection, campaign: Row[Any], design: Design, rows: list[ResultRow]
+) -> list[ImportedHit]:
+    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`) and what `checked` does."""
     numbers: dict[str, int] = {}
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
-    return await asyncio.to_thread(hits_of, rows, numbers)
+    return await asyncio.to_thread(hits_of, rows, numbers, design)
 
 
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
     return list({external_id for row in rows for external_id in row.items})
 
 
-def hits_of(rows: list[ResultRow], numbers: Mapping[str, int]) -> list[ImportedHit]:
+def hits_of(rows: list[ResultRow], numbers: Mapping[str, int], design: Design) -> list[ImportedHit]:
     """Takes each row from `rows`: to let go of a million at once would take a moment in which nothing else is done.
 
-    Raises `Invalid` (`item_unknown`).
+    Raises `Invalid` (`item_unknown`) and what `checked` does.
     """
-    for row in rows:
-        for external_id in row.items:
-            if external_id not in numbers:
-                said = shortened(external_id)
-                refuse("item_unknown", row.line, f"the campaign has no item “{said}”.", item=said)
     rows.reverse()
-    return [hit_of(rows.pop(), numbers) for _ in range(len(rows))]
+    return [hit_of(rows.pop(), numbers, design) for _ in range(len(rows))]
 
 
-def hit_of(row: ResultRow, numbers: Mapping[str, int]) -> ImportedHit:
+def hit_of(row: ResultRow, numbers: Mapping[str, int], design: Design) -> ImportedHit:
+    for place, external_id in enumerate(row.items):
+        if external_id not in numbers:
+            said = shortened(external_id)
+            refuse("item_unknown", row.line_of(place), f"the campaign has no item “{said}”.", item=said)
     shown = tuple(numbers[external_id] for external_id in row.items)
     return ImportedHit(
         row.line,
         row.worker_id,
         row.assignment_id,
         shown,
-        row.scores,
+        checked(design, row, shown),
         row.accepted_at,
         row.submitted_at,
         row.details,
+        row.nameless,
     )
 
 
+def checked(design: Design, row: ResultRow, shown: Sequence[int]) -> tuple[float | None, ...]:
+    """The marks of a HIT as its design stores them. Raises `Invalid` where nobody can have been asked so, or can have
+    answered so: `item_missing`, `hit_size`, `answer_impossible`, and whatever else the design refuses.
+    """
+    for name in design.always_shown:
+        if name not in row.items:
+            said = shortened(name)
+            refuse(
+                "item_missing", row.line, f"every HIT of this campaign has the item “{said}”, and this one lacks it."
+            )
+    given = {item: mark for item, mark in zip(shown, row.scores, strict=True) if mark is not None}
+    fewest, most = design.fewest_items, design.items_per_hit[-1]
+    if len(shown) > most or 0 < len(given) < fewest:
+        asked = f"{fewest} to {most}" if fewest < most else f"{most}"
+        count = plural(len(shown) if len(shown) > most else len(given), "item")
+        refuse("hit_size", row.line, f"this HIT has {count} with a {design.noun}, and can have {asked}.")
+    if not given:
+        return row.scores
+    try:
+        values = iter(design.values(Answer(given), list(given)))
+    except Invalid as refused:
+        refuse(refused.code, row.line, f"nobody can answer so. {refused.message.removesuffix(KEPT).strip()}")
+    return tuple(None if mark is None else next(values) for mark in row.scores)
+
+
+Key: TypeAlias = tuple[str | None, str]
+"""What an answer is known by: the id of its assignment, and whose it is where that is needed."""
+
+
+def key_of(hit: ImportedHit, platform: Platform) -> Key:
+    return hit.worker_id if platform.shares_assignment_ids else None, hit.assignment_id
+
+
 async def stored_before(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit]
-) -> dict[str, list[Row[Any]]]:
-    """What is stored of the assignments of these HITs, by assignment."""
-    known: dict[str, list[Row[Any]]] = {}
-    platform, _ = of_results()
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
+) -> dict[Key, list[Row[Any]]]:
+    """What is stored of the assignments of these HITs."""
+    known: dict[Key, list[Row[Any]]] = {}
+    statement = STORED_OF_ANNOTATOR if platform.shares_assignment_ids else STORED
     for some in pieces(hits):
-        ids = [hit.assignment_id for hit in some]
-        for row in await connection.execute(STORED, {"campaign": campaign.id, "platform": platform.name, "ids": ids}):
-            known.setdefault(row.external_id, []).append(row)
+        workers, ids = zip(*(key_of(hit, platform) for hit in some), strict=True)
+        given = {"campaign": campaign.id, "platform": platform.name, "workers": list(workers), "ids": list(ids)}
+        for row in await connection.execute(statement, given):
+            known.setdefault((row.worker, row.id), []).append(row)
     return known
 
 
 async def without_stored(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit]
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Without those that are stored just so. Raises `Conflict` (`assignment_known`) where something else is stored."""
-    known = await stored_before(connection, campaign, hits)
-    return await asyncio.to_thread(new_among, hits, known, campaign.name, "Nothing was imported.")
+    known = await stored_before(connection, campaign, platform, hits)
+    return await asyncio.to_thread(new_among, hits, platform, known, campaign.name, "Nothing was imported.")
 
 
 def new_among(
-    hits: Sequence[ImportedHit], known: Mapping[str, Sequence[Row[Any]]], campaign_name: str, so_far: str
+    hits: Sequence[ImportedHit],
+    platform: Platform,
+    known: Mapping[Key, Sequence[Row[Any]]],
+    campaign_name: str,
+    so_far: str,
 ) -> list[ImportedHit]:
     for hit in hits:
-        stored = known.get(hit.assignment_id, ())
+        stored = known.get(key_of(hit, platform), ())
         if any(not same(hit, row) for row in stored):
             what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
-                f"Line {hit.line}: the assignment {shortened(hit.assignment_id)} is in “{campaign_name}” "
-                f"already, {what}. {so_far}",
+                f"Line {hit.line}: {named(hit, platform)} is in “{campaign_name}” already, {what}. {so_far}",
                 code="assignment_known",
                 line=hit.line,
             )
-    return [hit for hit in hits if hit.assignment_id not in known]
+    return [hit for hit in hits if key_of(hit, platform) not in known]
+
+
+def named(hit: ImportedHit, platform: Platform) -> str:
+    """What an answer is called to whoever has the file."""
+    if platform.shares_assignment_ids:
+        return f"the HIT {shortened(hit.assignment_id)} of {shortened(hit.worker_id)}"
+    return f"the assignment {shortened(hit.assignment_id)}"
 
 
 def answered(row: Row[Any]) -> bool:
@@ -194,11 +265,10 @@ def same(hit: ImportedHit, row: Row[Any]) -> bool:
 
 
 async def annotators_of(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit], *, now: datetime
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> dict[str, int]:
     """The annotator of each worker id, made where new."""
     workers = sorted({hit.worker_id for hit in hits})
-    platform, _ = of_results()
     parameters = {
         "campaign": campaign.id,
         "platform": platform.name,
@@ -211,7 +281,7 @@ async def annotators_of(
 
 
 async def store_closed(
-    connection: AsyncConnection, campaign: Row[Any], hits: Sequence[ImportedHit], *, now: datetime
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[Closed]:
     """Their annotators, assignments and closed HITs, except where somebody else stored them meanwhile.
 
@@ -219,9 +289,10 @@ async def store_closed(
     something else.
     """
     await connection.execute(LOCK_IMPORTS, {"campaign": campaign.id})
-    known = await stored_before(connection, campaign, hits)
-    hits = new_among(hits, known, campaign.name, "Another import brought it meanwhile. The rows before it are stored.")
-    annotators = await annotators_of(connection, campaign, hits, now=now)
+    known = await stored_before(connection, campaign, platform, hits)
+    meanwhile = "Another import brought it meanwhile. The rows before it are stored."
+    hits = new_among(hits, platform, known, campaign.name, meanwhile)
+    annotators = await annotators_of(connection, campaign, platform, hits, now=now)
     assignments, rows, closed = [], [], []
     keys = [await reserve(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
     for hit, assignment_id, hit_id in zip(hits, *keys, strict=True):

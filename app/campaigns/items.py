@@ -17,7 +17,9 @@ from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.errors import Invalid, TooLarge, shortened
+from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.record.law import law_of
 from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 LONGEST_ID = 200
@@ -95,17 +97,17 @@ def has_words(value: Any) -> bool:
     return False
 
 
-def items_in(upload: Upload, shown: TextOfItem, update_law: str, taken: Collection[str] = ()) -> Iterator[NewItem]:
+def items_in(upload: Upload, shown: TextOfItem, law: Law, taken: Collection[str] = ()) -> Iterator[NewItem]:
     """The items of a table, in its order; `taken` are the ids that the campaign has already.
 
     Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
     `prior_of_another_law`.
     """
-    prior_columns = prior_columns_of(upload.columns, update_law)
+    prior_columns = prior_columns_of(upload.columns, law)
     for record, external_id in identified(upload):
         if external_id in taken:
             refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
-        prior = prior_of(record, prior_columns, update_law) if prior_columns else None
+        prior = prior_of(record, prior_columns, law) if prior_columns else None
         yield NewItem(external_id, text_of(record, shown), record.values, prior)
 
 
@@ -127,15 +129,15 @@ def text_of(record: UploadedRow, shown: TextOfItem) -> str:
     return text
 
 
-def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, ...] | None:
+def prior_columns_of(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
     """The columns that hold each item's prior, if there are any. Raises `Invalid` (`prior_of_another_law`)."""
-    own = ONLINE[update_law].family.parameter_names
+    own = law.family.parameter_names
     if set(own) <= set(columns):
         return own
-    for names in {law.family.parameter_names for law in ONLINE.values()}:
+    for names in {other.family.parameter_names for other in ONLINE.values()}:
         if set(names) <= set(columns):
             raise Invalid(
-                f"This file brings priors as {' and '.join(names)}, and the update law {update_law} takes "
+                f"This file brings priors as {' and '.join(names)}, and the update law {law.name} takes "
                 f"{' and '.join(own)}. Remove these columns, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
                 columns=list(names),
@@ -143,7 +145,7 @@ def prior_columns_of(columns: Collection[str], update_law: str) -> tuple[str, ..
     return None
 
 
-def prior_of(record: UploadedRow, columns: tuple[str, ...], update_law: str) -> tuple[float, ...] | None:
+def prior_of(record: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
     """The item's own prior; none when all cells are empty."""
     cells = [as_text(record.values.get(name)).strip() for name in columns]
     if not any(cells):
@@ -152,9 +154,9 @@ def prior_of(record: UploadedRow, columns: tuple[str, ...], update_law: str) -> 
         prior = tuple(map(float, cells))
     except ValueError:
         refuse("prior_invalid", record.line, f"{' and '.join(columns)} must be numbers.")
-    if not ONLINE[update_law].family.valid_prior(*prior):
+    if not law.family.valid_prior(*prior):
         said = " and ".join(f"{name} {shortened(cell)}" for name, cell in zip(columns, cells, strict=True))
-        refuse("prior_invalid", record.line, f"{said} are no prior for the update law {update_law}.")
+        refuse("prior_invalid", record.line, f"{said} are no prior for the update law {law.name}.")
     return prior
 
 
@@ -180,7 +182,7 @@ async def import_items(
         await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
     taken, start = await already_there(connection, campaign.id)
     upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
-    items = items_in(upload, shown_by(upload.columns, shown, template), campaign.update_law, taken)
+    items = items_in(upload, shown_by(upload.columns, shown, template), law_of(campaign), taken)
     return await copy_all(connection, campaign.id, start, items, progress)
 
 

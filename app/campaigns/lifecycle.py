@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import BigInteger, Row, Select, cast, delete, exists, func, insert, select, text, update
+from sqlalchemy import BigInteger, Row, Select, all_, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns import always_shown
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items
-from app.designs.registry import DESIGNS
+from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
@@ -86,7 +87,8 @@ def name_of_copy(name: str) -> str:
 
 def row_of(settings: CampaignSettings) -> dict[str, Any]:
     """The columns of the campaign's row that follow from its settings."""
-    return settings.model_dump() | {"fewest_items": DESIGNS[settings.design].fewest_items}
+    design = design_of(settings)
+    return settings.model_dump() | {"fewest_items": max(1, design.fewest_items - len(design.always_shown))}
 
 
 async def free_slug(connection: AsyncConnection, wanted: str) -> str:
@@ -120,14 +122,16 @@ async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 def counted() -> Select[Any]:
-    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`."""
+    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn."""
     count = item_count(campaigns.c.id)
     taken = (
         select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
         .where(current_posteriors.c.campaign_id == campaigns.c.id)
+        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
         .scalar_subquery()
     )
-    wanted = cast(count, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
+    drawn = count - func.cardinality(campaigns.c.always_shown)
+    wanted = cast(drawn, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
     return select(
         campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
     )
@@ -253,6 +257,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             code="no_items",
             campaign=campaign.slug,
         )
+    await always_shown.settle(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.

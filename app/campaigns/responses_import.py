@@ -1,15 +1,18 @@
-"""Results of Mechanical Turk as responses of a launched campaign: what the released EASL program calls its update.
+"""Answers that were given elsewhere as responses of a launched campaign: what the released EASL program calls its
+update.
 
-The whole file is checked first. Then its rows are stored in file order, a few at a time, each time in a transaction of
-its own: so annotators of the campaign never wait for more than one of these. A row that is stored is known by its
+The whole file is checked first. Then its HITs are stored in file order, a few at a time, each time in a transaction of
+its own: so annotators of the campaign never wait for more than one of these. A HIT that is stored is known by its
 assignment, so an import that was interrupted is finished by importing the file again.
 """
 
 import asyncio
+import csv
 import hashlib
+import io
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -27,12 +30,13 @@ from app.campaigns.imported_hits import (
     without_stored,
 )
 from app.campaigns.items import Progress
-from app.crowd.answered import NOBODY, ResultRow
+from app.crowd.answered import NEEDED, ResultRow
+from app.crowd.platform import Platform
 from app.crowd.registry import of_results
 from app.database.campaign import finish_if_complete
 from app.designs.design import Design
-from app.designs.numbers import decimal
 from app.designs.registry import design_of
+from app.designs.written import Written
 from app.errors import Conflict
 from app.record.folding import lock_present, share
 from app.upload import check_size, read
@@ -48,8 +52,8 @@ class ImportedResponses(BaseModel):
     items: int = Field(0, description="Judged by them.")
     not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
     without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
-    known: int = Field(0, description="Rows passed over, because they were imported before.")
-    without_worker: int = Field(0, description="Rows without a WorkerId: they count as one annotator's.")
+    known: int = Field(0, description="HITs passed over, because they were imported before.")
+    without_worker: int = Field(0, description="HITs without a WorkerId: they count as one annotator's.")
     over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
     finished: bool = Field(
         default=False, description="Whether the campaign was closed, because every item has what was wanted."
@@ -60,7 +64,7 @@ def sentences(done: ImportedResponses) -> list[str]:
     """What an import did, in words."""
     said = {
         f"Imported {done.responses:,} responses on {done.items:,} items.": True,
-        f"Rows passed over because they were imported before: {done.known:,}.": done.known,
+        f"HITs passed over because they were imported before: {done.known:,}.": done.known,
         f"Scores left out because their item was marked N/A: {done.not_applicable:,}. The export of responses has "
         "these marks.": done.not_applicable,
         f"HITs in which every item was marked N/A, kept without a response: {done.without_score:,}.": (
@@ -85,20 +89,21 @@ async def import_results(
     max_mb: int,
     progress: Progress = lambda _rows: None,
 ) -> ImportedResponses:
-    """Store a result file's rows as responses, in file order, with the posteriors that follow.
+    """Store a file's HITs as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
-    many rows are in. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), `Invalid` (`item_unknown`) and
-    what `read_results` raises, before anything is stored. Interrupted by anything else, it leaves the
+    many HITs are in. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), and `Invalid` as `numbered`
+    and `read_results` do, before anything is stored. Interrupted by anything else, it leaves the
     first rows stored, and the same file imported again goes on after them.
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
-    rows = await asyncio.to_thread(read_results, file, name, design_of(campaign), max_mb=max_mb)
+    design = design_of(campaign)
+    platform, rows = await asyncio.to_thread(read_results, file, name, design, max_mb=max_mb)
     async with engine.connect() as connection:
-        hits = await numbered(connection, campaign, rows)
+        hits = await numbered(connection, campaign, design, rows)
         count, first = len(hits), hits[0]
-        new = await without_stored(connection, campaign, hits)
+        new = await without_stored(connection, campaign, platform, hits)
     del hits
     if not new:
         raise Conflict(
@@ -108,27 +113,44 @@ async def import_results(
         )
     stored, done = 0, ImportedResponses()
     judgments: dict[int, int] = {}
-    async for some, counts in stored_in_turn(engine, campaign, new, now=now):
+    async for some, counts in stored_in_turn(engine, campaign, platform, new, now=now):
         stored += len(some)
         done.responses += sum(bool(hit.items) for hit in some)
         done.not_applicable += sum(len(hit.not_applicable) for hit in some)
         done.without_score += sum(not hit.items for hit in some)
-        done.without_worker += sum(hit.worker_id.startswith(NOBODY) for hit in some)
+        done.without_worker += sum(hit.nameless for hit in some)
         judgments |= counts
         progress(stored)
     async with engine.begin() as connection:
         done.finished = await finish_if_complete(connection, campaign.id, now=now)
     done.items, done.known = len(judgments), count - stored
-    done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, judgments)
+    drawn = {item: count for item, count in judgments.items() if item not in campaign.always_shown}
+    done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, drawn)
     return done
 
 
-def read_results(file: BinaryIO, name: str, design: Design, *, max_mb: int) -> list[ResultRow]:
-    """The rows of a result file, with values of this design. Raises what `upload.read` and the platform's reader do."""
+def read_results(file: BinaryIO, name: str, design: Design, *, max_mb: int) -> tuple[Platform, list[ResultRow]]:
+    """The HITs in a file, with values of this design, and the platform that their annotators come from. Raises what
+    `upload.read` and the platform's reader do.
+    """
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
-    _, rows_of = of_results()
-    return rows_of(read(file, name, max_mb=max_mb), digest, lambda cell: design.stored(decimal(cell)))
+    upload = read(file, name, max_mb=max_mb)
+    platform, files = of_results(upload.columns)
+    return platform, files.read(upload, digest, Written(design))
+
+
+def example(design: Design, ids: Sequence[str]) -> str:
+    """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few."""
+    ids = list(dict.fromkeys([*design.always_shown, *ids]))[: len(ids)]
+    count, written = len(ids), Written(design)
+    if count < design.fewest_items:
+        return ""
+    values = design.given([(count - k) / (count + 1) for k in range(count)])
+    file = io.StringIO()
+    rows = [("h1", "Ann", item, written.words(value)) for item, value in zip(ids, values, strict=True)]
+    csv.writer(file, lineterminator="\n").writerows([NEEDED, *rows])
+    return file.getvalue()
 
 
 def more_than(wanted: int, judgments: Mapping[int, int]) -> int:
@@ -147,7 +169,7 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 async def stored_in_turn(
-    engine: AsyncEngine, campaign: Row[Any], hits: list[ImportedHit], *, now: datetime
+    engine: AsyncEngine, campaign: Row[Any], platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
     items then have. They are taken from `hits`, for the reason that `hits_of` has.
@@ -159,7 +181,7 @@ async def stored_in_turn(
     while some := [hits.pop() for _ in range(min(size, len(hits)))]:
         async with engine.begin() as connection:
             await share(connection, campaign)
-            closed = await store_closed(connection, campaign, some, now=now)
+            closed = await store_closed(connection, campaign, platform, some, now=now)
             scored = [one for one in closed if one.hit.items]
             locked = await lock_present(connection, campaign, unnumbered(scored))
             began = time.monotonic()  # what it waited for others is no reason to store fewer

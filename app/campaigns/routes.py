@@ -19,7 +19,9 @@ from app.auth.guards import researcher
 from app.campaigns import form, items, lifecycle, listing, responses_import
 from app.campaigns.progress import Job, watched
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
-from app.crowd.registry import links, of_results, public_link, with_pages
+from app.crowd.registry import links, public_link, with_pages, with_results
+from app.designs.registry import design_of
+from app.designs.written import Written
 from app.errors import Invalid, NotFound, Refusal
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page
@@ -141,12 +143,14 @@ async def show_items(
     total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=ITEMS_PER_PAGE)
     context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
     context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
-    context |= {"imported": imported_lately(request), "platform": of_results()[0]}
+    design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
+    context |= {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
+    context |= {"written": Written(design), "example": responses_import.example(design, ids)}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
 
 def imported_lately(request: Request) -> list[str]:
-    """What the import of results did that led here, in words."""
+    """What the import of responses did that led here, in words."""
     try:
         done = responses_import.ImportedResponses.model_validate(dict(request.query_params))
     except ValidationError:  # somebody changed the address
@@ -199,7 +203,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
 async def import_responses(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
-    """Import a result file as responses. Progress as for items."""
+    """Import a file of answers as responses. Progress as for items."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:

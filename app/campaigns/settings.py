@@ -114,17 +114,20 @@ class CampaignSettings(BaseModel):
 
     update_law: UpdateLaw = Field(
         default=None, title="Update law",
-        description="How an answer changes the scores: by its points (easl, easl-aware) or only by its order (ra, "
-        "trueskill). Empty: what is usual for the way of asking, for scores easl, as the paper proposes.",
+        description="How an answer changes the scores: by its points (easl, easl-aware), only by its order (ra, "
+        "trueskill) or by its ratio to a reference (log-normal). Empty: what is usual for the way of asking, for "
+        "scores easl, as the paper proposes.",
     )  # fmt: skip
     prior: Annotated[list[Real], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
         description="The numbers that an item begins with, separated by commas: alpha and beta of the Beta posterior "
-        "(paper: 1, 1), or mu and sigma squared of the Gaussian (0.5, 1/12 = 0.0833). Empty: the update law's own.",
+        "(paper: 1, 1), or mu and sigma squared of the Gaussian (0.5, 1/12 = 0.0833), under log-normal of the "
+        "logarithm (0, 3.29). Empty: the update law's own.",
     )  # fmt: skip
     gamma: Width = Field(
         default=0.1, title="Gamma",
-        description="How quickly match quality falls with distance, and the noise of a comparison. Paper: 0.1.",
+        description="How quickly match quality falls with distance, and the noise of a comparison, or of a value near "
+        "the reference. Paper: 0.1.",
     )  # fmt: skip
     epsilon: Width = Field(
         default=0.1, title="Epsilon",
@@ -225,6 +228,8 @@ class CampaignSettings(BaseModel):
             if not can_follow(design, ONLINE[update_law]):
                 others = " or ".join(name for name, law in ONLINE.items() if can_follow(design, law))
                 raise ValueError(f"this law cannot read the answers of “{design.title}”; {others} can")
+        if ONLINE[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
+            raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
 
     @field_validator("high_label")

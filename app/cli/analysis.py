@@ -10,11 +10,11 @@ import click
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.analysis.answers import has_uploaded
 from app.analysis.findings import Cell, Column, Figure, Options, ResultTable
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines
 from app.analysis.methods import SCORES, TABLES
+from app.analysis.offer import offered
 from app.analysis.score_tables import one_table, two_table, wide_table
 from app.analysis.view import decimals, empty, same_counts
 from app.cli.layout import aligned, paragraphs, shortened, terminal_width, wrapped
@@ -28,18 +28,16 @@ WIDEST = 48  # of a cell of text in a table for people, in characters
 
 
 async def on_offer(connection: AsyncConnection, campaign: Row[Any]) -> ResultTable:
-    """What there is to ask for, without the tables that need columns which no item came with."""
-    needs = {table.needs for table in TABLES.values() if table.needs}
-    lacking = {columns for columns in needs if not await has_uploaded(connection, campaign, columns)}
+    """What there is to ask for: what the campaign's answers and columns reach."""
+    offer = await offered(connection, campaign)
     columns = (
         Column("option", "Option", "text"),
         Column("name", "Name", "text"),
         Column("title", "What it is", "sentence"),
     )
-    tables = {name: table for name, table in TABLES.items() if table.needs not in lacking}
     rows: list[tuple[Cell, ...]] = [
-        *(("--method", name, f"{method.title}. {method.assumes}") for name, method in SCORES.items()),
-        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in tables.items()),
+        *(("--method", name, f"{method.title}. {method.assumes}") for name, method in offer.scores.items()),
+        *(("--table", name, f"{table.title}. {table.explanation}") for name, table in offer.tables.items()),
     ]
     return ResultTable(columns, rows)
 
@@ -210,7 +208,7 @@ async def pieces(text: Iterator[str]) -> AsyncIterator[str]:
 METHOD_HELP = "Scores of the items by this method; again for more of them."
 AGAINST_HELP = "Compare the scores of one --method with those of this."
 BASELINE_HELP = (
-    f"Of {next(name for name, table in TABLES.items() if 'baseline' in table.reads)}: the system that others are "
+    f"Of {next(name for name, table in TABLES.items() if 'baseline' in table.options)}: the system that others are "
     "compared with. Default: the one judged most."
 )
 EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."

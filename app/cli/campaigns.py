@@ -206,9 +206,12 @@ def progress_bar(file: BinaryIO) -> Iterator[items.Progress]:
 @click.argument("slug")
 @click.argument("file", type=FILE)
 def import_responses(slug: str, file: Path) -> None:
-    """Import a result file of Mechanical Turk (Input.id1.., Answer.range1..) as responses.
+    """Import answers that were given elsewhere as responses: CSV, TSV or JSONL.
 
-    A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the rows it stored.
+    A row for each item of a HIT, with the columns hit, annotator, item and value; an export of responses; or a result
+    file of Mechanical Turk (Input.id1.., Answer.range1..). See docs/importing-responses.md.
+
+    A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the HITs it stored.
     """
 
     async def work(engine: AsyncEngine) -> responses_import.ImportedResponses:

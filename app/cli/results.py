@@ -21,7 +21,7 @@ classes_option = click.option(
     type=click.IntRange(2, MOST_CLASSES),
     default=2,
     show_default=True,
-    help="Into how many labels scores are cut.",
+    help="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
 )
 
 

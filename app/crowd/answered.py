@@ -1,18 +1,20 @@
-"""HITs that were answered on a platform's own pages, as its result files tell of them."""
+"""HITs that were answered elsewhere, as files tell of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from app.upload import Upload
 
-NOBODY = "file-"  # with a digest of the file, for those whom it does not name
+NEEDED = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One row of a result file: a HIT that was answered. A score is None where its item was marked N/A.
+    """A HIT that was answered. A score is None where its item was marked N/A.
+
+    line: where it begins. lines: those of its items, where each has one of its own. nameless: nobody knows whose it is.
 
     There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
     a row is one object with slots, and its tuples of plain values are left out by the collector.
@@ -26,15 +28,46 @@ class ResultRow:
     accepted_at: datetime | None
     submitted_at: datetime | None
     details: dict[str, str]
+    lines: tuple[int, ...] = ()
+    nameless: bool = False
+
+    def line_of(self, place: int) -> int:
+        """Where the item at this place stands, 0 for the first."""
+        return self.lines[place] if self.lines else self.line
 
 
-ReadsScore = Callable[[str], float | None]
-"""What a cell says, None where that is outside the scale. Raises ValueError where it is no number."""
+class ReadsValues(Protocol):
+    """How the values of a campaign's design stand in a file."""
+
+    @property
+    def possible(self) -> str:
+        """Which numbers an item can have, in words."""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """What its classes are called; none where values are no classes."""
+
+    def number(self, cell: str, /) -> float | None:
+        """A number, None where it cannot be a value. Raises ValueError where it is no number."""
+
+    def value(self, cell: str, /) -> float | None:
+        """A number or the label of a class, likewise."""
 
 
-class ReadsResults(Protocol):
+class Reads(Protocol):
     """From a table to its rows. Without the platform's ids, `digest` names the worker and, with the line, the
     assignment. Raises `Invalid`.
     """
 
-    def __call__(self, upload: Upload, digest: str, read_score: ReadsScore, /) -> list[ResultRow]: ...
+    def __call__(self, upload: Upload, digest: str, values: ReadsValues, /) -> list[ResultRow]: ...
+
+
+@dataclass(frozen=True)
+class ResultFiles:
+    """The files in which a platform tells what was answered.
+
+    recognises: whether a file with these columns may be one of them.
+    """
+
+    recognises: Callable[[Sequence[str]], bool]
+    read: Reads

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.crowd.answered import ReadsResults
+from app.crowd.answered import ResultFiles
 from app.errors import Invalid
 from app.settings import Settings
 
@@ -92,7 +92,9 @@ class Platform:
     link_parameters: what a researcher appends to the link, for the platform to fill in.
     campaign_settings: those settings of a campaign, by name, that this platform alone reads. No answer depends on them,
     so a launch leaves them open.
-    read_results: reads its result files, if it has any.
+    results: its result files, if it has any.
+    shares_assignment_ids: whether several annotators in these files can have answered under the same assignment id, so
+    that an answer is known by both of its ids.
 
     Words of its own on researchers' pages are templates in `admin/platforms/NAME`: `share.html` (its section of the
     Share page), and if it needs them `begin.html`, `launch.html` and `results.html`.
@@ -112,7 +114,8 @@ class Platform:
     posts_to: Callable[[Settings], tuple[str, ...]] = nothing  # origins to which `complete` may post a form
     link_parameters: str = ""
     campaign_settings: tuple[str, ...] = ()
-    read_results: ReadsResults | None = None
+    results: ResultFiles | None = None
+    shares_assignment_ids: bool = False
 
     def arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
         """Who came, by an address's query as it is: see `read`. Raises `Invalid` also when an id is there twice."""

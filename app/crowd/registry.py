@@ -1,13 +1,22 @@
 """The platforms by name. A new one is a module with a `PLATFORM`, and one line here."""
 
-from app.crowd import link, programs, prolific
-from app.crowd.answered import ReadsResults
+from collections.abc import Sequence
+
+from app.crowd import files, link, programs, prolific
+from app.crowd.answered import ResultFiles
 from app.crowd.mturk import platform as mturk
 from app.crowd.platform import Platform
 
 PLATFORMS: dict[str, Platform] = {
     platform.name: platform
-    for platform in (link.PLATFORM, prolific.PLATFORM, programs.API, programs.SIMULATION, mturk.PLATFORM)
+    for platform in (
+        link.PLATFORM,
+        prolific.PLATFORM,
+        programs.API,
+        programs.SIMULATION,
+        mturk.PLATFORM,
+        files.PLATFORM,
+    )
 }
 
 
@@ -36,6 +45,12 @@ def campaign_settings() -> list[str]:
     return [setting for it in PLATFORMS.values() for setting in it.campaign_settings]
 
 
-def of_results() -> tuple[Platform, ReadsResults]:
-    """The platform whose result files can be imported, with their reader. Of several, the first."""
-    return next((it, it.read_results) for it in PLATFORMS.values() if it.read_results)
+def with_results() -> list[tuple[Platform, ResultFiles]]:
+    """The platforms whose files of answers can be imported."""
+    return [(it, it.results) for it in PLATFORMS.values() if it.results]
+
+
+def of_results(columns: Sequence[str]) -> tuple[Platform, ResultFiles]:
+    """Whose file one with these columns is. What nobody recognises is for the last one to refuse."""
+    known = with_results()
+    return next(((it, files) for it, files in known if files.recognises(columns)), known[-1])

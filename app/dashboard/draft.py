@@ -2,12 +2,21 @@
 
 from typing import Any
 
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
+from app.designs.registry import design_of
 
 
 async def of(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """What the page shows of the draft with this slug. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await lifecycle.find_counted(connection, slug)
-    return {"campaign": campaign, "hits": -(-campaign.judgments_wanted // campaign.items_per_hit)}
+    return {"campaign": campaign, "hits": hits(campaign)}
+
+
+def hits(campaign: Row[Any]) -> int:
+    """How many HITs will be answered, of a draft of `listed`."""
+    always = len(design_of(campaign).always_shown)
+    wanted = max(0, campaign.judgments_wanted - always * campaign.judgments_per_item)
+    return int(-(-wanted // (campaign.items_per_hit - always)))

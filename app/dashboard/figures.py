@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from app.dashboard.classes import unit_of
 from app.dashboard.course import EARLY
 from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
@@ -13,6 +14,7 @@ from app.dashboard.table import ItemsPage
 from app.designs.scale import POINTS
 from app.drawing import Scale, Tick, round_step
 from app.errors import plural
+from app.inference.online.law import Family
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
@@ -21,6 +23,7 @@ ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
 DASHES = dict(zip(EARLY, ((1, 3), (4, 3), (9, 3)), strict=True))
 
 BARS = "score (points; dot: {}, thick: calibrated 95 % interval, thin: the posterior’s)"
+SHARE_BARS = "share of the likeliest label (%; line: the posterior’s 95 % interval)"
 
 
 @dataclass(frozen=True)
@@ -84,11 +87,19 @@ def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heigh
     return Drawing(title, x_title, x_ticks, y_title, y_ticks, bars)
 
 
-def distribution(figures: dict[str, Any], score_name: str) -> Drawing:
+def bars_title(family: Family) -> str:
+    """What an axis says on which scores lie with their intervals."""
+    return SHARE_BARS if family.counts_classes else BARS.format(family.score_name)
+
+
+def distribution(figures: dict[str, Any], family: Family) -> Drawing:
     histogram = figures["histogram"]
     x = Scale(histogram["low"], histogram["high"], LEFT, RIGHT)
     title = "Distribution of scores"
-    return bar_chart(title, f"score ({score_name} of the posterior, points)", "items", x.ticks(), histogram["counts"])
+    x_title = f"score ({family.score_name} of the posterior, points)"
+    if family.counts_classes:
+        title, x_title = "Distribution of shares", unit_of(family).axis
+    return bar_chart(title, x_title, "items", x.ticks(), histogram["counts"])
 
 
 def hits_per_hour(figures: dict[str, Any]) -> Drawing:
@@ -110,7 +121,7 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
     return [(start + i * step, hits) for i, hits in enumerate(bars["bars"])]
 
 
-def density(item: ItemPage, score_name: str) -> Drawing:
+def density(item: ItemPage, family: Family) -> Drawing:
     """The posterior's curve and, dashed, those before; the mark in it is the score with both 95 % intervals."""
     now = item.now
     x = Scale(min(0.0, item.x[0]), max(POINTS, item.x[-1]), LEFT, RIGHT)
@@ -123,8 +134,8 @@ def density(item: ItemPage, score_name: str) -> Drawing:
     ends = None if item.calibrated is None else (x(item.calibrated[1]), x(item.calibrated[2]))
     mark = ForestRow("", BOTTOM - 6, x(now.low), x(now.score), x(now.high), ends)
     title = f"{shortened(item.row.shown)}: posterior after {plural(now.judgments, 'judgment')}"
-    x_title = BARS.format(score_name)
-    figure = Drawing(title, x_title, x.ticks(), "density per point", y_ticks, curve=drawn(now), marks=[mark])
+    y_title = f"density per {unit_of(family).step}"
+    figure = Drawing(title, bars_title(family), x.ticks(), y_title, y_ticks, curve=drawn(now), marks=[mark])
     # The key stands where the curves are low.
     return replace(figure, earlier=earlier, key_x=LEFT + 12 if now.score > POINTS / 2 else RIGHT - 96)
 
@@ -137,13 +148,13 @@ def uncertainty(figures: dict[str, Any]) -> Drawing:
     return Drawing("Uncertainty", "HITs answered", x.ticks(), "typical interval, ± points", y_ticks, curve=curve)
 
 
-def forest(shown: ItemsPage, domain: tuple[float, float], score_name: str) -> Drawing:
+def forest(shown: ItemsPage, domain: tuple[float, float], family: Family) -> Drawing:
     """The rows of the table with their intervals, in its order."""
     bottom = TOP + ROW * max(1, len(shown.lines))
     x = Scale(domain[0], domain[1], NAMES, RIGHT)
     marks = [
         ForestRow(
-            shortened(line.item.shown),
+            shortened(f"{line.label}: {line.item.shown}" if line.label else line.item.shown),
             TOP + ROW * (i + 0.5),
             x(line.low),
             x(line.score),
@@ -152,5 +163,5 @@ def forest(shown: ItemsPage, domain: tuple[float, float], score_name: str) -> Dr
         )
         for i, line in enumerate(shown.lines)
     ]
-    x_title = BARS.format(score_name)
-    return Drawing("Scores", x_title, x.ticks(), marks=marks, left=NAMES, bottom=bottom)
+    title = "Labels" if family.counts_classes else "Scores"
+    return Drawing(title, bars_title(family), x.ticks(), marks=marks, left=NAMES, bottom=bottom)

@@ -176,8 +176,11 @@ class Precisions(Follower[Precision]):
         return precision.begun(await item_count(connection, campaign.id))
 
     def read(self, campaign: Row[Any], response: Response) -> Hit:
-        """Its values on 0 to 1, whatever the law reads."""
-        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
+        """Its values on 0 to 1, whatever the law reads; none where they have no order, and so no mean."""
+        design = design_of(campaign)
+        if not design.ordered:
+            return Hit(response.annotator, [], [])
+        return Hit(response.annotator, response.items, design.shares(response.values))
 
     def followed(self, past: Precision, hits: list[Hit], total: int) -> Precision:
         """How far annotators agree by then."""

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.dashboard.classes import Given, given, leading
 from app.dashboard.course import Course
 from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
@@ -29,7 +30,7 @@ STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text(f"""
-    SELECT a.name AS annotator, r.values[array_position(r.items, :number)] AS value, r.received_at, r.counts
+    SELECT a.name AS annotator, r.values, array_position(r.items, :number) - 1 AS place, r.received_at, r.counts
     FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
@@ -38,13 +39,17 @@ ANSWERS = text(f"""
 
 @dataclass(frozen=True)
 class Curve:
-    """A posterior after a number of judgments: score and the ends of its 95 % interval in points, density per point."""
+    """A posterior after a number of judgments: score and the ends of its 95 % interval in points, density per point.
+
+    label: the likeliest one, where classes are counted; all else is then in hundredths of its share.
+    """
 
     judgments: int
     score: float
     low: float
     high: float
     density: list[float]
+    label: str = ""
 
     @property
     def outside(self) -> bool:
@@ -56,13 +61,15 @@ class Curve:
 class Judgment:
     """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all that count do alike.
 
-    counts: whether no decision leaves it out.
+    counts: whether no decision leaves it out. label: of its class, where values are classes; value: as it was stored.
     """
 
     annotator: str
     score: float
     received_at: datetime
     counts: bool
+    value: float
+    label: str = ""
     weight: float | None = None
     corrected: float | None = None
 
@@ -71,6 +78,7 @@ class Judgment:
 class ItemPage:
     """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x` in points,
     the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
+    labels: how often each class was given, where values are classes.
     """
 
     row: Row[Any]
@@ -79,6 +87,7 @@ class ItemPage:
     earlier: list[Curve]
     answers: Sequence[Judgment]
     calibrated: tuple[float, float, float] | None
+    labels: Sequence[Given]
 
     @property
     def weighted_mean(self) -> float | None:
@@ -114,9 +123,12 @@ async def item_of(
         answers = weighted(answers, *await known.found(asking))
     family = law.family
     x = grid(family.support, row.score, row.variance)
-    now = curve(family, row.judgments, row.state, x)
-    earlier = [curve(family, *moment, x) for moment in course.earlier(row.number)]
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, calibrated(intervals.of([row.number])))
+    classes = design_of(campaign).classes
+    now = curve(family, row.judgments, row.state, x, classes)
+    earlier = [curve(family, *moment, x, classes) for moment in course.earlier(row.number)]
+    labels = given(classes, [answer.value for answer in answers if answer.counts], family, row.state)
+    told = None if family.counts_classes else calibrated(intervals.of([row.number]))
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels)
 
 
 async def answers_to(connection: AsyncConnection, campaign: Row[Any], number: int) -> list[Judgment]:
@@ -124,7 +136,15 @@ async def answers_to(connection: AsyncConnection, campaign: Row[Any], number: in
     design = design_of(campaign)
     found = await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})
     return [
-        Judgment(row.annotator, float(design.points(np.array(row.value))), row.received_at, row.counts) for row in found
+        Judgment(
+            row.annotator,
+            float(design.points(np.array(row.values))[row.place]),
+            row.received_at,
+            row.counts,
+            row.values[row.place],
+            design.classes[int(row.values[row.place])] if design.classes else "",
+        )
+        for row in found
     ]
 
 
@@ -146,10 +166,11 @@ def calibrated(one: Moderated) -> tuple[float, float, float] | None:
     return (mean, low, high) if low <= high else None
 
 
-def curve(family: Family, judgments: int, state: Sequence[float], x: Array) -> Curve:
-    """A posterior at `x`, both on the scale of the law."""
+def curve(family: Family, judgments: int, state: Sequence[float], x: Array, classes: Sequence[str]) -> Curve:
+    """A posterior at `x`, both on the scale of the law; classes: what they are called, if there are any."""
     score, low, high = (float(value) * POINTS for value in (family.score(*state), *family.interval(*state)))
-    return Curve(judgments, score, low, high, (family.density(*state, x) / POINTS).tolist())
+    label = leading(classes, family.likeliest(family.columns([state])))[0] if family.counts_classes else ""
+    return Curve(judgments, score, low, high, (family.density(*state, x) / POINTS).tolist(), label)
 
 
 def grid(support: tuple[float, float], score: float, variance: float) -> Array:

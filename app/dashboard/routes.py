@@ -15,12 +15,13 @@ from app.campaigns import lifecycle
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, table
-from app.dashboard.heatmap import closest
+from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
 from app.database.bulk import snapshot
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
-from app.errors import Conflict
+from app.errors import Conflict, NotFound
 from app.record.law import law_of
 from app.web import Database, Now, base_url, fetched, get_now, page, templates
 
@@ -90,6 +91,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     context = {
         "campaign": campaign,
         "law": law_of(campaign),
+        "design": design_of(campaign),
         "shown": shown,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
@@ -134,11 +136,21 @@ def event(state: State) -> bytes:
     return f"id: {state.version}\ndata: {state.body}\n\n".encode()
 
 
+def compared(campaign: Any, state: State) -> Heatmap:
+    """The match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items stand on no scale."""
+    if state.picture is None:
+        raise NotFound(
+            f"The items of “{campaign.name}” have labels, and stand on no scale on which pairs could be near.",
+            code="figure_not_found",
+        )
+    return state.picture
+
+
 @router.get("/match-quality")
 async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLResponse:
     """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
     state = await live_of(request).state(campaign, now=now)
-    picture, labels = state.picture, state.figures["heatmap"]["labels"]
+    picture, labels = compared(campaign, state), state.figures["heatmap"]["labels"]
     rows = [
         (labels[row], score * POINTS, labels[other], picture.quality[row, other])
         for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
@@ -152,11 +164,11 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
 async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> Response:
     """All cells of the heatmap, to four decimals."""
     state = await live_of(request).state(campaign, now=now)
-    labels = state.figures["heatmap"]["labels"]
+    picture, labels = compared(campaign, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["", *labels])
-    for label, cells in zip(labels, state.picture.quality.tolist(), strict=True):
+    for label, cells in zip(labels, picture.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
     return Response(out.getvalue(), media_type="text/csv", headers=download(f"{campaign.slug}-match-quality.csv"))
 
@@ -165,7 +177,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
 async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
     """The posterior of the view's item, now and before."""
     state = await live_of(request).state(campaign, now=now)
-    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).family.score_name)
+    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).family)
     return svg(campaign, "item", drawn)
 
 
@@ -177,7 +189,7 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
         shown = await table.page_of(connection, campaign, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
-    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).family.score_name))
+    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).family))
 
 
 @router.get("/figures/{name}.svg")
@@ -189,8 +201,10 @@ async def figure(
     if name == "pace":
         return svg(campaign, name, figures.hits_per_hour(state.figures))
     if name == "uncertainty":
+        if not design_of(campaign).ordered:
+            raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
         return svg(campaign, name, figures.uncertainty(state.figures))
-    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).family.score_name))
+    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).family))
 
 
 def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:

@@ -4,7 +4,8 @@ import asyncio
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -14,13 +15,15 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
-from app.dashboard import pace
+from app.dashboard import classes, pace
+from app.dashboard.classes import unit_of
 from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
 from app.dashboard.precision import Precision, typical
 from app.database.session import driver_of
 from app.database.tables import items
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
 from app.inference.ground.arrays import Array
@@ -64,11 +67,12 @@ PER_MINUTE = text("""
 class State:
     """Everything that changes while one watches, ready for the page and for the browser.
 
+    picture: the match quality of all pairs, None where scores are no places on a scale.
     intervals: each item's mean and calibrated interval, on 0 to 1. behind: how many answers are not followed yet.
     """
 
     figures: dict[str, Any]
-    picture: Heatmap
+    picture: Heatmap | None
     intervals: Moderated
     course: Course
     behind: int
@@ -125,13 +129,18 @@ class Facts:
     course: Course
 
     @property
+    def drawn(self) -> Counts:
+        """The judgments of the items that are drawn: all but those that every HIT shows."""
+        return np.delete(self.judgments, self.campaign.always_shown)
+
+    @property
     def left(self) -> int:
         """Judgments still wanted."""
-        return int(np.maximum(self.campaign.judgments_per_item - self.judgments, 0).sum())
+        return int(np.maximum(self.campaign.judgments_per_item - self.drawn, 0).sum())
 
     @property
     def wanted(self) -> int:
-        return len(self.score) * int(self.campaign.judgments_per_item)
+        return len(self.drawn) * int(self.campaign.judgments_per_item)
 
     @property
     def behind(self) -> int:
@@ -192,9 +201,10 @@ def shortened(words: str) -> str:
 
 def draw(facts: Facts) -> State:
     """Everything that is shown, made of what was read."""
-    picture = heatmap(facts.score, facts.variance, facts.campaign.gamma)
+    campaign, family = facts.campaign, law_of(facts.campaign).family
+    picture = None if family.counts_classes else heatmap(facts.score, facts.variance, campaign.gamma)
     figures = {
-        "status": facts.campaign.status,
+        "status": campaign.status,
         "answered": facts.hits > 0,
         "done": facts.wanted - facts.left,
         "wanted": facts.wanted,
@@ -204,26 +214,32 @@ def draw(facts: Facts) -> State:
         "histogram": histogram_figures(facts),
         "uncertainty": uncertainty_figures(facts),
         "replaying": max(0, facts.hits - facts.course.answers),
-        "heatmap": {
-            "labels": row_labels(picture, facts.names),
-            "grouped": picture.grouped,
-            "top": picture.top,
-            "cells": base64.b64encode(picture.cells.tobytes()).decode(),
-        },
+        "unit": asdict(unit_of(family)),
+        "classes": classes.figures(design_of(campaign).classes, family, facts.course),
+        "heatmap": picture and heatmap_figures(picture, facts.names),
     }
     behind = max(facts.behind, facts.hits - facts.course.answers)
     return State(figures, picture, facts.precision.intervals, facts.course, behind)
 
 
+def heatmap_figures(picture: Heatmap, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "labels": row_labels(picture, names),
+        "grouped": picture.grouped,
+        "top": picture.top,
+        "cells": base64.b64encode(picture.cells.tobytes()).decode(),
+    }
+
+
 def summary(facts: Facts) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
     return {
-        "judgments": f"{facts.judgments.sum():,} of {facts.wanted:,}",
+        "judgments": f"{facts.drawn.sum():,} of {facts.wanted:,}",
         "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
         "hits": plural(facts.hits, "HIT"),
         "open": open_words(facts),
         "annotators": plural(facts.counts.annotators, "annotator"),
-        "precision": precision_words(typical(facts.precision.intervals)),
+        "precision": sureness(facts),
         "held": held_words(*held(facts)),
         "made_up": made_up_words(facts),
     }
@@ -236,6 +252,13 @@ def open_words(facts: Facts) -> str:
     return f"{plural(facts.counts.open_hits, 'HIT')} open now" if facts.counts.open_hits else "no HIT open now"
 
 
+def sureness(facts: Facts) -> str:
+    """How well the median item is known: its typical interval, or without an order the share of its likeliest label."""
+    if design_of(facts.campaign).ordered:
+        return precision_words(typical(facts.precision.intervals))
+    return f"{100 * np.median(facts.score):.0f} %" if facts.judgments.any() else "unknown yet"
+
+
 def precision_words(points: float) -> str:
     """Half a width in points; that of the whole scale says nothing."""
     return f"± {points:.1f} points" if points < POINTS / 2 else "unknown yet"
@@ -243,14 +266,15 @@ def precision_words(points: float) -> str:
 
 def held(facts: Facts) -> tuple[float, float]:
     """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
-    calibrated one the median of them is; NaN while that is not known.
+    calibrated one the median of them is; NaN while that is not known, and where they are not of scores.
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
-    if facts.behind or facts.course.answers < facts.hits:
+    family = law_of(facts.campaign).family
+    if family.counts_classes or facts.behind or facts.course.answers < facts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
-    low, high = law_of(facts.campaign).family.interval(*facts.course.state[:, some])
+    low, high = family.interval(*facts.course.state[:, some])
     return facts.precision.intervals.of(some).beside(low, high)
 
 
@@ -300,7 +324,12 @@ def hours_left(facts: Facts) -> float | None:
     if facts.counts.first_at is None or facts.campaign.status != "running":
         return None
     span = facts.until - facts.counts.first_at
-    return pace.forecast(facts.left, facts.campaign.items_per_hit, facts.recent_rate, span)
+    return pace.forecast(facts.left, drawn_in_hit(facts.campaign), facts.recent_rate, span)
+
+
+def drawn_in_hit(campaign: Row[Any]) -> int:
+    """How many items of a HIT get one of the judgments that are wanted."""
+    return int(campaign.items_per_hit) - len(campaign.always_shown)
 
 
 def done_at(facts: Facts) -> int | None:

@@ -8,8 +8,10 @@ import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.dashboard.classes import leading
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
@@ -58,8 +60,9 @@ class ItemsView:
 
 @dataclass(frozen=True)
 class ItemRow:
-    """One item's row in points: score, the ends of its posterior's 95 % interval, mean of the judgments and the ends of
-    its calibrated 95 % interval, NaN where there is none.
+    """One item's row in points, or hundredths of a share: score, the ends of its posterior's 95 % interval, mean of the
+    judgments and the ends of its calibrated 95 % interval, NaN where there is none. label: the likeliest one, where
+    classes are counted.
     """
 
     place: int
@@ -70,6 +73,7 @@ class ItemRow:
     mean: float
     calibrated_low: float
     calibrated_high: float
+    label: str = ""
 
     @property
     def calibrated(self) -> bool:
@@ -100,12 +104,21 @@ async def page_of(connection: AsyncConnection, campaign: Row[Any], view: ItemsVi
     if not rows and view.page > 1:
         return await page_of(connection, campaign, replace(view, page=1), intervals)
     family = law_of(campaign).family
+    state = family.columns([row.state for row in rows])
     score = np.array([row.score for row in rows])
     mine = intervals.of([row.number for row in rows])
-    values = score, *family.interval(*family.columns([row.state for row in rows])), mine.mean, *mine.interval()
+    values = score, *family.interval(*state), mine.mean, *mine.interval()
     numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
     lines = [ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
+    if family.counts_classes:
+        labels = leading(design_of(campaign).classes, family.likeliest(state))
+        lines = [labelled(line, label) for line, label in zip(lines, labels, strict=True)]
     return ItemsPage(view, lines, rows[0].found if rows else 0)
+
+
+def labelled(line: ItemRow, label: str) -> ItemRow:
+    """With its label, and without what is of points, which are no shares."""
+    return replace(line, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
 
 
 def rows_of(campaign_id: int, view: ItemsView, offset: int) -> Select[Any]:

@@ -1,6 +1,6 @@
 """What every room may ask of a campaign's row: find it by the name in addresses, and finish it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,8 @@ from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
-# It is complete when fewer items want judgments than an answer needs: one alone cannot be compared with anything.
+# It is complete when fewer items want judgments than an answer needs: one alone cannot be compared with anything. Items
+# that are always shown want none.
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
 # asks for a HIT next does.
 FINISH = text("""
@@ -20,7 +21,7 @@ FINISH = text("""
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
-        AND p.judgments < judgments_per_item OFFSET fewest_items - 1)
+        AND p.judgments < judgments_per_item AND p.subject <> ALL(always_shown) OFFSET fewest_items - 1)
 """)
 
 
@@ -69,6 +70,16 @@ def item_count(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
     """SQL for the number of items. Theirs run from 0 without gaps, so the last one tells, without reading them all."""
     last = func.max(items.c.number)
     return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
+
+
+async def item_numbers(connection: AsyncConnection, campaign_id: int, names: Sequence[str]) -> dict[str, int]:
+    """The numbers of the items that the researcher calls so, by these names; without those that are not there."""
+    if not names:
+        return {}
+    those = select(items.c.external_id, items.c.number).where(
+        items.c.campaign_id == campaign_id, items.c.external_id.in_(names)
+    )
+    return {row.external_id: row.number for row in await connection.execute(those)}
 
 
 def no_campaign(slug: str) -> NotFound:

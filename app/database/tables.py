@@ -137,7 +137,10 @@ campaigns = Table(
     Column("status", Text, nullable=False, server_default="draft"),
     Column("design", Text, nullable=False, server_default="slider"),  # the way of asking
     Column("design_settings", JSONB, nullable=False, server_default="{}"),
-    Column("fewest_items", Integer, nullable=False, server_default="1"),  # of which an answer says something
+    Column(
+        "fewest_items", Integer, nullable=False, server_default="1"
+    ),  # must be drawn, so that an answer says something
+    Column("always_shown", ARRAY(Integer), nullable=False, server_default="{}"),  # in every HIT, from the launch on
     # What annotators see
     Column("name", Text, nullable=False),
     Column("question", Text, nullable=False),

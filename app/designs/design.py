@@ -4,12 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from app.designs.answer import Answer, Form, touches_in
 from app.designs.numbers import decimal, whole_number
 from app.designs.scale import POINTS
-from app.errors import Invalid
+from app.errors import Conflict, Invalid, Refusal, shortened
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
 
@@ -53,6 +55,20 @@ class Design(BaseModel, ABC):
     def classes(self) -> Sequence[str]:
         """What its classes are called, in their order; none where values are no classes."""
         return ()
+
+    @property
+    def always_shown(self) -> Sequence[str]:
+        """What the researcher calls the items that every HIT shows besides those that are drawn: they have no cap."""
+        return ()
+
+    def not_there(self, name: str) -> Refusal:
+        """Why a campaign cannot begin without an item that every HIT shows."""
+        return Conflict(f"No item is called “{shortened(name)}”, which every HIT shows.", code="item_unknown")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether one value can be higher than another, so that means, ranks and distances say something."""
+        return self.yields != "classes"
 
     @abstractmethod
     def task(self, campaign: Any) -> str:
@@ -152,8 +168,12 @@ class Design(BaseModel, ABC):
         low, high = self.ends
         return [(value - low) / (high - low) for value in values]
 
-    def points(self, values: Array) -> Array:
-        """Stored values in points, 0 to 100, in which pages and estimators think; the better the higher."""
+    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
+        """Stored values in points, 0 to 100, in which pages and estimators think; the better the higher.
+
+        values: (M,). hit: (M,), the number of the HIT that each is of, None where all are of one: places mean something
+        only among all items of a HIT.
+        """
         low, high = self.ends
         if (low, high) == (0.0, POINTS):
             return values  # to divide and multiply would move bits

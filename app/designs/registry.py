@@ -2,10 +2,21 @@
 
 from typing import Any
 
+from app.designs.baseline import Baseline
+from app.designs.best_worst import BestWorst
+from app.designs.categories import Categories
 from app.designs.design import Design
+from app.designs.magnitude import Magnitude
+from app.designs.ordinal import Ordinal
+from app.designs.pairwise import Pairwise
+from app.designs.ranking import Ranking
+from app.designs.rating import Rating
 from app.designs.slider import Slider
 
-DESIGNS: dict[str, type[Design]] = {design.name: design for design in (Slider,)}
+DESIGNS: dict[str, type[Design]] = {
+    design.name: design
+    for design in (Slider, Rating, Ordinal, Categories, Pairwise, Baseline, Ranking, BestWorst, Magnitude)
+}
 
 
 def design_of(campaign: Any) -> Design:

@@ -36,16 +36,17 @@ class SelectionIndex:
         wanted: int,
         gamma: float,
         fewest: int = 1,
+        never: Collection[int] = (),
     ) -> None:
         """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
 
-        fewest: of how many items a HIT must be.
+        fewest: of how many items a HIT must be. never: items that want none.
         """
         self.score: Array = np.array(score, dtype=np.float64)
         self.variance: Array = np.array(variance, dtype=np.float64)
         self.judgments: Counts = np.array(judgments, dtype=np.int64)
-        self._wanted, self._fewest = wanted, fewest
-        open_items = np.flatnonzero(self.judgments < wanted)
+        self._wanted, self._fewest, self._never = wanted, fewest, frozenset(never)
+        open_items = self._open_items()
         self.leaders = Leaders(open_items, self.variance)
         self.companions = Companions(open_items, self.score, self.variance, gamma)
 
@@ -94,16 +95,22 @@ class SelectionIndex:
     def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
         """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
         if allow_seen:
-            over = [item for item in items if self.judgments.item(item) == self._wanted - 1]
+            over = [item for item in items if self._wants(item) and self.judgments.item(item) == self._wanted - 1]
         else:
-            over = [item for item in {*items, *seen} if self.judgments.item(item) < self._wanted]
+            over = [item for item in {*items, *seen} if self._wants(item)]
         return len(self.leaders) >= len(over) + self._fewest
 
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
-        wanted = np.flatnonzero(self.judgments < self._wanted)
+        wanted = self._open_items()
         self.leaders.check(wanted, self.variance)
         self.companions.check(wanted)
+
+    def _open_items(self) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(with_nothing_wanted(self.judgments, self._never, self._wanted) < self._wanted)
+
+    def _wants(self, item: int) -> bool:
+        return self.judgments.item(item) < self._wanted and item not in self._never
 
     def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
         """The leader alone, or nobody."""
@@ -113,13 +120,20 @@ class SelectionIndex:
         return [] if leader is None else [leader]
 
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
-        if self.judgments.item(item) < self._wanted:
+        if self._wants(item):
             self.leaders.remove(item, self.variance.item(item))
             self.companions.remove(item)
         self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
-        if judgments < self._wanted:
+        if self._wants(item):
             self.leaders.add(item, self.variance.item(item))
             self.companions.add(item)
+
+
+def with_nothing_wanted(judgments: Counts, never: Collection[int], wanted: int) -> Counts:
+    """The same as if the items that are never drawn had all that is wanted, (N,)."""
+    counted = judgments.copy()
+    counted[[*never]] = wanted
+    return counted
 
 
 def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:
@@ -178,8 +192,10 @@ def later_iteration(
 def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
     """How many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
 
-    At most `hits`, and no more than it takes to ask everything once.
+    At most `hits`, and no more than it takes to ask everything once. Where HITs are of one item, it leads.
     """
+    if n == 1:
+        return max(1, min(hits, len(room)))
     slots = int(np.minimum(room, hits).sum())
     most = min(hits, math.ceil(slots / n), slots // 2)
     return max(1, most if leaders_as_companions else min(most, len(room) // 2))
@@ -202,7 +218,7 @@ def _highest(variance: Array, items: npt.NDArray[np.intp], count: int, rng: np.r
 
 def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator) -> list[int]:
     """Companions for one HIT; those that have no room for another are taken out."""
-    drawn = companions.draw(leader, count, {leader}, rng)
+    drawn = companions.draw(leader, count, {leader}, rng) if count else []
     room[drawn] -= 1
     for item in drawn:
         if room.item(item) == 0:
@@ -226,7 +242,13 @@ class AlgorithmOne:
     ) -> SelectionIndex:
         """One HIT at a time."""
         return SelectionIndex(
-            score, variance, judgments, wanted=asking.wanted, gamma=asking.gamma, fewest=asking.fewest
+            score,
+            variance,
+            judgments,
+            wanted=asking.wanted,
+            gamma=asking.gamma,
+            fewest=asking.fewest,
+            never=asking.never,
         )
 
     def plan(
@@ -240,6 +262,7 @@ class AlgorithmOne:
         rng: np.random.Generator,
     ) -> list[Draw]:
         """An iteration at once."""
+        judgments = with_nothing_wanted(judgments, asking.never, asking.wanted)
         if iteration == 0:
             hits = first_iteration(judgments, wanted=asking.wanted, n=asking.n, rng=rng)
         else:

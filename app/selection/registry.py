@@ -17,9 +17,10 @@ def asking_of(campaign: Any) -> Asking:
     """What the row says of how it asks."""
     return Asking(
         wanted=campaign.judgments_per_item,
-        n=campaign.items_per_hit,
+        n=campaign.items_per_hit - len(campaign.always_shown),
         fewest=campaign.fewest_items,
         gamma=campaign.gamma,
         hits=campaign.hits_per_iteration,
         leaders_as_companions=campaign.leaders_as_companions,
+        never=tuple(campaign.always_shown),
     )

@@ -29,7 +29,8 @@ class Asking:
 
     wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
     iteration, None for as many as give each item about one judgment. leaders_as_companions: whether an item that leads
-    a HIT of an iteration may be in another one. fewest: of how many items an answer says something.
+    a HIT of an iteration may be in another one. fewest: of how many items an answer says something. never: the numbers
+    of items that are not drawn, as if they had all that is wanted; n and fewest do not count them.
     """
 
     wanted: int
@@ -38,6 +39,7 @@ class Asking:
     hits: int | None = None
     leaders_as_companions: bool = False
     fewest: int = 1
+    never: tuple[int, ...] = ()
 
 
 class Index(Protocol):

@@ -13,7 +13,9 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver
 from app.designs.answer import Answer, InputKind, Touch
+from app.designs.asked import AskedValues
 from app.designs.numbers import LARGEST_COUNT, whole_number
+from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
@@ -69,6 +71,7 @@ class ItemShown(BaseModel):
 class HitShown(BaseModel):
     id: int
     items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
+    values: AskedValues
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
 
@@ -100,7 +103,8 @@ async def next_hit(
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
     items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
-    return Work(hit=HitShown(id=work.hit.id, items=items, expires_at=work.hit.expires_at), reason=None)
+    asked = AskedValues.of(design_of(work.assignment))
+    return Work(hit=HitShown(id=work.hit.id, items=items, values=asked, expires_at=work.hit.expires_at), reason=None)
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
@@ -127,10 +131,10 @@ class Response(BaseModel):
     annotator: Annotator
     scores: dict[ItemId, Score] | list[Score] | None = Field(
         default=None,
-        description="From 0 to 100 for every item: by item id, or in the HIT's order. Equal scores are ties.",
+        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order.",
     )
     values: dict[ItemId, Value] | list[Value] | None = Field(
-        default=None, description="The same, or what another way of asking wants, in the place of `scores`."
+        default=None, description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say."
     )
     telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None

@@ -7,7 +7,10 @@ from app.errors import NotFound
 from app.serving.standing import CAMPAIGN, ServedCampaign
 
 BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key")  # noqa: S608  (made of constants)
-SAMPLE = text("SELECT shown FROM items WHERE campaign_id = :campaign ORDER BY number LIMIT :number")
+SAMPLE = text("""
+    SELECT shown FROM items WHERE campaign_id = :campaign
+    ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
+""")
 
 
 class Text(Record):
@@ -29,5 +32,6 @@ async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
 
 async def sample(connection: Driver, campaign: ServedCampaign) -> list[str]:
     """The texts of the first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
-    rows = await fetch(connection, SAMPLE, {"campaign": campaign.id, "number": campaign.items_per_hit}, Text)
+    parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
+    rows = await fetch(connection, SAMPLE, parameters, Text)
     return [row.shown for row in rows]

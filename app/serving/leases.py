@@ -20,7 +20,7 @@ from app.database.session import Driver, Record, columns, execute, fetch, fetch_
 from app.record.store import PRESENT
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, propose
-from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, lease, renew
+from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, capped, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -63,7 +63,7 @@ class Work:
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
 OVERTAKEN = f"""
-    EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
+    EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
             AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
 
 HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")  # noqa: S608  (made of constants)
@@ -91,7 +91,10 @@ COMPLETE = text("""
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-WANTED = text(f"SELECT p.subject AS number FROM posteriors p WHERE {PRESENT} AND p.judgments < :wanted")  # noqa: S608  (constants)
+WANTED = text(f"""
+    SELECT p.subject AS number FROM posteriors p
+    WHERE {PRESENT} AND p.judgments < :wanted AND p.subject <> ALL(CAST(:always AS int[]))
+""")  # noqa: S608  (made of constants)
 
 ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1
@@ -226,6 +229,7 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
         "campaign": here.id,
         "hit": here.hit_id,
         "items": here.hit_items,
+        "capped": capped(here, here.hit_items),
         "wanted": here.judgments_per_item,
         "now": now,
     }
@@ -279,7 +283,12 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
     copy = cache.copies.get(here.id)
     if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
-    parameters = {"campaign": here.id, "wanted": here.judgments_per_item, "now": now}
+    parameters = {
+        "campaign": here.id,
+        "wanted": here.judgments_per_item,
+        "always": here.always_shown,
+        "now": now,
+    }
     wanted = {row.number for row in await fetch(connection, WANTED, parameters, ItemNumber)}
     if len(wanted) < here.fewest_items:
         await execute(connection, FINISH, parameters)

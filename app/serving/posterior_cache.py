@@ -53,6 +53,7 @@ class Followed(Record):
     judgments_per_item: int
     items_per_hit: int
     fewest_items: int
+    always_shown: list[int]
     gamma: float
     hits_per_iteration: int | None
     leaders_as_companions: bool

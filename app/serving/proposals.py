@@ -132,11 +132,17 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache) -> Proposal | None
     full = open_hits.full_with(chain.from_iterable(items for _, items in leases_pending), copy.index)
     leading = open_hits.leading.union(leader for leader, _ in leases_pending)
     draw = copy.index.draw(
-        here.items_per_hit, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+        asking_of(here).n, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
     )
     if draw is None:
         return None
-    return Proposal(draw.leader, draw.items, shared_leader=draw.leader in leading)
+    items = with_those_always_shown(here, draw.items, copy.rng)
+    return Proposal(draw.leader, items, shared_leader=draw.leader in leading)
+
+
+def with_those_always_shown(here: Standing, drawn: list[int], rng: np.random.Generator) -> list[int]:
+    """All items of a HIT in the random order in which they are shown."""
+    return rng.permutation([*drawn, *here.always_shown]).tolist() if here.always_shown else drawn
 
 
 async def place_in_plan(
@@ -181,11 +187,12 @@ async def free_place(
     )
     if not items:
         return None, False
-    if len(items) < max(2, here.fewest_items):
+    if len(items) < min(max(2, here.fewest_items), asking_of(here).n):
         items = await filled(connection, here, copy, items, parameters)
     if len(items) < here.fewest_items:
         return None, False
     leader = place.leader if place.leader in items else items[0]
+    items = with_those_always_shown(here, items, copy.rng)
     return Proposal(leader, items, iteration, place.ordinal, shared_leader=True), False
 
 
@@ -198,7 +205,7 @@ async def filled(
         *await fetch(connection, FREE_ITEMS, parameters, Item),
     ]
     draw = copy.index.draw(
-        here.items_per_hit,
+        asking_of(here).n,
         seen=known_to(here),
         full=copy.index.full(Counter(row.item for row in counted)),
         leading=set(),

@@ -17,7 +17,7 @@ the time, and a wait counts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from weakref import WeakSet
@@ -37,8 +37,9 @@ SHOWN = """
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
+# :capped are the items of a HIT but those that every HIT shows, which nobody counts or waits for.
 LOCK = f"""
-    SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
+    SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
 
 LOCK_POSTERIORS = text(LOCK)
@@ -52,11 +53,11 @@ STILL_WANTED = f"""
     NOT EXISTS (
         WITH held AS MATERIALIZED (
             SELECT item, count(*) AS leases FROM hits h, unnest(h.items) AS item
-            WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:items AS int[]) AND h.id <> :hit
+            WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:capped AS int[]) AND h.id <> :hit
             GROUP BY item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
-        WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
+        WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
         AND p.judgments + coalesce(held.leases, 0) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)
 
@@ -65,7 +66,7 @@ STILL_WANTED = f"""
 STILL_ALLOWED = f"""
     (:repeat_items OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND h.items && CAST(:items AS int[]) AND {TAKEN}))
+        AND h.id <> :hit AND h.items && CAST(:capped AS int[]) AND {TAKEN}))
     AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
         SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
         AND h.id <> :hit AND {TAKEN}))
@@ -100,6 +101,7 @@ LEASE_TAKES = {
     "assignment": "bigint",
     "leader": "int",
     "items": "int[]",
+    "capped": "int[]",
     "iteration": "int",
     "ordinal": "int",
     "shared_leader": "boolean",
@@ -190,6 +192,7 @@ class Limits(Record):
     hits_per_annotator: int | None
     judgments_per_item: int
     lease_minutes: int
+    always_shown: list[int]
 
 
 class HeldHit(Limits):
@@ -215,6 +218,7 @@ async def lease(
     parameters = {
         "leader": proposal.leader,
         "items": proposal.items,
+        "capped": capped(here, proposal.items),
         "iteration": proposal.iteration,
         "ordinal": proposal.ordinal,
         "shared_leader": proposal.shared_leader,
@@ -235,7 +239,7 @@ async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor |
     """
     parameters = {
         "hit": here.hit_id,
-        "items": here.hit_items,
+        "capped": capped(here, here.hit_items),
         "iteration": here.hit_iteration,
         "ordinal": here.hit_ordinal,
     } | limits(here, visitor)
@@ -245,6 +249,11 @@ async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor |
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_one(connection, RENEW, parameters, Renewed)
     return None if row is None else row.expires_at
+
+
+def capped(here: Standing | HeldHit, items: Sequence[int]) -> list[int]:
+    """Of the items of a HIT those that want only so many judgments."""
+    return [item for item in items if item not in here.always_shown]
 
 
 def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str, Any]:

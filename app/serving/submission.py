@@ -6,7 +6,7 @@ their HITs are counted), then the posterior rows by item number. So two answers 
 and a lease that is renewed meanwhile wait for each other instead of deadlocking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,18 +44,19 @@ def closing(condition: str) -> str:
         FROM (SELECT count(*) FROM known) AS locked
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
         RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
-    ), excluded AS MATERIALIZED (
-        SELECT EXISTS (SELECT 1 FROM campaigns c, closed, exclusions(c.id, c.decided) AS x
-                       WHERE c.id = :campaign AND c.decided > 0 AND x.annotator_id = closed.annotator_id)
-               AS is_left_out
+    ), locked AS MATERIALIZED (
+        SELECT p.subject, p.state, p.judgments FROM posteriors p
+        WHERE {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
+        ORDER BY p.subject FOR NO KEY UPDATE OF p
     )
-    SELECT p.subject AS number, p.state, p.judgments, closed.items AS hit_items,
-           closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design, c.design_settings,
-           c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
-           (SELECT is_left_out FROM excluded) AS left_out
+    SELECT closed.items AS hit_items, closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design,
+           c.design_settings, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
+           c.always_shown, c.decided > 0 AND EXISTS (
+               SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
+           ) AS left_out,
+           ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
+           ARRAY(SELECT judgments FROM locked) AS judgments
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    JOIN posteriors p ON {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
-    ORDER BY p.subject FOR NO KEY UPDATE OF p
     """  # noqa: S608  (made of constants)
 
 
@@ -65,7 +66,8 @@ CLOSE = text(closing(f"{THEIRS} AND h.closed_at IS NULL AND h.expires_at > clock
 CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
 
 FIND_AND_LOCK_HIT = text(f"""
-    SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, h.items, c.judgments_per_item AS wanted,
+    SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
+           ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            c.repeat_items, c.hits_per_annotator, c.status, owner.{ONE_HIT} AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     JOIN annotators owner ON owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
@@ -94,11 +96,11 @@ STORE = text(f"""
 
 
 class ClosedHit(Record):
-    """A locked posterior of a HIT that was closed, the HIT, and its campaign; left_out: whether its annotator is."""
+    """A HIT that was closed, its campaign, and the locked posteriors of its items, in the order of `numbers`.
 
-    number: int
-    state: list[float]
-    judgments: int
+    left_out: whether its annotator is.
+    """
+
     hit_items: list[int]
     annotator_id: int
     expires_at: datetime
@@ -111,7 +113,17 @@ class ClosedHit(Record):
     epsilon: float
     tie_margin_points: int
     judgments_per_item: int
+    always_shown: list[int]
     left_out: bool
+    numbers: list[int]
+    states: list[list[float]]
+    judgments: list[int]
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether an item has the wanted judgments already."""
+        taken = zip(self.numbers, self.judgments, strict=True)
+        return any(count >= self.judgments_per_item and item not in self.always_shown for item, count in taken)
 
 
 class LateHit(Record):
@@ -176,12 +188,12 @@ async def submit_again(connection: Driver, key: dict[str, Any], sent: Answer | F
 
 async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
-    rows = await fetch(connection, CLOSE, key, ClosedHit)
-    if not rows:
+    hit = await fetch_one(connection, CLOSE, key, ClosedHit)
+    if hit is None:
         raise LeaseEnded
-    if any(row.judgments >= row.judgments_per_item for row in rows):
+    if hit.overtaken:
         raise overtaken()
-    return await store(connection, key, rows, sent, held_until=rows[0].expires_at)
+    return await store(connection, key, hit, sent, held_until=hit.expires_at)
 
 
 async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
@@ -195,14 +207,14 @@ async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Fo
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     if answered := await fetch_one(connection, ANSWERED, key, Answered):
         return Receipt(key["hit"], answered.seq, repeated=True)
-    rows: Sequence[ClosedHit] = []
+    closed = None
     if hit.status in ("running", "paused"):
         parameters = key | dict(hit)
         await lock_annotator_and_posteriors(connection, parameters)
-        rows = await fetch(connection, CLOSE_LATE, parameters, ClosedHit)
-    if not rows:
+        closed = await fetch_one(connection, CLOSE_LATE, parameters, ClosedHit)
+    if closed is None:
         raise overtaken()
-    return await store(connection, key, rows, sent)
+    return await store(connection, key, closed, sent)
 
 
 def overtaken() -> Gone:
@@ -216,16 +228,15 @@ def overtaken() -> Gone:
 async def store(
     connection: Driver,
     key: Mapping[str, Any],
-    rows: Sequence[ClosedHit],
+    hit: ClosedHit,
     sent: Answer | Form,
     *,
     held_until: datetime | None = None,
 ) -> Receipt:
-    """Write the response and the posteriors that follow from it; `rows` are the locked posteriors of a closed HIT.
+    """Write the response to a HIT that was closed, and the posteriors that follow from it.
 
     Raises `LeaseEnded` when it is after `held_until`.
     """
-    hit = rows[0]
     design = design_of(hit)
     answer = design.read(sent, hit.hit_items)
     values = design.values(answer, hit.hit_items)
@@ -240,7 +251,7 @@ async def store(
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, rows, Response(0, hit.annotator_id, hit.hit_items, values))
+    } | await posteriors_after(connection, hit, Response(0, hit.annotator_id, hit.hit_items, values))
     (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
@@ -249,17 +260,21 @@ async def store(
     return Receipt(key["hit"], stored.seq)
 
 
-async def posteriors_after(connection: Driver, rows: Sequence[ClosedHit], response: Response) -> dict[str, Any]:
+async def posteriors_after(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
     """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
 
     The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
-    now: what the law keeps of the earlier one may be gone.
+    now: what there was of the earlier one may be gone.
     """
-    hit = rows[0]
     of, law = Revision(hit.campaign_id, hit.revision), law_of(hit)
-    if law.layout and not await fetch(connection, IS_PRESENT, of.parameters, Record):
+    if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_present(connection, of)):
         raise LeaseEnded
-    known = Known(connection, of, law, {row.number: row.state for row in rows})
+    known = Known(connection, of, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
         await known.apply([hit_of(hit, response)], parameters_of(hit))
     return await known.keep()
+
+
+async def is_present(connection: Driver, of: Revision) -> bool:
+    """Whether a revision is that of its campaign; it stays so as long as the right to store is shared."""
+    return await fetch_one(connection, IS_PRESENT, of.parameters, Record) is not None

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.campaign import item_numbers
 from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.registry import design_of
@@ -29,8 +30,11 @@ async def trial_hit(connection: AsyncConnection, campaign: Row[Any], number: int
 
     campaign: with `item_count`.
     """
-    count = max(campaign.item_count, campaign.items_per_hit)
-    drawn = np.random.default_rng([campaign.seed, number]).choice(count, campaign.items_per_hit, replace=False).tolist()
+    always = [*(await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
+    rng = np.random.default_rng([campaign.seed, number])
+    others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always)
+    drawn = rng.choice(others, campaign.items_per_hit - len(always), replace=False).tolist()
+    drawn = rng.permutation([*drawn, *always]).tolist() if always else drawn
     statement = select(items.c.number, items.c.shown).where(
         items.c.campaign_id == campaign.id, items.c.number.in_(drawn)
     )

@@ -2,17 +2,22 @@
 // they stand; how each came about is noted for the items that it is about: the one of the nearest [data-item], or all.
 //
 // `native(more)` is a design for `run`, with what a design does besides: `begin(hit)`, `press(hit, event)`, `resize(hit)`,
-// `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value.
+// `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
+// `remains(count)`, the words for so many controls without one.
 
 import { all, announce } from "./page.js";
 import { keep, say } from "./sending.js";
 
 const nothing = () => {};
 
-export function native({ begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true } = {}) {
+const left = (count) => `${count} left`;
+
+export function native({
+  begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true, remains = left,
+} = {}) {
   const draw = (hit) => { drawStatus(hit); drawn(hit); };
   return {
-    read: (fieldset) => read(fieldset, draw, complete),
+    read: (fieldset) => Object.assign(read(fieldset, draw, complete), { remains }),
     begin: (hit) => { listen(hit); begin(hit); draw(hit); },
     press,
     resize,
@@ -90,7 +95,7 @@ function restore(hit, kept) {
 function drawStatus(hit) {
   const left = missing(hit).length;
   const button = hit.form.querySelector(".primary");
-  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? `${left} left` : "");
+  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? hit.remains(left) : "");
   button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
   button.textContent = hit.sending ? "Sending …" : button.dataset.send;
 }
@@ -99,8 +104,8 @@ function ready(hit) {
   const left = missing(hit);
   if (!left.length) return true;
   left[0].focus();
-  say(hit, `${left.length} left`);
-  announce(`${left.length} left.`);
+  say(hit, hit.remains(left.length));
+  announce(`${hit.remains(left.length)}.`);
   return false;
 }
 

@@ -7,7 +7,7 @@ const UNFOLDED = "easel:texts-unfolded";
 
 const wanted = () => stored("localStorage", (storage) => storage.getItem(UNFOLDED)) !== null;
 
-const rows = (hit) => all(hit.fieldset, ".show-all").map((button) => button.closest(".row"));
+const rows = (hit) => all(hit.fieldset, ".show-all").map((button) => button.closest(".row") ?? button.closest(".item"));
 
 export function begin(hit) {
   const unfolded = wanted();

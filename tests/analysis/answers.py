@@ -1,12 +1,20 @@
 """Answers made without a database."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from app.analysis.findings import Answers
+from app.analysis.offer import reached_by
+from app.designs.design import Design
+from app.designs.slider import Slider
+from app.inference.observations.coarsening import CLASSES
 from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE
+
+OFFERED = reached_by(Slider())  # what a campaign of scores reaches
 
 
 def answers(
@@ -62,3 +70,36 @@ def crowd(
         n_items=n_items,
         **more,
     )
+
+
+def simulated(
+    design: Design, *, hits: int = 80, n_items: int = 12, annotators: int = 6, size: int | None = None, **more: Any
+) -> Answers:
+    """As a campaign of the design has them in which annotators see item k at k / (n - 1) with some error. Items are the
+    outputs of three systems.
+    """
+    rng = np.random.default_rng(5)
+    size = size or design.usual_items
+    shown = [rng.permutation(n_items)[:size] for _ in range(hits)]
+    seen = [np.arange(n_items)[some] / (n_items - 1) + rng.normal(0, 0.1, size) for some in shown]
+    values = np.array([design.given(shares.tolist()) for shares in seen])
+    made = answers(
+        [
+            (k % annotators, dict(zip(some.tolist(), row, strict=True)))
+            for k, (some, row) in enumerate(zip(shown, values.tolist(), strict=True))
+        ],
+        n_items=n_items,
+        systems=["xyz"[k % 3] for k in range(n_items)],
+        segments=[str(k // 3) for k in range(n_items)],
+    )
+    law = ONLINE.get(design.usual_law, ONLINE["easl"])  # toys are registered by a test alone
+    family = (law.of_classes(len(design.classes)) if law.reads in CLASSES else law).family
+    told: dict[str, Any] = {
+        "score": design.points(made.value, made.hit),
+        "yields": design.yields,
+        "classes": design.classes,
+        "law": law.name,
+        "prior": family.columns([family.default_prior] * n_items),
+        "parameters": Parameters(ties=design.equal == "tie"),
+    }
+    return replace(made, **(told | more))

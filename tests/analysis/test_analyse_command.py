@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from app.analysis.findings import Column, ResultTable
-from app.analysis.methods import SCORES, TABLES
 from app.cli.analysis import Finding, as_table
 from app.cli.commands import easel as command
+from tests.analysis.answers import OFFERED
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 RESULTS = (
@@ -65,7 +65,7 @@ def judged_systems(easel, tmp_path):
 
 def test_without_a_method_it_says_what_there_is(easel, judged_systems):
     output = easel("analyse", judged_systems).output
-    for name in (*SCORES, *TABLES):
+    for name in (*OFFERED.scores, *OFFERED.tables):
         assert name in output
     assert "Bradley-Terry. The odds" in output
 
@@ -143,7 +143,7 @@ def test_a_table_for_people_has_its_sentences_below(easel, judged):
 
 @pytest.mark.parametrize("shape", ["table", "csv", "json"])
 def test_every_table_comes_in_every_format(easel, judged, shape):
-    for name in (name for name in TABLES if not name.startswith(("graded", "scale"))):
+    for name in (name for name in OFFERED.tables if not name.startswith(("graded", "scale"))):
         result = easel("analyse", judged, "--table", name, "--format", shape)
         assert result.exit_code == 0, result.output
         assert "nan" not in result.output.lower()

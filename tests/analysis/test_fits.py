@@ -25,10 +25,11 @@ from app.database.bulk import snapshot
 from app.database.session import transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
-from app.inference.online.laws import ONLINE
 from app.record import stream
 from app.serving import submission
+from tests.analysis.answers import OFFERED
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,7 +105,7 @@ async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkey
     assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law):
     campaign = await judged(engine, update_law=law)
     found = await answers_of(engine, campaign)
@@ -136,8 +137,8 @@ async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, na
             return refusal.code
 
     plain, classes, baseline = [await made(o) for o in (Options(), Options(classes=3), Options(baseline="none"))]
-    assert (classes is plain) == ("classes" not in TABLES[name].reads)
-    assert baseline is plain or "baseline" in TABLES[name].reads
+    assert (classes is plain) == ("classes" not in TABLES[name].options)
+    assert baseline is plain or "baseline" in TABLES[name].options
 
 
 async def test_a_new_answer_is_in_the_next_fit(engine):
@@ -265,7 +266,7 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
         at_work.pop()
         return Scores(np.zeros(answers.n_items), answers.judged)
 
-    for name in SCORES:
+    for name in OFFERED.scores:
         monkeypatch.setitem(SCORES, name, ScoreMethod("t", "a.", "u", slow))
     asked = [fits.scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
     ticks = 0
@@ -318,7 +319,7 @@ async def test_scores_by_every_method_are_exported_with_intervals(engine):
     assert [row["id"] for row in rows] == [f"v{k}" for k in range(6)]
     assert [*rows[0]] == [
         *("id", "shown", "judgments"),
-        *(name + end for name in SCORES for end in ("", "_low", "_high")),
+        *(name + end for name in OFFERED.scores for end in ("", "_low", "_high")),
     ]
     assert (rows[0]["shown"], rows[0]["mean"], rows[0]["ordinal_median_low"]) == ("verb 0", "10.0", "0.0")
     assert float(rows[0]["easl_low"]) < float(rows[0]["easl"]) < float(rows[0]["easl_high"])

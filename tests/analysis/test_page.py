@@ -13,6 +13,7 @@ from app.analysis.sections import parts
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
+from tests.analysis.answers import OFFERED
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 pytestmark = pytest.mark.usefixtures("app")
@@ -56,7 +57,7 @@ async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researc
     assert f'href="{address(judged)}"' in (await researcher.get(f"/admin/campaigns/{judged.slug}")).text
     page = (await researcher.get(address(judged, "?one=elo"))).text
     for part in PARTS:
-        assert f'<a href="{address(judged)}/{part}?one=elo">Show ' in page
+        assert (f'<a href="{address(judged)}/{part}?one=elo">Show ' in page) == (part != "graded_response")
     assert 'aria-current="page">Analysis' in page
 
 
@@ -83,7 +84,7 @@ async def test_no_part_ever_says_nan(researcher, judged, part):
     assert "style=" not in html
 
 
-@pytest.mark.parametrize("method", SCORES)
+@pytest.mark.parametrize("method", OFFERED.scores)
 async def test_every_method_can_be_shown_beside_another(researcher, judged, method):
     other = "mean" if method != "mean" else "elo"
     html = (await researcher.get(address(judged, f"/scores?one={method}&other={other}"), headers=FETCH)).text
@@ -144,7 +145,7 @@ async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dot
     assert "10 items, counted in small fields" in html
 
 
-@pytest.mark.parametrize("name", [name for name, method in TABLES.items() if not name.startswith("graded")])
+@pytest.mark.parametrize("name", [name for name in OFFERED.tables if not name.startswith("graded")])
 async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged, name):
     html = (await researcher.get(address(judged, f"/{TABLES[name].section.name}"))).text
     part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
@@ -257,7 +258,8 @@ async def of_systems(engine):
     return campaign
 
 
-async def test_without_systems_the_part_says_that_it_does_not_apply(researcher, judged):
+async def test_without_systems_the_part_is_not_offered_and_says_why_to_who_asks(researcher, judged):
+    assert "graded_response" not in (await researcher.get(address(judged))).text
     html = words((await researcher.get(address(judged, "/graded_response"))).text)
     assert "This needs items with the columns" in html
 

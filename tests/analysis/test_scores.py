@@ -14,18 +14,19 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import moderated
-from tests.analysis.answers import answers, crowd
+from tests.analysis.answers import OFFERED, answers, crowd
 from tests.inference.beliefs import replayed
+from tests.laws import OF_POINTS
 
 TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
 ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
 
 
 def test_every_update_law_is_a_method():
-    assert set(ONLINE) <= set(SCORES)
+    assert {law.name for law in ONLINE.values() if not law.family.counts_classes} <= set(SCORES)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OFFERED.scores)
 def test_every_method_finds_the_order_that_annotators_saw(name):
     found = SCORES[name].fit(crowd())
     assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
@@ -33,7 +34,7 @@ def test_every_method_finds_the_order_that_annotators_saw(name):
     assert found.judged.all()
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OFFERED.scores)
 def test_an_interval_holds_its_score(name):
     found = SCORES[name].fit(crowd())
     if found.low is not None:
@@ -57,14 +58,14 @@ def test_trueskill_says_nothing_of_its_intervals_while_no_two_annotators_differ(
     assert SCORES["trueskill"].fit(answers(ALL_TIES)).notes == ()
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OFFERED.scores)
 def test_the_same_answers_get_the_same_scores_and_intervals(name):
     one, again = SCORES[name].fit(crowd()), SCORES[name].fit(crowd())
     np.testing.assert_array_equal(one.values, again.values)
     np.testing.assert_array_equal(one.low if one.low is not None else [], again.low if again.low is not None else [])
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OFFERED.scores)
 def test_an_item_that_nobody_judged_has_no_score_and_a_note(name):
     found = SCORES[name].fit(with_one_unseen(crowd()))
     assert np.isnan(found.values[12])
@@ -78,7 +79,7 @@ def with_one_unseen(made):
     return replace(made, ids=names, shown=names, systems=[None] * 13, segments=[None] * 13, prior=ones)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", OFFERED.scores)
 def test_before_the_first_answer_every_method_says_so(name):
     with pytest.raises(Inestimable, match="no judgments") as refusal:
         SCORES[name].fit(answers([], n_items=3))
@@ -130,22 +131,22 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
 
 def test_easl_adds_the_scores_to_both_counts():
     found = scores.online("easl")(answers(TWO))
-    assert scores.posteriors(ONLINE["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
+    assert scores.posteriors(OF_POINTS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
     assert found.values == pytest.approx([0.7, 0.3])  # modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_a_campaigns_own_law_has_the_stored_posteriors(name):
     state = np.array([[5.0, 2.0], [2.0, 5.0]])
     made = answers(TWO, law=name, state=state)
-    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].family.score(*state))
+    np.testing.assert_array_equal(scores.online(name)(made).values, OF_POINTS[name].family.score(*state))
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_another_law_is_replayed_with_the_campaigns_parameters(name):
     made = crowd(law="trueskill" if name == "easl" else "easl", parameters=Parameters(gamma=0.3, tie_margin=0.05))
-    state = replayed(ONLINE[name], 12, scores.hits_of(made, made.unit_score), made.parameters)
-    np.testing.assert_array_equal(scores.online(name)(made).values, ONLINE[name].family.score(*state))
+    state = replayed(OF_POINTS[name], 12, scores.hits_of(made, made.unit_score), made.parameters)
+    np.testing.assert_array_equal(scores.online(name)(made).values, OF_POINTS[name].family.score(*state))
 
 
 def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
@@ -155,8 +156,8 @@ def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1
 
 def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
     made = answers(TWO, prior=np.array([[3.0, 1.0], [2.0, 1.0]]))
-    assert scores.priors(ONLINE["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
-    assert scores.priors(ONLINE["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
+    assert scores.priors(OF_POINTS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert scores.priors(OF_POINTS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
 
 
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from app.analysis.findings import Column, ResultTable
 from app.analysis.graded import SECTION as SYSTEMS
-from app.analysis.methods import TABLES
+from app.analysis.methods import TABLES, sections_of
 from app.analysis.table_part import composed, tables_of
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
@@ -33,9 +33,9 @@ class Fits:
 
 
 async def shown(*tables: ResultTable | str) -> list[str]:
-    names = ("graded_response", "graded_response_annotators", "graded_response_segments")
+    names = [*sections_of(TABLES)[SYSTEMS]]
     fits: Any = Fits(**dict(zip(names, tables, strict=True)))
-    parts = await tables_of(fits, None, "c", SYSTEMS, AnalysisView())  # type: ignore[arg-type]  # stand-ins
+    parts = await tables_of(fits, None, "c", names, AnalysisView())  # type: ignore[arg-type]  # stand-ins
     return [part.refusal for part in parts]
 
 

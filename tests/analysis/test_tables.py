@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
+from app.analysis.coarsened import label_names, labels_of
 from app.analysis.findings import Answers, Options, ResultTable, cell
-from app.analysis.labels import label_names, labelled, labels_of
+from app.analysis.labels import labelled
 from app.analysis.methods import SCORES, TABLES
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import Parameters
@@ -301,8 +302,8 @@ def test_a_cut_belongs_to_the_upper_label(classes, expected):
 
 
 def test_labels_are_called_by_their_points():
-    assert label_names(2) == ["0 to 50", "50 to 100"]
-    assert label_names(3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
+    assert label_names(crowd(), 2) == ["0 to 50", "50 to 100"]
+    assert label_names(crowd(), 3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
 
 
 @pytest.mark.parametrize("classes", [1, 11])

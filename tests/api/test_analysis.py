@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.analysis.methods import SCORES, TABLES
+from app.analysis.methods import TABLES
+from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
 
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 9}
@@ -46,14 +47,17 @@ async def refused(program, address: str, **params: Any) -> tuple[int, str]:
 
 async def test_what_there_is_to_ask_for_is_listed_with_its_assumptions(program):
     found = await got(program, f"{await launched(program)}/analysis")
-    assert [method["name"] for method in found["scores"]] == [*SCORES]
-    assert [table["name"] for table in found["tables"]] == [*TABLES]
+    assert [method["name"] for method in found["scores"]] == [*OFFERED.scores]
+    assert [table["name"] for table in found["tables"]] == [
+        name for name, table in OFFERED.tables.items() if not table.needs
+    ]
+    assert found["answers"] == "points"
     assert all(method["assumes"] and method["unit"] for method in found["scores"])
 
 
 async def test_every_method_scores_the_items(program):
     address = await judged(program)
-    for method in SCORES:
+    for method in OFFERED.scores:
         found = await got(program, f"{address}/analysis/scores/{method}")
         assert (found["total"], found["method"]["name"]) == (6, method)
         assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
@@ -80,7 +84,7 @@ REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.ite
 
 async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
     address = f"{await judged(program)}/analysis/tables"
-    for name in TABLES:
+    for name in OFFERED.tables:
         if name in REFUSED:
             assert await refused(program, f"{address}/{name}") == (409, REFUSED[name])
             continue
@@ -92,9 +96,9 @@ async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
 
 async def test_every_note_has_a_code_and_what_it_speaks_of_beside_its_words(program):
     found = await got(program, f"{await judged(program)}/analysis/scores/elo")
-    assert [note["code"] for note in found["note_facts"]] == ["order_matters", "unrated", "hits_drawn_again"]
-    assert found["note_facts"][1]["about"] == {"item": ["v5"]}
-    assert found["notes"][1] == "Nothing is known about item “v5”: no judgment."
+    assert [note["code"] for note in found["note_facts"]] == ["read_as", "order_matters", "unrated", "hits_drawn_again"]
+    assert found["note_facts"][2]["about"] == {"item": ["v5"]}
+    assert found["notes"][2] == "Nothing is known about item “v5”: no judgment."
     tables = [
         await got(program, f"{API}/campaigns/verbs/analysis/tables/{name}") for name in ("agreement", "annotators")
     ]

@@ -100,6 +100,20 @@ async def test_results_of_mechanical_turk_become_responses(program, as_form):
     assert (await program.get(f"{address}/verify")).json()["clean"]
 
 
+async def test_answers_of_any_design_become_responses_and_an_export_of_them_counts_nothing_twice(program):
+    address, kind = await launched(program), {"content-type": "application/x-ndjson"}
+    hits = [{"hit": k, "annotator": "Ann", "items": ["v0", f"v{k}"], "values": [70, 30]} for k in (1, 2)]
+    content = "".join(json.dumps(hit) + "\n" for hit in hits)
+    reply = await program.post(f"{address}/responses", content=content, headers=kind)
+    assert (reply.status_code, reply.json()["responses"]) == (201, 2)
+    export = (await program.get(f"{address}/export/responses?format=jsonl")).text
+    again = await program.post(f"{address}/responses", content=export, headers=kind)
+    assert refused(again, 409, "assignment_known") == {"line": 1}
+    unknown = await program.post(f"{address}/responses", content=content.replace("values", "points"), headers=kind)
+    assert "points" in refused(unknown, 422, "result_columns")["columns"]
+    assert (await program.get(address)).json()["judgments_taken"] == 4
+
+
 async def test_a_draft_takes_no_results(program):
     address = await draft(program)
     kind = {"content-type": "text/csv"}

@@ -78,6 +78,14 @@ async def test_a_file_of_many_columns_names_some_of_them(program):
         ("Input.id1,Answer.range1,Answer.na1", f"v0,5,{LONG}"),
         (f"Input.id1,{LONG}", "v0,5"),
         ("Input.id1,Answer.range1", f"v0,{'9' * 20_000}"),
+        (f"hit,annotator,item,{LONG}", "h,a,v0,5"),
+        (f"hit,annotator,item,value,{LONG}", "h,a,v0,5,5"),
+        ("hit,annotator,item,value", f"h,a,{LONG},5"),
+        ("hit,annotator,item,value", f"h,a,v0,{LONG}"),
+        ("hit,annotator,item,value", f"h,a,v0,{'9' * 20_000}"),
+        ("hit,annotator,item,value,position", f"h,a,v0,5,{LONG}"),
+        ("hit,annotator,item,value,submitted_at", f"h,a,v0,5,{LONG}"),
+        ("seq,hit,annotator,item,score,label", f"1,h,a,v0,5,{LONG}"),
     ],
 )
 async def test_files_of_results(program, header, row):

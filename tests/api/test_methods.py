@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from app.analysis.fitted_exports import offered
-from app.analysis.methods import SCORES, TABLES, sections
+from app.analysis.fitted_exports import fitted
+from app.analysis.methods import SCORES, TABLES, every_export, sections_of
 from tests.analysis import toy
+from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
 
 RESEARCHERS = (Path(__file__).resolve().parents[2] / "docs" / "researchers.md").read_text()
@@ -68,7 +69,7 @@ async def file(client, address: str) -> list[dict[str, str]]:
 
 async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(judged, program, researcher):
     exported = (await file(program, f"{judged}/export/scores"))[0]
-    for name, method in SCORES.items():
+    for name, method in OFFERED.scores.items():
         found = await got(program, f"{judged}/analysis/scores/{name}")
         assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
         assert found["rows"][5]["score"] > found["rows"][0]["score"]
@@ -80,7 +81,7 @@ async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(
 
 
 async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged, program, researcher):
-    for section, tables in sections().items():
+    for section, tables in sections_of(TABLES).items():
         html = await page(researcher, f"/analysis/{section.name}")
         for name, method in tables.items():
             found = await got(program, f"{judged}/analysis/tables/{name}")
@@ -96,19 +97,19 @@ async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged,
 
 async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(judged, program, researcher):
     html = await page(researcher, "/export")
-    for one in offered():
+    for one in every_export():
         assert one.contents in html
         assert f"{PAGE}/export/{one.name}.xl.csv" in html
         assert await file(program, f"{judged}/export/{one.name}")
 
 
-@pytest.mark.parametrize("name", [*SCORES, *TABLES, *(one.name for one in offered())])
+@pytest.mark.parametrize("name", [*SCORES, *TABLES, *fitted()])
 def test_every_method_table_and_file_is_explained_to_researchers(name):
     assert f"`{name}`" in RESEARCHERS
 
 
 def test_no_two_files_and_no_two_sections_have_the_same_name():
-    for names in ([one.name for one in offered()], [section.name for section in sections()]):
+    for names in ([one.name for one in every_export()], [section.name for section in sections_of(TABLES)]):
         assert len(names) == len(set(names))
 
 

@@ -121,16 +121,22 @@ async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
     page = await enter()
     running = await task(judgments_per_item=9)
     await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/items")
-    file = {"name": "results.csv", "mimeType": "text/csv"}
-    await page.get_by_label("Result file").set_input_files(file | {"buffer": (RESULTS + "B,1,nothing,1,2\n").encode()})
-    await page.get_by_role("button", name="Import responses").click()
+
+    async def send(name: str, content: str) -> None:
+        chosen: Any = {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
+        await page.get_by_label("File", exact=True).set_input_files(chosen)
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await page.get_by_role("button", name="Import responses").click()
+
+    await send("results.csv", RESULTS + "B,1,nothing,1,2\n")
     await page.get_by_role("alert").get_by_text("Line 32").wait_for()
     assert await running.responses() == []
-    await page.get_by_label("Result file").set_input_files(file | {"buffer": RESULTS.encode()})
-    await expect(page.get_by_role("alert")).to_be_hidden()
-    await page.get_by_role("button", name="Import responses").click()
+    await send("results.csv", RESULTS)
     await page.wait_for_url("**/items?done=responses&*")
     assert len(await running.responses()) == 30
+    await send("example.csv", await page.locator(".example").text_content() or "")
+    await page.get_by_text("Imported 1 responses on 5 items.").wait_for()
+    assert len(await running.responses()) == 31
 
 
 async def test_a_removal_is_asked_about(enter: Enter, origin: str) -> None:

@@ -14,7 +14,7 @@ from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of, submit
 
-PARTS = ["scores", "agreement", "annotators", "consistency", "labels", "graded_response"]
+PARTS = ["scores", "agreement", "annotators", "consistency", "labels"]
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -59,7 +59,7 @@ async def test_every_part_comes_by_itself_in_the_order_of_the_page(judged: Any, 
     await expect(page.locator("#scores .dot")).to_have_count(10)
     await expect(page.locator("#agreement circle").first).to_be_visible()
     await expect(page.locator("#annotators .dot")).to_have_count(4)
-    await expect(page.locator("#said")).to_have_text("Graded response: shown")
+    await expect(page.locator("#said")).to_have_text("Labels: shown")
 
 
 BOTH_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
@@ -97,7 +97,7 @@ async def test_the_page_stands_before_anything_is_estimated(judged: Any, study: 
 
     await page.route("**/analysis/*", wait)
     await page.reload()
-    for title in ("Scores", "Agreement", "Annotators", "Consistency", "Labels", "Graded response"):
+    for title in ("Scores", "Agreement", "Annotators", "Consistency", "Labels"):
         await expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
     await expect(page.locator("#scores .busy")).to_contain_text("Estimating …")
     ready.set()
@@ -108,7 +108,7 @@ async def test_a_coefficient_is_a_line_that_says_more_when_asked(judged: Any, st
     page = await study(judged)
     rows = page.locator("#agreement tbody tr:not(.group)")
     heights = await rows.evaluate_all("rows => rows.map((row) => row.offsetHeight)")
-    assert len(heights) == 11
+    assert len(heights) == 12
     assert max(heights) <= 32
     await expect(page.locator("#agreement .verdict")).to_contain_text("Krippendorff’s alpha is")
     assert await page.locator("#agreement .group").all_inner_texts() == ["Order of the items", "Scores", "Labels"]

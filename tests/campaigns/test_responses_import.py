@@ -45,6 +45,20 @@ def result_file(rng: random.Random, ids: list[str], n: int, hits: int, iteration
     return "\r\n".join(lines) + "\r\n"
 
 
+def in_rows(result_file: str) -> str:
+    """The same answers in Easel's own format: a row for each item."""
+    lines = ["hit,annotator,item,value"]
+    for row in csv.DictReader(io.StringIO(result_file)):
+        places = range(1, sum(name.startswith("Input.") for name in row) + 1)
+        lines += [
+            f"{row['AssignmentId']},{row['WorkerId']},{row[f'Input.id{k}']},{row[f'Answer.range{k}']}" for k in places
+        ]
+    return "\n".join(lines) + "\n"
+
+
+FORMATS = pytest.mark.parametrize("written", [str, in_rows], ids=["mturk", "rows"])
+
+
 async def exported(engine: AsyncEngine, slug: str, what: str) -> list[dict[str, str]]:
     file = await export(engine, slug, what)
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
@@ -217,9 +231,10 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
     assert await is_clean(engine, broken.slug)
 
 
-async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engine):
+@FORMATS
+async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engine, written):
     campaign = await launched(engine)
-    results = result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0)
+    results = written(result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0))
     done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
     assert sum(imported.responses for imported in done) == 60
     assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 120
@@ -274,14 +289,15 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
     assert await is_clean(engine, campaign.slug)
 
 
-async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch):
+@FORMATS
+async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch, written):
     """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
     monkeypatch.setattr(imported_hits, "LOOKED_UP", 20)
     monkeypatch.setattr(responses_import, "MOST_ROWS", 20)
     campaign = await launched(engine)
     await lead(engine, campaign, "pause")
     rows = 1_000
-    results = result_file(random.Random(8), [f"v{k}" for k in range(6)], 2, rows, 0)
+    results = written(result_file(random.Random(8), [f"v{k}" for k in range(6)], 2, rows, 0))
     calls = [0, 0]  # in this step, and the most in one
 
     def called(_frame: FrameType, event: str, _argument: object) -> None:

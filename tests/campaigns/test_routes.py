@@ -96,7 +96,7 @@ async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, 
         register(monkeypatch.setitem)
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
-        if name == form.DESIGN_SETTINGS or (choices == 1 and name in ("design", "rule")):  # there is one of each
+        if name == form.DESIGN_SETTINGS or (choices == 1 and name == "rule"):  # there is one
             assert f'name="{name}"' not in page
             continue
         assert f'name="{name}"' in page
@@ -519,6 +519,17 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
     assert again.status_code == 409
     assert "All rows of this file" in told(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
+
+
+async def test_the_page_shows_a_file_that_can_be_imported_as_it_stands(researcher):
+    address = await launched(researcher, items_per_hit="2")
+    page = (await researcher.get(f"{address}/items")).text
+    assert "<code>value</code>, which here is between 0 and 100" in page
+    (shown,) = re.findall(r'<pre class="example">(.+?)</pre>', page, re.DOTALL)
+    assert shown == "hit,annotator,item,value\nh1,Ann,1,67\nh1,Ann,2,33\n"
+    reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", shown)})
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "Imported 1 responses on 2 items." in page
 
 
 async def test_the_page_says_how_many_scores_of_the_results_were_na(researcher):

@@ -7,7 +7,7 @@ import pytest
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.crowd.platform import Arrival, Completion, Platform
-from app.crowd.registry import PLATFORMS, links, of_results, public_link, with_pages
+from app.crowd.registry import PLATFORMS, links, of_results, public_link, with_pages, with_results
 from app.errors import Invalid
 from app.settings import Settings
 from tests.serving.campaigns import running, value
@@ -99,9 +99,11 @@ def test_anybody_can_start_by_the_public_link():
     assert public_link("http://easel.test", "key") in links("http://easel.test", "key").values()
 
 
-def test_one_platform_has_result_files():
-    """Of several, whoever imports a file would have to say which one it is of."""
-    assert [it for it in PLATFORMS.values() if it.read_results] == [of_results()[0]]
+def test_no_result_file_is_of_two_platforms():
+    """Nobody who imports a file has to say whose it is."""
+    headers = [["Input.id1", "Answer.range1", "WorkerId"], ["Answer.range1"], ["hit", "annotator", "item", "value"]]
+    for columns in headers:
+        assert [it for it, files in with_results() if files.recognises(columns)] == [of_results(columns)[0]]
 
 
 @PAGES

@@ -6,8 +6,8 @@ import pytest
 from app.dashboard import course
 from app.dashboard.course import EARLY, Course, followed
 from app.inference.online.law import Hit, Law
-from app.inference.online.laws import ONLINE
 from tests.inference.beliefs import begun, replayed
+from tests.laws import OF_POINTS
 
 ITEMS = 7
 
@@ -30,7 +30,7 @@ def same(one, two):
     return one.answers == two.answers and all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 
-@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
+@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
     hits = hits_of(150)
     course = followed(start(law), hits)
@@ -38,7 +38,7 @@ def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
     assert course.judgments.sum() == 450
 
 
-@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
+@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
     hits = hits_of(40)
     course = followed(start(law), hits)
@@ -51,14 +51,14 @@ def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
 
 
 def test_of_an_item_nobody_judged_there_is_nothing_earlier():
-    law = ONLINE["easl"]
+    law = OF_POINTS["easl"]
     assert start(law).earlier(0) == []
     once = followed(start(law), [Hit(0, [0, 1], [0.2, 0.4])])
     assert once.earlier(0) == []  # the first judgment is the present one
     assert followed(once, [Hit(1, [0, 2], [0.2, 0.4])]).earlier(0) == [(1, [1.2, 1.8])]
 
 
-@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
+@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 @pytest.mark.parametrize("count", [0, 1, 72, 73, 74, 200])
 def test_the_same_course_in_any_pieces(law, count):
     hits = hits_of(count)
@@ -70,7 +70,7 @@ def test_the_same_course_in_any_pieces(law, count):
     assert same(whole, followed(followed(start(law), hits[:73]), hits[73:]))
 
 
-@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE.keys())
+@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_going_on_leaves_the_course_before_as_it_was(law):
     before = followed(start(law), hits_of(10))
     kept = followed(start(law), hits_of(10))

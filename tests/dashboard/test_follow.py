@@ -17,11 +17,11 @@ from app.dashboard.precision import begun, followed
 from app.database.session import transaction
 from app.designs.answer import Answer
 from app.inference.online.law import Hit
-from app.inference.online.laws import ONLINE
 from app.record import revisions
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
 
@@ -43,7 +43,7 @@ async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
         return (await courses.newest(connection, row, clock=clock)).past
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=20)
     courses = Courses()
@@ -117,7 +117,7 @@ async def stored_states(engine):
     return [state for (state,) in await values(engine, "SELECT state FROM current_posteriors ORDER BY number")]
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=1_000)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(5)]

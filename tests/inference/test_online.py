@@ -11,8 +11,8 @@ from app.inference.observations.ties import is_tie
 from app.inference.online import trueskill
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Hit, Law, Parameters, answered
-from app.inference.online.laws import ONLINE
 from tests.inference.beliefs import Stored, as_text, begun, replayed
+from tests.laws import OF_POINTS
 
 ITEMS = 12
 tuned = Parameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
@@ -64,8 +64,8 @@ def one_update_after_another(law: ItemLaw, answers: list[Hit], items: int = ITEM
     return [list(column) for column in zip(*live, strict=True)]
 
 
-def test_the_registry_names_each_law_by_its_own_name():
-    assert {name: law.name for name, law in ONLINE.items()} == {n: n for n in ("easl", "ra", "trueskill", "easl-aware")}
+def test_the_registry_has_the_laws_of_scores():
+    assert OF_POINTS.keys() == {"easl", "ra", "trueskill", "easl-aware"}
 
 
 def test_the_default_prior_is_a_valid_one(law):
@@ -80,7 +80,7 @@ def test_a_law_can_be_sent_to_another_process(law):
 @pytest.mark.parametrize("name", ["easl", "ra", "trueskill"])
 @given(st.lists(hits(), max_size=15))
 def test_replay_gives_the_bits_of_one_update_after_another(name, answers):
-    law = ONLINE[name]
+    law = OF_POINTS[name]
     assert isinstance(law, ItemLaw)
     assert after(law, answers).tolist() == one_update_after_another(law, answers)
 
@@ -90,15 +90,15 @@ def test_many_hits_of_few_items_replay_to_the_bits_of_one_update_after_another(i
     assert after(item_law, answers, 20).tolist() == one_update_after_another(item_law, answers, 20)
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", OF_POINTS)
 @given(st.lists(hits(), max_size=12), st.integers(0, 12))
 @settings(max_examples=30)
 def test_a_replay_has_the_same_bits_in_any_pieces(name, answers, cut):
-    beliefs = begun(ONLINE[name], ITEMS, tuned)
+    beliefs = begun(OF_POINTS[name], ITEMS, tuned)
     beliefs.take(answers[:cut])
     for answer in answers[cut:]:
         beliefs.take([answer])
-    assert beliefs.state.tolist() == after(ONLINE[name], answers).tolist()
+    assert beliefs.state.tolist() == after(OF_POINTS[name], answers).tolist()
 
 
 def test_steps_tell_what_each_hit_changed_in_plain_floats_and_end_where_a_replay_does(law):
@@ -340,7 +340,7 @@ def test_easl_recovers_true_scores_as_well_as_noise_allows(seed):
     # The mean of 10 noisy scores correlates with uniform truth by sqrt(signal / (signal + noise)); less
     # four standard errors of a correlation over 100 items, (1 - r^2) / sqrt(100).
     r = ((1 / 12) / (1 / 12 + 0.15**2 / 10)) ** 0.5
-    assert spearman_of(ONLINE["easl"], truth, answers) > r - 4 * (1 - r * r) / 10
+    assert spearman_of(OF_POINTS["easl"], truth, answers) > r - 4 * (1 - r * r) / 10
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -352,4 +352,4 @@ def test_rank_laws_recover_the_order_at_least_as_well_as_counting_wins(name, see
         ahead = np.sign(np.subtract.outer(scores, scores))
         wins[items] += ahead.sum(axis=1)
     # Less one standard error of a correlation near 0.95 over 100 items.
-    assert spearman_of(ONLINE[name], truth, answers) > spearmanr(wins, truth).statistic - 0.01
+    assert spearman_of(OF_POINTS[name], truth, answers) > spearmanr(wins, truth).statistic - 0.01

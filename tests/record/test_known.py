@@ -8,13 +8,13 @@ from app.errors import Conflict
 from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
 from app.inference.online.annotator_aware_online import BEGUN
 from app.inference.online.law import Kept, answered
-from app.inference.online.laws import ONLINE
 from app.record import folding, states
 from app.record.known import Known
 from app.record.law import hit_of, law_of, parameters_of
 from app.record.states import Revision
 from app.record.stream import Response
 from tests.inference.beliefs import Stored, as_text, begun
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import annotator, execute, running, submit, values
 from tests.serving.campaigns import hit_of as shown_to
 
@@ -64,7 +64,7 @@ async def under_the_first_rule(engine) -> Kept:
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 40])
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_many_hits_come_at_once(
     engine, law, at_once
 ):
@@ -115,7 +115,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
             assert await known.found(asking) == answered(again, stored.answer)
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500)
     await folded(engine, campaign, answers(10), 10)

@@ -11,10 +11,10 @@ from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.errors import Conflict
 from app.inference.online.annotator_aware_online import BEGUN, TOTALS
-from app.inference.online.laws import ONLINE
 from app.record import replay
 from app.record.replay import Verification
 from tests.campaigns.drafts import draft, import_results, launched
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 
 
@@ -43,7 +43,7 @@ def next_float(number: float) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits ^ 1))[0])
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_live_answers_verify_bit_for_bit(engine, law):
     campaign = await answered(engine, update_law=law, gamma=0.3, epsilon=0.05, tie_margin_points=15)
     assert await verified(engine, campaign.slug) == Verification(4, 12, 0, [])

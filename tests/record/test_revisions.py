@@ -15,13 +15,13 @@ from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.inference.online.law import Hit
-from app.inference.online.laws import ONLINE
 from app.record import replay, revisions
 from app.record.law import law_of, parameters_of
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import draft, import_results
 from tests.inference.beliefs import replayed
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import (
     NOW,
     annotator,
@@ -73,7 +73,7 @@ async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
     return campaign, [await row_of(engine, assignment) for assignment in assignments]
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotators_answers(engine, law):
     campaign, (_, _, third, _) = await answered(engine, update_law=law, hits=5)
     before = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
@@ -87,7 +87,7 @@ async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotator
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     before = await values(engine, POSTERIORS)

@@ -9,8 +9,8 @@ from app.campaigns.lifecycle import transition
 from app.database.session import transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
-from app.inference.online.laws import ONLINE
 from app.serving import submission
+from tests.laws import OF_POINTS
 from tests.serving.campaigns import (
     NOW,
     annotator,
@@ -176,7 +176,7 @@ async def test_a_single_remaining_item_makes_a_hit_of_one(engine):
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", OF_POINTS)
 async def test_each_update_law_answers_and_stores_what_it_computes(engine, law):
     campaign = await running(engine, update_law=law)
     hit = await hit_of(engine, me := await annotator(engine, campaign))

@@ -65,5 +65,5 @@ PLATFORM = Platform(
     one_hit_per_assignment=True,
     framed_by=FRAMES,
     posts_to=posts_to,
-    read_results=results.judged_in,
+    results=results.FILES,
 )

@@ -9,18 +9,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from app.crowd.answered import NOBODY, ReadsScore, ResultRow
+from app.crowd.answered import ReadsValues, ResultFiles, ResultRow
 from app.crowd.platform import LONGEST_ID
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse
 
+NOBODY = "file-"  # with a digest of the file, for those whom it does not name
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
 OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
 
-def judged_in(upload: Upload, digest: str, read_score: ReadsScore) -> list[ResultRow]:
+def recognises(columns: Sequence[str]) -> bool:
+    """Whether a file may be one of Mechanical Turk's, whole or not."""
+    return any(name.startswith(("Input.", "Answer.")) for name in columns)
+
+
+def judged_in(upload: Upload, digest: str, values: ReadsValues) -> list[ResultRow]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
     Raises `Invalid`: `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
@@ -34,7 +40,7 @@ def judged_in(upload: Upload, digest: str, read_score: ReadsScore) -> list[Resul
     for record in upload.records:
         if others := record.values.keys() - known:
             check_answers(record.line, others, count)
-        row = judged(record, count, digest, read_score)
+        row = judged(record, count, digest, values)
         if row.assignment_id in lines:
             refuse(
                 "assignment_twice",
@@ -80,22 +86,24 @@ def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
     return {int(match[1]) for match in found if match}
 
 
-def judged(record: UploadedRow, count: int, digest: str, read_score: ReadsScore) -> ResultRow:
-    values = {name: as_text(value).strip() for name, value in record.values.items()}
+def judged(record: UploadedRow, count: int, digest: str, values: ReadsValues) -> ResultRow:
+    cells = {name: as_text(value).strip() for name, value in record.values.items()}
+    worker_id = id_in(cells, "WorkerId", record.line)
     return ResultRow(
         line=record.line,
-        worker_id=id_in(values, "WorkerId", record.line) or f"{NOBODY}{digest}",
-        assignment_id=id_in(values, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",
-        items=items_of(record.line, [values.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
+        worker_id=worker_id or f"{NOBODY}{digest}",
+        assignment_id=id_in(cells, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",
+        items=items_of(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
         scores=tuple(
             None
-            if ticked(record.line, k, values)
-            else score_of(record.line, k, values.get(f"Answer.range{k}", ""), read_score)
+            if ticked(record.line, k, cells)
+            else score_of(record.line, k, cells.get(f"Answer.range{k}", ""), values)
             for k in range(1, count + 1)
         ),
-        accepted_at=time_of(values.get("AcceptTime", "")),
-        submitted_at=time_of(values.get("SubmitTime", "")),
-        details={name: values[name] for name in KEPT if values.get(name)},
+        accepted_at=time_of(cells.get("AcceptTime", "")),
+        submitted_at=time_of(cells.get("SubmitTime", "")),
+        details={name: cells[name] for name in KEPT if cells.get(name)},
+        nameless=not worker_id,
     )
 
 
@@ -124,13 +132,13 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
     return TICKED[cell.lower()]
 
 
-def score_of(line: int, place: int, cell: str, read_score: ReadsScore) -> float:
+def score_of(line: int, place: int, cell: str, values: ReadsValues) -> float:
     try:
-        score = read_score(cell)
+        score = values.number(cell)
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
     if score is None:
-        refuse("score_out_of_range", line, f"Answer.range{place} is {shortened(cell)}, not between 0 and 100.")
+        refuse("score_out_of_range", line, f"Answer.range{place} is {shortened(cell)}, not {values.possible}.")
     return score
 
 
@@ -144,3 +152,6 @@ def time_of(cell: str) -> datetime | None:
         return datetime.strptime(" ".join(words), "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
     except ValueError:
         return None
+
+
+FILES = ResultFiles(recognises, judged_in)

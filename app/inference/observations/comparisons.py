@@ -101,12 +101,13 @@ def _tally(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
 
 
 def of_hits(
-    hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0
+    hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0, ties: bool = True
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """All pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
 
     (R,) each: the HIT in which a score was given, the item, the score in [0, 1]. A HIT of n items gives its
-    n (n - 1) / 2 pairs, in the order of `combinations`; scores no further apart than tie_margin >= 0 are a tie.
+    n (n - 1) / 2 pairs, in the order of `combinations`; scores no further apart than tie_margin >= 0 are a tie, or, if
+    ties is False, say nothing: such pairs are left out, so that a best and a worst of n give 2 n - 3.
     HITs come out in order of their numbers. Raises ValueError as `long_form` does.
     """
     hits, _ = numbered("hits", hits)
@@ -118,6 +119,9 @@ def of_hits(
     i, j = pairs_in_runs(hits)
     difference = scores[i] - scores[j]
     outcomes = np.where(np.abs(difference) <= tie_margin + TIE_SLACK, 0, np.sign(difference)).astype(np.intp)
+    if not ties:
+        known = outcomes != 0
+        i, j, outcomes = i[known], j[known], outcomes[known]
     return items[i], items[j], outcomes, hits[i]
 
 

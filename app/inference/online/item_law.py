@@ -21,11 +21,15 @@ class ItemLaw(Law):
 
     update_all(*state, items, values): only of a law that moves an item by its own values alone: all judgments of many
     HITs at once, changing the arrays of the state, (N,), with the bits of one `update` after another. items, values:
-    (T,) in the order of the HITs, the values in [0, 1]. It checks nothing.
+    (T,) in the order of the HITs, values that it `accepts`. It checks nothing.
     """
 
     update: Callable[..., Columns]
     update_all: Callable[..., None] | None = None
+
+    def accepts(self, values: Array) -> npt.NDArray[np.bool_]:
+        """Which of these values, (T,), `update` reads."""
+        return (values >= 0.0) & (values <= 1.0)
 
     def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "ItemBeliefs":  # noqa: ARG002  (it keeps none)
         """Nothing is kept of a campaign but its posteriors."""
@@ -60,7 +64,7 @@ class ItemBeliefs:
 
     def take(self, hits: Sequence[Hit]) -> None:
         """With `update_all` where there is one; what is wrong with a HIT is said by taking the HITs one by one."""
-        if self.law.update_all and (judgments := judgments_of(hits, self.state.shape[1])):
+        if self.law.update_all and (judgments := judgments_of(hits, self.state.shape[1], self.law)):
             self.law.update_all(*self.state, *judgments)
             return
         for _ in self.steps(hits):
@@ -102,7 +106,7 @@ def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
     return np.array(columns)
 
 
-def judgments_of(hits: Sequence[Hit], count: int) -> tuple[npt.NDArray[np.intp], Array] | None:
+def judgments_of(hits: Sequence[Hit], count: int, law: ItemLaw) -> tuple[npt.NDArray[np.intp], Array] | None:
     """Items and values of all HITs, (T,) each, in order; None if `steps` would refuse one of the HITs."""
     sizes = np.fromiter((len(hit.items) for hit in hits), np.intp, len(hits))
     if [len(hit.values) for hit in hits] != sizes.tolist() or not sizes.all():
@@ -110,6 +114,6 @@ def judgments_of(hits: Sequence[Hit], count: int) -> tuple[npt.NDArray[np.intp],
     total = int(sizes.sum())
     items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp, total)
     values = np.fromiter(chain.from_iterable(hit.values for hit in hits), np.float64, total)
-    possible = ((items >= 0) & (items < count) & (values >= 0.0) & (values <= 1.0)).all()
+    possible = ((items >= 0) & (items < count) & law.accepts(values)).all()
     in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * count + items)
     return (items, values) if possible and (np.diff(in_hit) > 0).all() else None

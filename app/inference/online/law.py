@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.arrays import Array
+from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.coarsening import Reads
 
 T = TypeVar("T")
@@ -193,6 +193,8 @@ class Family:
     default_prior: the numbers every item starts with.
     support: where scores can lie, as (lowest, highest); infinite for an unbounded scale.
     valid_prior(*state): whether these floats may be a start; says False to NaN and infinity.
+    counts_classes: whether its numbers are counts of classes and the score is the share of the likeliest class, so that
+        there is no scale on which items stand.
 
     Vectorised, the columns of a state of shape (N,) (or any that broadcast, floats included), answers of that shape:
     score(*state): the estimate on the scale of the scores.
@@ -216,10 +218,18 @@ class Family:
     interval: Callable[..., tuple[Array, Array]]
     density: Callable[..., Array]
     estimates: Callable[..., tuple[list[float], list[float]]]
+    counts_classes: bool = False
 
     def columns(self, states: Sequence[Sequence[float]]) -> Array:
         """States of n items, one by one, as columns, (numbers, n)."""
         return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
+
+    def likeliest(self, state: Array) -> Integers:
+        """Of posteriors that count classes, (K, N), the class of the largest count: (N,) of 0..K-1, -1 where others
+        have as many.
+        """
+        level = (state == state.max(axis=0)).sum(axis=0) > 1
+        return np.where(level, -1, state.argmax(axis=0))
 
 
 @dataclass(frozen=True, slots=True)

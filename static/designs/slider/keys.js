@@ -1,14 +1,12 @@
 // Keys on sliders. Digits score and letters go to rows, so no key means two things.
 
-import { announce } from "../../hit/page.js";
+import * as keys from "../../hit/keys.js";
 import { cancel } from "./pointers.js";
-import { submit } from "../../hit/sending.js";
 import { goTo, place, rowInHand, stepped } from "./rows.js";
 
 const PAUSE_MS = 1500;         // after it a digit begins another number
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
 const ENDS = { Home: 0, End: 100 };
-const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range])";
 const isDigit = (key) => /^[0-9]$/.test(key);
 
 export function begin(hit) {
@@ -64,12 +62,10 @@ function rowOfLetter(hit, key, code) {
 // ---- Keys that work wherever the focus is ----
 
 export function pressAnywhere(hit, event) {
-  if (event.target.matches(TAKES_KEYS)) return;
-  if (event.key === "Escape") escape(hit, event);
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "?") toggleKeys(hit);
-  else if (isDigit(event.key)) typeAnywhere(hit, event);
+  if (keys.taken(event)) return;
+  if (event.key === "Escape") cancel(hit, event);
+  if (keys.press(hit, event) || keys.withModifier(event)) return;
+  if (isDigit(event.key)) typeAnywhere(hit, event);
   else if (!event.shiftKey) visit(hit, rowOfLetter(hit, event.key, event.code));
 }
 
@@ -84,16 +80,4 @@ function visit(hit, row) {
   if (!row) return;
   hit.typed = null;
   goTo(row);
-}
-
-function escape(hit, event) {
-  cancel(hit, event);
-  hit.fieldset.querySelector(".keys").open = false;
-}
-
-function toggleKeys(hit) {
-  const keys = hit.fieldset.querySelector(".keys");
-  keys.open = !keys.open;
-  keys.scrollIntoView({ block: "nearest" });
-  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
 }

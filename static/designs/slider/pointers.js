@@ -97,5 +97,5 @@ function end(hit) {
 }
 
 function mark({ row, onStrip }, active) {
-  for (const element of [row.mark, row.chip]) element.classList.toggle("active", active && onStrip);
+  for (const element of [row.mark, row.chip]) element?.classList.toggle("active", active && onStrip);
 }

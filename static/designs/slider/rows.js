@@ -2,7 +2,6 @@
 
 import { all, announce, calm } from "../../hit/page.js";
 import { keep, say } from "../../hit/sending.js";
-import * as strip from "./strip.js";
 
 const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
@@ -14,8 +13,10 @@ export const clamp = (value) => Math.min(100, Math.max(0, value));
 
 // ---- From the plain form to rows we know ----
 
-export function read(fieldset) {
-  const hit = { fieldset, form: fieldset.closest("form"), shownAt: performance.now(), order: "" };
+// strip: what shows all rows together, `begin(hit)` and `draw(hit)`. Without one there are no marks and chips; a row that
+// stands for itself has no rank and no list of ties.
+export function read(fieldset, strip) {
+  const hit = { fieldset, strip, form: fieldset.closest("form"), shownAt: performance.now(), order: "" };
   hit.rows = all(fieldset, ".row").map((element) => readRow(fieldset, element));
   return Object.assign(hit, {
     entries: () => entries(hit),
@@ -31,7 +32,7 @@ function readRow(fieldset, element) {
   const row = {
     element, input,
     item: element.dataset.item,
-    letter: element.dataset.letter,
+    letter: element.dataset.letter ?? "this item",
     name: element.querySelector("label").textContent.trim(),
     score: input.value === "" ? null : clamp(Math.round(Number(input.value))),
     firstTouchMs: element.dataset.firstTouchMs ?? "",
@@ -50,7 +51,7 @@ function readRow(fieldset, element) {
 }
 
 export function begin(hit) {
-  strip.begin(hit);
+  hit.strip.begin(hit);
   hit.fieldset.addEventListener("input", (event) => takeNativeInput(hit, event));
   hit.fieldset.addEventListener("change", (event) => chooseTie(hit, event));
   hit.fieldset.addEventListener("click", (event) => click(hit, event));
@@ -110,21 +111,22 @@ const fields = (hit) => hit.rows.flatMap((row) => [
 
 export function draw(hit) {
   for (const row of hit.rows) drawRow(hit, row);
-  strip.draw(hit);
+  hit.strip.draw(hit);
   drawStatus(hit);
   announceOrder(hit);
-  hit.fieldset.querySelector(".sort").disabled = scored(hit).length < 2;
+  const sort = hit.fieldset.querySelector(".sort");
+  if (sort) sort.disabled = scored(hit).length < 2;
 }
 
 function drawRow(hit, row) {
   const placed = row.score !== null;
-  for (const element of [row.element, row.chip]) element.toggleAttribute("data-scored", placed);
+  for (const element of [row.element, row.chip]) element?.toggleAttribute("data-scored", placed);
   row.input.value = placed ? row.score : FIRST_SCORE;
   row.input.setAttribute("aria-valuetext", spoken(hit, row));
   row.thumb.style.setProperty("--at", row.score ?? FIRST_SCORE);
   if (row.number) row.number.textContent = placed ? row.score : "";
-  row.rank.textContent = placed && inCompany(hit) ? (isTied(hit, row) ? "=" : "") + PLACES[rankOf(hit, row)] : "";
-  offerTies(hit, row);
+  if (row.rank) row.rank.textContent = placed && inCompany(hit) ? (isTied(hit, row) ? "=" : "") + PLACES[rankOf(hit, row)] : "";
+  if (row.same) offerTies(hit, row);
 }
 
 function spoken(hit, row) {

@@ -1,0 +1,34 @@
+"""The items that every HIT of a campaign shows."""
+
+from typing import Any
+
+from sqlalchemy import ARRAY, Integer, Row, bindparam, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.campaign import item_count, item_numbers
+from app.designs.registry import design_of
+from app.errors import Conflict
+
+SETTLE = text("UPDATE campaigns SET always_shown = :numbers WHERE id = :campaign").bindparams(
+    bindparam("numbers", type_=ARRAY(Integer))
+)
+
+
+async def settle(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """At the launch: note their numbers. Raises what the design raises for one that is not there, and `Conflict`
+    (`no_items`) if there are no others.
+    """
+    design = design_of(campaign)
+    if not design.always_shown:
+        return
+    found = await item_numbers(connection, campaign.id, design.always_shown)
+    for name in design.always_shown:
+        if name not in found:
+            raise design.not_there(name)
+    if await connection.scalar(select(item_count(campaign.id))) == len(found):
+        raise Conflict(
+            f"“{campaign.name}” has no items besides those that every HIT shows. Upload them, then launch.",
+            code="no_items",
+            campaign=campaign.slug,
+        )
+    await connection.execute(SETTLE, {"campaign": campaign.id, "numbers": sorted(found.values())})

@@ -1,0 +1,248 @@
+"""Answers from anywhere, in files of Easel's own: a row for each item of a HIT, or in JSONL an object for each HIT.
+
+Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at` and `not_applicable`; or
+those of an export of responses. Pure: from a table to HITs that were answered.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
+from app.crowd.platform import LONGEST_ID, Platform
+from app.errors import Invalid, listed, shortened, some_of
+from app.upload import Upload, UploadedRow, as_text, refuse
+
+OTHERS = ("position", "issued_at", "submitted_at", "not_applicable")
+# A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
+EXPORTED = (
+    *("seq", "name", "source", "iteration", "leader", "label", "rank"),
+    *("first_touch_ms", "changes", "input_kind", "viewport"),
+)
+OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
+SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what exports and lists call a column
+PLACE = re.compile("[1-9][0-9]{0,8}")
+MARKED = {"true": True, "false": False, "": False}
+
+Judged: TypeAlias = tuple[int | None, int, str, float | None, datetime | None, datetime | None]
+"""Of a row its position, line, item, value, and when it was issued and submitted: a tuple, which the garbage collector
+leaves out.
+"""
+
+
+def recognises(columns: Sequence[str]) -> bool:
+    """Whether a file may be one of these, whole or not."""
+    return bool({"hit", "annotator"} & set(columns))
+
+
+def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultRow]:
+    """The HITs of a file, in the order of their first rows. The rows of a HIT need not stand together.
+
+    Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
+    `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
+    `score_out_of_range`, `class_unknown`, `na_unknown`, `position_unusable`, `time_unreadable`, `file_empty`.
+    """
+    check_needed(upload.columns)
+    hits: dict[tuple[str, str], list[Judged]] = {}
+    known = {upload.columns: check_known(1, upload.columns)}
+    for record in upload.records:
+        columns = tuple(record.values)
+        if columns not in known:
+            known[columns] = check_known(record.line, columns)
+        exported = known[columns]
+        for line, cells in rows_of(record):
+            key = id_in(cells, "annotator", line), id_in(cells, "hit", line)
+            hits.setdefault(key, []).append(judged(line, cells, values, exported=exported))
+    if not hits:
+        raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
+    keys = list(reversed(hits))  # to let go of all at once would take a moment in which nothing else is done
+    return [hit_of(*(key := keys.pop()), hits.pop(key)) for _ in range(len(keys))]
+
+
+def check_needed(columns: Sequence[str]) -> None:
+    """Raises `Invalid` (`result_columns`)."""
+    named = {SAID.get(name, name) for name in columns}
+    if lacks := [name for name in NEEDED if name not in named]:
+        raise Invalid(
+            f"A file of responses has the columns hit, annotator, item and value, a result file of Mechanical Turk "
+            f"Input.id1, ... and Answer.range1, ...; this one has {listed(columns)}, so it lacks {listed(lacks)}. "
+            "Nothing was imported.",
+            code="result_columns",
+            columns=some_of(columns),
+        )
+
+
+def check_known(line: int, columns: Sequence[str]) -> bool:
+    """Whether these are an export's; else whatever is not read is refused.
+
+    Raises `Invalid` (`column_unknown`, `column_twice`).
+    """
+    exported = EXPORTED[0] in columns
+    read = (*NEEDED, *OTHERS, *(EXPORTED if exported else ()))
+    if unknown := [name for name in columns if SAID.get(name, name) not in read]:
+        refuse(
+            "column_unknown",
+            line,
+            f"Easel does not know the column {listed(unknown)}: it reads {', '.join((*NEEDED, *OTHERS))}. Remove "
+            "what should not count.",
+            columns=some_of(unknown),
+        )
+    names = [SAID.get(name, name) for name in columns]
+    for name, column in zip(names, columns, strict=True):
+        if names.count(name) > 1:
+            refuse("column_twice", line, f"two columns say the {name}. Remove one.", column=column)
+    return exported
+
+
+def rows_of(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines and cells of a record: one row, or one for each item of its lists.
+
+    Raises `Invalid` (`lists_unequal`).
+    """
+    if OF_LISTS.keys().isdisjoint(record.values):
+        yield record.line, in_words(record.values)
+        return
+    lists = [record.values.get(name) for name in OF_LISTS]
+    items, given = (it if isinstance(it, list) else [] for it in lists)
+    if not items or len(items) != len(given):
+        refuse("lists_unequal", record.line, "items and values are two lists of the same length, in JSONL.")
+    for item, value in zip(items, given, strict=True):
+        yield record.line, in_words(record.values | {"items": item, "values": value})
+
+
+def in_words(values: dict[str, Any]) -> dict[str, str]:
+    return {SAID.get(name, name): as_text(value).strip() for name, value in values.items()}
+
+
+def id_in(cells: dict[str, str], column: str, line: int) -> str:
+    given = cells.get(column, "")
+    if not given:
+        refuse(f"{column}_missing", line, f"{column} is empty.")
+    if len(given) > LONGEST_ID:
+        refuse("id_too_long", line, f"{column} has more than {LONGEST_ID} characters.")
+    return given
+
+
+def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> Judged:
+    item = cells.get("item", "")
+    if not item:
+        refuse("item_missing", line, "item is empty.")
+    return (
+        position_of(line, cells.get("position", "")),
+        line,
+        item,
+        mark_of(line, cells, values, exported=exported),
+        time_of(line, "issued_at", cells),
+        time_of(line, "submitted_at", cells),
+    )
+
+
+def mark_of(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> float | None:
+    """The value, None where the item was marked N/A."""
+    cell, marked = cells.get("value", ""), cells.get("not_applicable", "").lower()
+    if marked not in MARKED or (MARKED[marked] and cell):
+        refuse("na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false.")
+    if MARKED[marked]:
+        return None
+    if not cell:
+        refuse("scores_missing", line, f"the item “{shortened(cells['item'])}” has no value.")
+    value = value_of(line, cell, values, exported=exported)
+    check_label(line, value, cells.get("label", ""), values.classes)
+    return value
+
+
+def value_of(line: int, cell: str, values: ReadsValues, *, exported: bool) -> float:
+    try:
+        value = values.number(cell) if exported else values.value(cell)
+    except ValueError:
+        if values.classes:
+            told = f"“{shortened(cell)}” is none of the classes {listed(values.classes)}."
+            refuse("class_unknown", line, told, classes=some_of(values.classes))
+        refuse("score_not_a_number", line, f"the value “{shortened(cell)}” is not a number.")
+    if value is None:
+        refuse("score_out_of_range", line, f"the value {shortened(cell)} is not {values.possible}.")
+    return value
+
+
+def check_label(line: int, value: float, label: str, classes: Sequence[str]) -> None:
+    """An export has the label of a class beside its number, which may be that of another class in another campaign.
+
+    Raises `Invalid` (`class_unknown`).
+    """
+    here = classes[int(value)] if classes else ""
+    if label not in ("", here):
+        told = f"called “{shortened(here)}” here" if here else "no class here"
+        refuse(
+            "class_unknown", line, f"the value {value:g} is called “{shortened(label)}” in this file, and is {told}."
+        )
+
+
+def position_of(line: int, cell: str) -> int | None:
+    """Raises `Invalid` (`position_unusable`)."""
+    if not cell:
+        return None
+    if not PLACE.fullmatch(cell):
+        refuse("position_unusable", line, f"the position “{shortened(cell)}” is none of 1, 2, ...")
+    return int(cell)
+
+
+def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
+    """ISO 8601; without a zone it is UTC. Raises `Invalid` (`time_unreadable`)."""
+    cell = cells.get(column, "")
+    if not cell:
+        return None
+    try:
+        moment = datetime.fromisoformat(cell)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
+        refuse("time_unreadable", line, said, column=column)
+
+
+def hit_of(annotator: str, hit: str, rows: list[Judged]) -> ResultRow:
+    """Raises `Invalid` (`position_unusable`, `item_repeated`)."""
+    first = rows[0][1]
+    in_order(rows)
+    _, lines, items, values, issued, submitted = zip(*rows, strict=True)
+    check_once(items, lines)
+    return ResultRow(
+        line=first,
+        worker_id=annotator,
+        assignment_id=hit,
+        items=items,
+        scores=values,
+        accepted_at=min(filter(None, issued), default=None),
+        submitted_at=max(filter(None, submitted), default=None),
+        details={},
+        lines=lines,
+    )
+
+
+def in_order(rows: list[Judged]) -> None:
+    """Sort the rows of a HIT by their positions, if they have any."""
+    positions = {position for position, *_ in rows}
+    if positions == {None}:
+        return
+    if None in positions or len(positions) < len(rows):
+        refuse("position_unusable", rows[0][1], "the rows of this HIT need a position each, and no two the same.")
+    rows.sort(key=itemgetter(0))
+
+
+def check_once(items: Sequence[str], lines: Sequence[int]) -> None:
+    """Raises `Invalid` (`item_repeated`)."""
+    seen: set[str] = set()
+    for item, line in zip(items, lines, strict=True):
+        if item in seen:
+            refuse("item_repeated", line, f"the item “{shortened(item)}” is twice in this HIT of this annotator.")
+        seen.add(item)
+
+
+PLATFORM = Platform(
+    "elsewhere",
+    "Elsewhere",
+    has_page=False,
+    results=ResultFiles(recognises, judged_in),
+    shares_assignment_ids=True,
+)

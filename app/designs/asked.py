@@ -1,0 +1,28 @@
+"""What a design asks for, as programs are told that answer in the place of people."""
+
+from typing import Self
+
+from pydantic import BaseModel, Field
+
+from app.designs.design import Design, Equal, Yields
+
+
+class AskedValues(BaseModel):
+    """Which values the items of a HIT can have."""
+
+    kind: Yields = Field(
+        description="What a value is: `points`, a positive `ratio` to the reference, the number of one of the "
+        "`classes` or of the `ordered_classes`, counted from 0, or a place in an `order`, of which 1 is the best."
+    )
+    lowest: float
+    highest: float
+    classes: list[str] = Field(description="What the classes are called, from number 0 on; empty where there are none.")
+    equal: Equal = Field(description="What equal values say of two items: a `tie`, or that their order is `unknown`.")
+    possible: str = Field(description="The same in words.")
+
+    @classmethod
+    def of(cls, design: Design) -> Self:
+        """From a campaign's design."""
+        low, high = design.ends
+        told = {"kind": design.yields, "lowest": low, "highest": high, "classes": [*design.classes]}
+        return cls.model_validate(told | {"equal": design.equal, "possible": design.possible})

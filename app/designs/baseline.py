@@ -1,0 +1,35 @@
+"""Pairwise comparison against a baseline: one of the two items is the same in every HIT."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from app.designs.pairwise import Pairwise
+from app.errors import Conflict, Refusal, shortened
+
+
+class Baseline(Pairwise):
+    """Otani et al. 2016: every other item is compared with one baseline, which is not marked as such."""
+
+    name: ClassVar[str] = "baseline"
+    title: ClassVar[str] = "Pairwise against a baseline"
+
+    baseline: str = Field(
+        default="",
+        title="Baseline",
+        description="The id of the item that every other one is compared with. Choose one of middling quality: what "
+        "always wins or always loses tells nothing apart.",
+    )
+
+    @property
+    def always_shown(self) -> Sequence[str]:
+        """The baseline."""
+        return (self.baseline,)
+
+    def not_there(self, name: str) -> Refusal:
+        """A baseline that is no item, or none at all."""
+        said = f"“{shortened(name)}” is no item’s id" if name else "No baseline is chosen"
+        return Conflict(
+            f"{said}. Set the baseline to the id of one of the items, then launch.", code="baseline_unknown"
+        )

@@ -1,0 +1,83 @@
+"""Best-worst scaling: of a few items the best and the worst; of those between, nothing is said."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from app.designs.design import Equal, unknown_items
+from app.designs.numbers import whole_number
+from app.designs.two_ends import TwoEnds
+from app.errors import Invalid
+
+BEST, MIDDLE, WORST = 1.0, 2.0, 3.0
+CHOICES = {"best": BEST, "worst": WORST}
+
+
+class BestWorst(TwoEnds):
+    """Best-worst scaling, the maximum difference task: Louviere, Flynn & Marley 2015.
+
+    Of n items 2n - 3 pairs are told: the best against each other one, and each but the best against the worst.
+    """
+
+    name: ClassVar[str] = "best_worst"
+    title: ClassVar[str] = "Best-worst scaling"
+    equal: ClassVar[Equal] = "unknown"
+    items_per_hit: ClassVar[range] = range(4, 6)
+    usual_items: ClassVar[int] = 4
+    usual_law: ClassVar[str] = "trueskill"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The best and the worst, of however many items."""
+        return BEST, WORST
+
+    @property
+    def possible(self) -> str:
+        """With what they mean."""
+        return "1 for the best, 3 for the worst, or 2 for another"
+
+    def task(self, campaign: Any) -> str:
+        """With the words for the ends."""
+        return (
+            f"You see {campaign.items_per_hit} items at a time and choose two of them: the one that is "
+            f"“{self.best_label}” and the one that is “{self.worst_label}”."
+        )
+
+    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+        """From the fields `best` and `worst`, each the number of an item; without both, only what is chosen.
+
+        Raises `Invalid` (`scores_unknown`).
+        """
+        chosen = {name: number_of(form[name], items) for name in CHOICES if form.get(name, "").strip()}
+        values = dict.fromkeys(items, MIDDLE) if len(chosen) == len(CHOICES) else {}
+        return values | {item: CHOICES[name] for name, item in chosen.items()}
+
+    def together(self, values: list[float]) -> list[float]:
+        """One best, one worst."""
+        if values.count(BEST) != 1 or values.count(WORST) != 1:
+            raise Invalid(self.two_are_chosen(), code="answer_impossible")
+        return values
+
+    def missing(self, positions: Sequence[int], count: int) -> Invalid:  # noqa: ARG002  (two are chosen of any number)
+        """In the words of the page."""
+        return Invalid(self.two_are_chosen(), code="scores_missing", missing=positions)
+
+    def two_are_chosen(self) -> str:
+        """What every answer must be."""
+        return (
+            f"Choose one item as “{self.best_label}” and another one as “{self.worst_label}”. What you entered is kept."
+        )
+
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """The first of the highest and the last of the lowest."""
+        places = range(len(shares))
+        best = max(places, key=lambda place: (shares[place], -place))
+        worst = min(places, key=lambda place: (shares[place], -place))
+        return [BEST if place == best else WORST if place == worst else MIDDLE for place in places]
+
+
+def number_of(raw: str, items: Sequence[int]) -> int:
+    """The number of an item of the HIT. Raises `Invalid` (`scores_unknown`)."""
+    item = whole_number(raw.strip())
+    if item is None or item not in items:
+        raise unknown_items()
+    return item

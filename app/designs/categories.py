@@ -1,0 +1,96 @@
+"""Categories: each item gets one of many labels, which have no order."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from app.designs.design import Design, Yields
+
+KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
+LONGEST_LABEL = 80
+SEARCHED_FROM = 12  # labels; fewer are seen at a glance
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class Option(NamedTuple):
+    """One of the labels, with what it means and the key that chooses it."""
+
+    label: str
+    description: str
+    key: str
+
+
+class Categories(Design):
+    """One label for each item, as for word senses: Snow et al. 2008, "Cheap and fast - but is it good?"."""
+
+    name: ClassVar[str] = "categories"
+    title: ClassVar[str] = "Categories"
+    yields: ClassVar[Yields] = "classes"
+    items_per_hit: ClassVar[range] = range(1, 11)
+    usual_items: ClassVar[int] = 1
+    usual_law: ClassVar[str] = "dirichlet"
+    noun: ClassVar[str] = "label"
+
+    labels: tuple[Line, ...] = Field(
+        default=("yes: it applies", "no: it does not apply", "unclear: the text does not tell"),
+        min_length=2,
+        max_length=30,
+        title="Labels",
+        description="One per line, 2 to 30, in the order in which they are shown. What stands behind a colon and a "
+        "space describes the label, for example: bank: a financial institution.",
+    )
+
+    @model_validator(mode="after")
+    def labels_are_short_and_differ(self) -> Self:
+        """A label that nobody could tell from another would be no answer."""
+        for label in self.classes:
+            if not 0 < len(label) <= LONGEST_LABEL:
+                raise ValueError(f"a label needs 1 to {LONGEST_LABEL} characters; its description follows “: ”")
+        if len(set(self.classes)) < len(self.labels):
+            raise ValueError("each label can be there only once")
+        return self
+
+    @property
+    def options(self) -> list[Option]:
+        """The labels as they are shown."""
+        told = (line.partition(": ") for line in self.labels)
+        return [
+            Option(label.strip(), description.strip(), key)
+            for (label, _, description), key in zip(told, KEYS, strict=False)
+        ]
+
+    @property
+    def searched(self) -> bool:
+        """Whether there are so many labels that one looks for them by their words."""
+        return len(self.labels) >= SEARCHED_FROM
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last label."""
+        return 0.0, len(self.labels) - 1.0
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The labels without their descriptions."""
+        return [option.label for option in self.options]
+
+    def task(self, campaign: Any) -> str:
+        """With how many labels there are."""
+        items = "one item" if campaign.items_per_hit == 1 else f"{campaign.items_per_hit} items"
+        which = "the one" if campaign.items_per_hit == 1 else "for each the one"
+        return f"You see {items} at a time and choose, of {len(self.labels)} labels, {which} that fits best."
+
+    def stored(self, value: float) -> float | None:
+        """The number of a label, from 0 on."""
+        return value + 0.0 if value in range(len(self.labels)) else None
+
+    @property
+    def possible(self) -> str:
+        """By number, as programs send it."""
+        return f"one of the {len(self.labels)} labels, numbered from 0"
+
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """Each label has an equal part of the scale, in their order."""
+        count = len(self.labels)
+        return [float(min(max(int(share * count // 1), 0), count - 1)) for share in shares]

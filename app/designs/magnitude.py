@@ -1,0 +1,116 @@
+"""Magnitude: any number above 0 for each item, relative to a reference that is shown with its value.
+
+Magnitude estimation (Stevens 1971) beside a reference, as RankME asks it: Novikova, Dušek & Rieser 2018.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, StringConstraints
+
+from app.designs.design import Design, Yields
+from app.designs.numbers import decimal
+from app.designs.scale import POINTS
+from app.errors import Invalid
+from app.inference.ground.arrays import Array
+
+FARTHEST = 1_000_000.0
+"""How many times the reference a value can be, or how many times less: beyond, somebody's finger slipped, and the share
+of the scale would lose its digits.
+"""
+GIVEN_FARTHEST = 10.0  # how many times the reference a made-up annotator goes: the ends are infinitely far away
+
+
+class Magnitude(Design):
+    """Values are stored as they were given; their ratio to the reference's is what they say. The share of the scale is
+    v / (v + reference_value), the logistic of the logarithm of the ratio: half of the scale is the reference.
+    """
+
+    name: ClassVar[str] = "magnitude"
+    title: ClassVar[str] = "Magnitude"
+    yields: ClassVar[Yields] = "ratio"
+    items_per_hit: ClassVar[range] = range(1, 11)
+    usual_items: ClassVar[int] = 3
+    usual_law: ClassVar[str] = "log-normal"
+    noun: ClassVar[str] = "value"
+
+    reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)] = Field(
+        default="the reference",
+        title="Reference",
+        description="What items are compared with, shown above them: the words of one item, neither the best nor the "
+        "worst.",
+    )
+    reference_value: float = Field(
+        default=100.0,
+        ge=0.01,
+        le=1_000_000.0,
+        allow_inf_nan=False,
+        title="Value of the reference",
+        description="Annotators give an item that is twice as good twice this value. RankME: 100.",
+    )
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest value that is taken; the scale itself has none but 0 and infinity."""
+        return self.reference_value / FARTHEST, self.reference_value * FARTHEST
+
+    @property
+    def possible(self) -> str:
+        """Any number above 0, nearly."""
+        low, high = (in_digits(end) for end in self.ends)
+        return f"a number above 0, from {low} to {high}"
+
+    @property
+    def reference_in_digits(self) -> str:
+        """The value of the reference, as people read it."""
+        return in_digits(self.reference_value)
+
+    def in_proportion(self, times: float) -> str:
+        """So many times the value of the reference, as people read it."""
+        return in_digits(times * self.reference_value)
+
+    def task(self, campaign: Any) -> str:
+        """With the value of the reference."""
+        value = self.reference_in_digits
+        items, each = ("one item", "it") if campaign.items_per_hit == 1 else (f"{campaign.items_per_hit} items", "each")
+        return f"You see {items} at a time and give {each} a number, beside a reference that has {value}."
+
+    def stored(self, value: float) -> float | None:
+        """As it was given."""
+        low, high = self.ends
+        return float(value) if low <= value <= high else None
+
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """The reference's value times the odds of the share, in two digits, as people write numbers."""
+        least = 1.0 / (1.0 + GIVEN_FARTHEST)
+        inside = [min(max(share, least), 1.0 - least) for share in shares]
+        return [float(f"{self.reference_value * share / (1.0 - share):.1e}") for share in inside]
+
+    def number(self, raw: str, position: int) -> float:
+        """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
+        try:
+            return decimal(raw)
+        except ValueError as problem:
+            raise Invalid(
+                f"What is entered for item {position} is not a number. Write it in digits, for example 150 or 0.5. "
+                "What you entered is kept.",
+                code="score_not_a_number",
+                position=position,
+            ) from problem
+
+    def shares(self, values: Sequence[float]) -> list[float]:
+        """In (0, 1), the reference at 1/2."""
+        return [value / (value + self.reference_value) for value in values]
+
+    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
+        """In (0, 100), the reference at 50."""
+        return POINTS * (values / (values + self.reference_value))
+
+
+def in_digits(number: float) -> str:
+    """Without an exponent and with commas: 0.0001, 1.5, 100,000,000."""
+    text = np.format_float_positional(number, trim="-")
+    whole, point, part = text.partition(".")
+    return f"{int(whole):,}{point}{part}"

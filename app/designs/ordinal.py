@@ -1,0 +1,82 @@
+"""Ordinal scale: each item gets one of a few labelled points, which have an order; equal points are ties."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from app.designs.design import Design, Yields
+
+UNLABELLED = "-"
+KEYS = "1234567890-"  # of the points where labels are words
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+
+
+class Ordinal(Design):
+    """A Likert scale and its relatives: Likert 1932, "A technique for the measurement of attitudes"."""
+
+    name: ClassVar[str] = "ordinal"
+    title: ClassVar[str] = "Ordinal scale"
+    yields: ClassVar[Yields] = "ordered_classes"
+    items_per_hit: ClassVar[range] = range(1, 11)
+    usual_items: ClassVar[int] = 5
+    usual_law: ClassVar[str] = "easl"
+    noun: ClassVar[str] = "rating"
+
+    labels: tuple[Label, ...] = Field(
+        default=("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+        min_length=2,
+        max_length=11,
+        title="Points of the scale",
+        description="Their labels, one per line, from the lowest to the highest: 2 to 11. A line with only a hyphen is "
+        "a point without a label, which is called by its number; the two ends need one.",
+    )
+
+    @model_validator(mode="after")
+    def ends_are_labelled_and_points_differ(self) -> Self:
+        """A point that nobody could tell from another would be no answer."""
+        if UNLABELLED in (self.labels[0], self.labels[-1]):
+            raise ValueError("the first and the last point need a label")
+        if len(set(self.classes)) < len(self.labels):
+            raise ValueError("each point needs another label")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest point."""
+        return 0.0, len(self.labels) - 1.0
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The labels; a point without one is called by its number, from 1 on."""
+        return [str(k) if label == UNLABELLED else label for k, label in enumerate(self.labels, start=1)]
+
+    @property
+    def keys(self) -> list[str]:
+        """The key that chooses each point, empty where there is none: its own digit where labels are numbers."""
+        numbers = {"10": "-"} | {digit: digit for digit in "0123456789"}
+        if any(label in numbers for label in self.labels):
+            return [numbers.get(label, "") for label in self.classes]
+        return list(KEYS[: len(self.labels)])
+
+    def task(self, campaign: Any) -> str:
+        """With the labels of the ends."""
+        items = "one item" if campaign.items_per_hit == 1 else f"{campaign.items_per_hit} items"
+        return (
+            f"You see {items} at a time and choose one of {len(self.labels)} points for each, from “{self.labels[0]}” "
+            f"to “{self.labels[-1]}”."
+        )
+
+    def stored(self, value: float) -> float | None:
+        """The number of a point, from 0 on."""
+        return value + 0.0 if value in range(len(self.labels)) else None
+
+    @property
+    def possible(self) -> str:
+        """By number, as programs send it."""
+        return f"one of the {len(self.labels)} points, numbered from 0"
+
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """The points next to these shares of the scale."""
+        highest = len(self.labels) - 1
+        return [float(min(max(round(share * highest), 0), highest)) for share in shares]

@@ -1,0 +1,51 @@
+"""Pairwise comparison: two items side by side, of which one is chosen, or neither."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from app.designs.design import unknown_items
+from app.designs.numbers import whole_number
+from app.designs.places import Order
+from app.errors import Invalid
+
+CHOICE = "preferred"
+TIE = "tie"
+
+
+class Pairwise(Order):
+    """Two items in a random order: the first stands on the left. The one that is chosen has place 1, the other 2.
+
+    TrueSkill is usual: of simulated crowds with ten judgments of an item it recovered the truth better than `ra` does.
+    """
+
+    name: ClassVar[str] = "pairwise"
+    title: ClassVar[str] = "Pairwise comparison"
+    items_per_hit: ClassVar[range] = range(2, 3)
+    usual_items: ClassVar[int] = 2
+    usual_law: ClassVar[str] = "trueskill"
+
+    def task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
+        """With what can be chosen."""
+        other = ", or say that they are about equal" if self.ties_allowed else ""
+        return f"You see two items at a time and choose one of them{other}."
+
+    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+        """From the field `preferred`: the number of the item that is chosen, or `tie`.
+
+        Raises `Invalid` (`scores_unknown`).
+        """
+        chosen = form.get(CHOICE, "").strip()
+        if not chosen:
+            return {}
+        if chosen == TIE:
+            return dict.fromkeys(items, 1.0)
+        if (winner := whole_number(chosen)) not in items:
+            raise unknown_items()
+        return {item: 1.0 if item == winner else 2.0 for item in items}
+
+    def missing(self, positions: Sequence[int], count: int) -> Invalid:
+        """That nothing was chosen; a program may also have sent a place for one of the two."""
+        refusal = super().missing(positions, count)
+        if len(positions) < count:
+            return refusal
+        return Invalid("Nothing was chosen yet. Choose, then submit.", code=refusal.code, **refusal.details)

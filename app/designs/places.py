@@ -1,0 +1,102 @@
+"""Designs whose values are places: 1 is the best, and only the order of the items of a HIT means something."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from app.designs.design import Design, Yields
+from app.errors import Invalid
+from app.inference.ground.arrays import Array
+
+STEPS = 20  # of the scale, that people who say 'about equal' tell apart: items nearer than that are alike to them
+
+
+class Places(Design):
+    """Values are whole numbers from 1, the best, up to the most items of a HIT."""
+
+    yields: ClassVar[Yields] = "order"
+    fewest_items: ClassVar[int] = 2
+    noun: ClassVar[str] = "place"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last place."""
+        return 1.0, float(self.items_per_hit[-1])
+
+    @property
+    def possible(self) -> str:
+        """Whole numbers."""
+        return f"a whole number from 1 to {self.ends[1]:g}"
+
+    def stored(self, value: float) -> float | None:
+        """A whole number in the range of the places."""
+        return float(value) if value in range(1, int(self.ends[1]) + 1) else None
+
+    def shares(self, values: Sequence[float]) -> list[float]:
+        """Of the other items of the HIT, those that an item beats, and half of those that share its place.
+
+        So the shares of a HIT average one half whatever it ties, and a place says the same in a short HIT as in a long
+        one. values: those of one whole HIT; one item alone beats as many as it loses to.
+        """
+        if len(values) < 2:
+            return [0.5] * len(values)
+        others = 2 * (len(values) - 1)
+        return [(2 * sum(v > value for v in values) + values.count(value) - 1) / others for value in values]
+
+    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
+        """A hundred times the share in the item's HIT."""
+        return 100.0 * shares_in(values, np.zeros(len(values), np.intp) if hit is None else hit)
+
+
+class Order(Places):
+    """An order of all items of a HIT, perhaps with ties: equal places. The place after two firsts is the third."""
+
+    ties_allowed: bool = Field(
+        default=True,
+        title="Ties allowed",
+        description="Annotators may say that items are about equal. Without ties they have to choose.",
+    )
+
+    def together(self, values: list[float]) -> list[float]:
+        """As places without gaps but those that ties leave: only the order counts."""
+        places = [1.0 + sum(other < value for other in values) for value in values]
+        if not self.ties_allowed and len(set(places)) < len(places):
+            raise Invalid(
+                "Two items have the same place, which this campaign does not allow. What you entered is kept.",
+                code="answer_impossible",
+            )
+        return places
+
+    def given(self, shares: Sequence[float]) -> list[float]:
+        """Whoever may call items equal does so of those in the same twentieth of the scale; else the earlier wins."""
+        seen = [(round(share * STEPS), 0.0, 0) for share in shares]
+        if not self.ties_allowed:
+            seen = [(0, share, -place) for place, share in enumerate(shares)]
+        return [1.0 + sum(other > one for other in seen) for one in seen]
+
+
+def shares_in(values: Array, hit: npt.NDArray[np.intp]) -> Array:
+    """The shares of `Places`, of many HITs at once. values, hit: (M,), the place of an item and the number of its HIT,
+    in any order; (M,) in [0, 1]. Time: that of sorting.
+    """
+    order = np.lexsort((-values, hit))  # the items of a HIT together, the last place first
+    value, of = values[order], hit[order]
+    new_hit = np.append(True, of[1:] != of[:-1])[: len(of)]
+    first, size = spans(new_hit)
+    tie, tied = spans(new_hit | np.append(True, value[1:] != value[:-1])[: len(of)])
+    shares = np.full(len(values), 0.5)
+    several = size > 1
+    shares[order[several]] = (2 * (tie - first) + tied - 1)[several] / (2 * (size - 1))[several]
+    return shares
+
+
+def spans(begins: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Of each position of a row in which spans begin where it says True, the first: where its span begins, and how
+    long that is.
+    """
+    starts = np.flatnonzero(begins)
+    which = np.cumsum(begins) - 1
+    return starts[which], np.diff(np.append(starts, len(begins)))[which]

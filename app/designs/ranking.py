@@ -1,0 +1,24 @@
+"""Ranking: the items of a HIT are put in an order, which may have ties."""
+
+from typing import Any, ClassVar
+
+from app.designs.places import Order
+from app.designs.two_ends import TwoEnds
+
+
+class Ranking(TwoEnds, Order):
+    """Ranking without scores, as in the evaluations of WMT (Bojar et al. 2016), scored as Sakaguchi et al. 2014 do."""
+
+    name: ClassVar[str] = "ranking"
+    title: ClassVar[str] = "Ranking"
+    items_per_hit: ClassVar[range] = range(2, 11)
+    usual_items: ClassVar[int] = 5
+    usual_law: ClassVar[str] = "trueskill"
+
+    def task(self, campaign: Any) -> str:
+        """With the words for the ends."""
+        ties = "; equal ones may share a place" if self.ties_allowed else ""
+        return (
+            f"You see {campaign.items_per_hit} items at a time and put them in order, from “{self.best_label}” to "
+            f"“{self.worst_label}”{ties}."
+        )

@@ -1,0 +1,21 @@
+"""Rating: an item on a slider from 0 to 100, for itself; of several, one below the other, without a common strip."""
+
+from typing import Any, ClassVar
+
+from app.designs.slider import Slider
+
+
+class Rating(Slider):
+    """Direct assessment on a continuous scale: Graham et al. 2013; Sakaguchi & Van Durme 2018, section 2."""
+
+    name: ClassVar[str] = "rating"
+    title: ClassVar[str] = "Rating"
+    items_per_hit: ClassVar[range] = range(1, 11)
+    usual_items: ClassVar[int] = 1
+
+    def task(self, campaign: Any) -> str:
+        """With the labels of the ends."""
+        scale = f"on a scale from “{campaign.low_label}” to “{campaign.high_label}”"
+        if campaign.items_per_hit == 1:
+            return f"You see one item at a time and place it {scale}."
+        return f"You see {campaign.items_per_hit} items at a time and place each, for itself, {scale}."

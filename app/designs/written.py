@@ -1,0 +1,68 @@
+"""A design's values as files have them: numbers, or what its classes are called."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from app.designs.design import Design
+from app.designs.numbers import decimal
+from app.errors import listed
+
+KEPT = "What you entered is kept."  # how refusals of what was sent from a page end
+
+
+class Written:
+    """How the values of a design stand in a file.
+
+    A class is named by its label or by its number, 0 for the first. Where a label is another number, only labels
+    name classes: of a scale labelled 1 to 5 nobody could tell which class a 1 is.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.classes: Sequence[str] = design.classes
+
+    @property
+    def possible(self) -> str:
+        """Which numbers an item can have, in words."""
+        return self.design.possible
+
+    @property
+    def told(self) -> str:
+        """What an item can have, in words."""
+        if not self.classes:
+            return self.possible
+        numbers = "" if self.labelled_by_numbers else f", or its number, 0 to {len(self.classes) - 1}"
+        return f"one of {listed(self.classes)}{numbers}"
+
+    def words(self, value: float) -> str:
+        """A value as people would write it."""
+        return self.classes[int(value)] if self.classes else f"{value:g}"
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The class that each label names."""
+        return {label: number for number, label in enumerate(self.classes)}
+
+    @cached_property
+    def labelled_by_numbers(self) -> bool:
+        """Whether a label is itself a number, and not that of its class."""
+        return any(is_another_number(label, number) for label, number in self.numbers.items())
+
+    def number(self, cell: str) -> float | None:
+        """A number as it is stored, None where it cannot be a value. Raises ValueError where it is no number."""
+        return self.design.stored(decimal(cell))
+
+    def value(self, cell: str) -> float | None:
+        """A label's class, or a number. Raises ValueError for any other text."""
+        if cell in self.numbers:
+            return self.design.stored(float(self.numbers[cell]))
+        if self.labelled_by_numbers:
+            raise ValueError(cell)
+        return self.number(cell)
+
+
+def is_another_number(label: str, number: int) -> bool:
+    try:
+        return decimal(label) != number
+    except ValueError:
+        return False

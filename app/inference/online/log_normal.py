@@ -1,0 +1,156 @@
+"""Ratios to a reference: a Normal posterior on the logarithm of each item's ratio.
+
+Magnitude estimation multiplies: who finds an item twice as good as the reference gives it twice the reference's value,
+and errs by a factor. So the logarithms of ratios are averaged, which is their geometric mean, as is usual for magnitude
+estimation; RankME is Novikova, Dušek & Rieser 2018, "RankME: Reliable human ratings for natural language generation".
+With known noise and a Normal prior the posterior is Normal again (Gelman et al. 2013, Bayesian Data Analysis, 2.5):
+
+    (1)  1 / sigma2' = 1 / sigma2 + 1 / noise,
+    (2)  mu' = sigma2' (mu / sigma2 + x / noise) for a judgment x = log(value / reference).
+
+A law takes judgments as shares of their scale, and a ratio r has the share s = r / (1 + r). So x is the log-odds of s,
+and a score is the logistic of mu: 1/2 for an item as good as the reference, 2/3 for one that is twice as good. A Normal
+on the log-odds is a logit-normal on the shares, and a log-normal on the ratios.
+
+The noise of one judgment is gamma on the scale of the scores, where the items are near the reference: 4 gamma on the
+logarithm, since the logistic climbs by 1/4 there. The default of 0.1 says that two thirds of the judgments are within a
+factor of exp(0.4) = 1.5; in the published RankME judgments of one output it is exp(0.38), over criteria and arms.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit, ndtri
+
+from app.inference.ground.arrays import Array, checked_level
+from app.inference.online.item_law import ItemLaw
+from app.inference.online.law import Columns, Family, Parameters, checked_scores
+
+DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
+"""As good as the reference, with the variance of a logistic distribution: the one whose shares are all as likely as any
+other. So it is nearly flat on the scale of the scores; 95 of 100 ratios lie between 1/35 and 35.
+"""
+
+LOGARITHM_PER_SCORE = 4.0  # at the reference, where the logistic climbs by 1/4
+
+# Beyond these, scores are 0 or 1 to a float, and have no variance.
+_LARGEST_MU, _SMALLEST_SIGMA2, _LARGEST_SIGMA2 = 20.0, 1e-9, 100.0
+
+# The trapezoid rule over a Normal density, with nodes in standard deviations: for a function as smooth as the logistic
+# its error falls exponentially with the step (Trefethen & Weideman 2014). Up to sigma2 = 10, which is wider than the
+# default prior, four digits are right, and below 3 six.
+_NODES = [step / 2.0 for step in range(-13, 14)]
+_HEIGHTS = [math.exp(-0.5 * node * node) for node in _NODES]
+_WEIGHTS = [height / sum(_HEIGHTS) for height in _HEIGHTS]
+
+
+def valid_prior(mu: float, sigma2: float) -> bool:
+    """Whether Normal(mu, sigma2) may be a start: |mu| <= 20, a ratio of half a billion; sigma2 in [1e-9, 100]."""
+    return abs(mu) <= _LARGEST_MU and _SMALLEST_SIGMA2 <= sigma2 <= _LARGEST_SIGMA2
+
+
+def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
+    """The median of the share, the logistic of mu, in (0, 1): 1/2 is the reference."""
+    mu, _ = np.broadcast_arrays(*_possible(mu, sigma2))
+    return np.asarray(expit(mu), np.float64)
+
+
+def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
+    """The variance of the share, in [0, 1/4]; without a closed form, so by quadrature.
+
+    The usual (s (1 - s))^2 sigma2, right for a small sigma2, would be 2.3 times as large for the default prior.
+    """
+    mu, sigma2 = _possible(mu, sigma2)
+    sigma, middle = np.sqrt(sigma2), expit(mu)
+    first = second = np.zeros(np.broadcast(mu, sigma2).shape)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):  # one by one, so that sums round alike for few and many
+        away = expit(mu + node * sigma) - middle
+        first, second = first + weight * away, second + weight * away * away
+    return np.asarray(second - first * first, np.float64)
+
+
+def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+    """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
+    mu, sigma2 = _possible(mu, sigma2)
+    reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
+    return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
+
+
+def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
+    """The density of the share at x: that of the log-odds, times their slope 1 / (x (1 - x)); 0 outside (0, 1)."""
+    mu, sigma2 = _possible(mu, sigma2)
+    x = np.asarray(x, dtype=np.float64)
+    inside = (x > 0.0) & (x < 1.0)
+    share = np.where(inside, x, 0.5)
+    distance = logit(share) - mu
+    height = np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
+    return np.where(inside, height / (share * (1.0 - share)), 0.0)
+
+
+def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same operations."""
+    columns = _checked(mu, sigma2)
+    return score(*columns).tolist(), variance(*columns).tolist()
+
+
+def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float], parameters: Parameters) -> Columns:
+    """One HIT: (1) and (2), each item by its own share s of the scale.
+
+    Sequences of n >= 1 floats in presentation order, shares in (0, 1); two new lists of n floats, sigma2 smaller than
+    before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not in (0, 1),
+    which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
+    """
+    mus, sigma2s = _checked(mu, sigma2)
+    noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2
+    judged = [_log_odds(share) for share in checked_scores(shares, len(mus))]
+    return (
+        [(m * noise + x * s2) / (noise + s2) for m, s2, x in zip(mus, sigma2s, judged, strict=True)],
+        [s2 * noise / (noise + s2) for s2 in sigma2s],
+    )
+
+
+def _log_odds(share: float) -> float:
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"the share of a ratio lies between 0 and 1, not at {share}")
+    return math.log(share) - math.log1p(-share)
+
+
+def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+    if len(mu) != len(sigma2):
+        raise ValueError(f"a posterior is a pair, but there are {len(mu)} means and {len(sigma2)} variances")
+    _possible(mu, sigma2)
+    return list(map(float, mu)), list(map(float, sigma2))
+
+
+def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
+    mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
+    if not np.all(np.isfinite(mu)):
+        raise ValueError("mu must be finite")
+    if not np.all((sigma2 > 0.0) & (sigma2 < np.inf)):
+        raise ValueError("sigma2 must be finite and above 0")
+    return mu, sigma2
+
+
+LAW = ItemLaw(
+    name="log-normal",
+    title="Log-normal: ratios to the reference are averaged on the logarithm",
+    assumes="Each value is the item’s ratio to the reference times an error, whose logarithm is Normal and of the same "
+    "size everywhere; annotators are taken to be alike.",
+    family=Family(
+        name="Log-normal",
+        parameter_names=("mu", "sigma2"),
+        score_name="median",
+        default_prior=DEFAULT_PRIOR,
+        support=(0.0, 1.0),
+        valid_prior=valid_prior,
+        score=score,
+        variance=variance,
+        interval=interval,
+        density=density,
+        estimates=estimates,
+    ),
+    reads="ratio",
+    update=update,
+)

@@ -1,0 +1,91 @@
+"""Best-worst counts: how often an item was the best of those beside it, less how often the worst (Orme 2009)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.long_form import check_equal_length, finite, numbered, sums
+from app.inference.ground.notes import Note, mention
+from app.inference.observations.comparisons import Booleans
+from app.inference.observations.ties import TIE_SLACK
+
+COMPANY = Note(
+    "counts_depend_on_company",
+    "A count also says how strong the items were that an item happened to stand beside: it is fair where items meet at "
+    "random, and too near to 0 where similar ones are asked about together. Bradley-Terry allows for that.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorstCounts:
+    """score: (n_items,) in [-1, 1], the share of an item's HITs in which it was the best, less that in which it was the
+    worst; NaN where not estimable. standard_error: (n_items,); NaN there too.
+
+    hits: (n_items,) HITs in which an item stood beside others. estimable: (n_items,) whether there is any. notes: what
+    this can and cannot tell.
+    """
+
+    score: Array
+    standard_error: Array
+    hits: Integers
+    estimable: Booleans
+    notes: tuple[Note, ...]
+
+
+def fit(
+    hits: npt.ArrayLike,
+    items: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    tie_margin: float = 0.0,
+) -> BestWorstCounts:
+    """(R,) each: the HIT in which a score was given, the item, the score, the better the higher. O(R).
+
+    Items no further than tie_margin >= 0 from the best of their HIT share that place in equal parts, and so at the
+    other end. The standard error is that of a mean of independent HITs, each with an outcome of 1 (best), -1 (worst) or
+    0, whose chances are guessed as if the item had stood in one more HIT, and been judged by chance there: so an item
+    that was always the best is not certain to be. A HIT of one item says nothing.
+    Raises ValueError as `long_form` does, and Inestimable (`nothing_side_by_side`) if no HIT has two items.
+    """
+    hits, n_hits = numbered("hits", hits)
+    items, n_items = numbered("items", items, n_items)
+    scores = finite("scores", scores)
+    check_equal_length(hits=hits, items=items, scores=scores)
+    size = np.bincount(hits, minlength=n_hits)
+    beside = size[hits] > 1
+    if not beside.any():
+        raise Inestimable("No two items were judged side by side, so none was the best.", code="nothing_side_by_side")
+    hits, items, scores = hits[beside], items[beside], scores[beside]
+    times = np.bincount(items, minlength=n_items)
+    best, worst = (sums(items, at_top(hits, signed, n_hits, tie_margin), n_items) for signed in (scores, -scores))
+    score, error = _mean_and_error(best, worst, sums(items, 1.0 / size[hits], n_items), times)
+    return BestWorstCounts(score, error, times, times > 0, (COMPANY, *_unseen(times)))
+
+
+def at_top(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
+    """(R,) the part that each has in the highest place of its HIT; those of a HIT add up to 1."""
+    highest = np.full(n_hits, -np.inf)
+    np.maximum.at(highest, hits, scores)
+    there = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
+    return there / sums(hits, there, n_hits)[hits]
+
+
+def _mean_and_error(best: Array, worst: Array, by_chance: Array, times: Integers) -> tuple[Array, Array]:
+    """From sums over each item's HITs, (n_items,): of its parts in the best place and the worst, and of those that it
+    has by chance.
+    """
+    count = np.where(times > 0, times, np.nan)
+    chance = by_chance / count
+    likely_best, likely_worst = (best + chance) / (count + 1.0), (worst + chance) / (count + 1.0)
+    variance = likely_best + likely_worst - (likely_best - likely_worst) ** 2
+    return (best - worst) / count, np.sqrt(variance / count)
+
+
+def _unseen(times: Integers) -> tuple[Note, ...]:
+    unseen = np.flatnonzero(times == 0)
+    sentence = "There is no count for {0}: never beside another item."
+    return (Note("uncounted", sentence, mention("item", unseen)),) if unseen.size else ()

@@ -1,0 +1,42 @@
+"""The geometric mean of each item's ratios to a reference, as is usual for magnitude estimation (Stevens 1971).
+
+Whoever judges by magnitude errs by a factor, so it is the logarithms that are Normal: items are compared by the means
+of these, and intervals are those of such means, with the variance of `moderated`. An item that half of the annotators
+find twice as good as the reference, and the others half as good, is as good as the reference: 1.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.long_form import finite
+from app.inference.ratings import direct_assessment
+from app.inference.ratings.direct_assessment import DirectAssessment
+
+
+def fit(
+    items: npt.ArrayLike,
+    annotators: npt.ArrayLike,
+    ratios: npt.ArrayLike,
+    *,
+    n_items: int | None = None,
+    n_annotators: int | None = None,
+    level: float = 0.95,
+) -> DirectAssessment:
+    """Geometric mean, standard error and interval per item, as ratios; all judgments count alike, whoever gave them.
+
+    items, annotators: (T,) integers from 0; ratios: (T,) finite numbers above 0. The error is that of the logarithm
+    times the mean, right to the first order; the interval is the exponential of that of the logarithm, so further
+    above the mean than below it. Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable`
+    (`no_judgments`).
+    """
+    values = finite("ratios", ratios)
+    if not (values > 0.0).all():
+        raise ValueError("ratios must be above 0")
+    logs = direct_assessment.fit(
+        items, annotators, np.log(values), n_items=n_items, n_annotators=n_annotators, level=level
+    )
+    score = np.exp(logs.score)
+    error = score * logs.standard_error
+    return replace(logs, score=score, standard_error=error, low=np.exp(logs.low), high=np.exp(logs.high))

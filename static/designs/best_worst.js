@@ -1,0 +1,67 @@
+// Best-worst scaling: the radio buttons of the plain form, kept on different items.
+
+import { run } from "../hit.js";
+import { rowOfKey } from "../hit/letters.js";
+import { changed, native } from "../hit/native.js";
+import { all, announce } from "../hit/page.js";
+import { say } from "../hit/sending.js";
+
+const OTHER = { best: "worst", worst: "best" };
+const STEPS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
+
+const column = (hit, name) => all(hit.fieldset, `[name="${name}"]`);
+const chosen = (hit, name) => column(hit, name).find(({ checked }) => checked);
+const label = (radio) => document.getElementById(`${radio.name}-${radio.value}`).textContent;
+const itemName = (radio) => document.getElementById(`text-${radio.value}`).textContent.trim().slice(0, 30);
+
+// What follows from a choice in the one column for the other one.
+function follow(hit, { name, value }) {
+  const other = chosen(hit, OTHER[name]);
+  if (other?.value === value) other.checked = false;
+  if (column(hit, name).length === 2) column(hit, OTHER[name]).find((radio) => radio.value !== value).checked = true;
+}
+
+function begin(hit) {
+  // Before the listener that draws and keeps a draft.
+  hit.fieldset.addEventListener("input", ({ target }) => follow(hit, target), { capture: true });
+  hit.fieldset.addEventListener("keydown", (event) => step(hit, event));
+}
+
+// Arrow keys choose as they go; the item of the other column is passed over, so that passing by takes nothing away.
+function step(hit, event) {
+  const { target, key } = event;
+  if (!(key in STEPS) || target.type !== "radio" || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const radios = column(hit, target.name);
+  const taken = chosen(hit, OTHER[target.name])?.value;
+  const count = radios.length;
+  let at = radios.indexOf(target);
+  do at = (at + STEPS[key] + count) % count; while (radios[at].value === taken && count > 2);
+  take(hit, radios[at]);
+}
+
+function press(hit, event) {
+  const row = rowOfKey(hit, event);
+  if (row) take(hit, row.querySelector(`[name=${event.shiftKey ? "worst" : "best"}]`));
+}
+
+function take(hit, radio) {
+  radio.focus();
+  if (hit.sending || radio.checked) return;
+  radio.checked = true;
+  follow(hit, radio);
+  hit.means = "keyboard";
+  changed(hit, radio);
+}
+
+// Said in the words of the columns.
+function drawn(hit) {
+  const [best, worst] = ["best", "worst"].map((name) => chosen(hit, name));
+  const words = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(radio)}`).join(", ");
+  const left = ["best", "worst"].filter((name) => !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
+  if (!hit.problem && left.length) say(hit, `Still to choose: ${left.join(" and ")}`);
+  if (hit.changed && words !== hit.said) announce(`${words}.${left.length ? ` Still to choose: ${left.join(" and ")}.` : ""}`);
+  hit.said = words;
+}
+
+run(native({ begin, press, drawn }));

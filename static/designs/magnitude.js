@@ -1,0 +1,85 @@
+// Magnitude: beside each value how many times the reference it is, and what is wrong with what cannot be one.
+
+import { run } from "../hit.js";
+import * as keys from "../hit/keys.js";
+import { all } from "../hit/page.js";
+import { missing, native } from "../hit/native.js";
+import { say } from "../hit/sending.js";
+
+const NUMBER = /^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+const BELOW_ZERO = /^-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+const NEIGHBOURS = { ArrowUp: -1, ArrowDown: 1 };
+const words = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+const fields = (hit) => all(hit.fieldset, ".judged input");
+const timesOf = (field) => field.closest("li").querySelector(".times");
+
+// What is wrong with a field: in short beside it, and in a sentence. Null where nothing is, or nothing was entered.
+function problem(field) {
+  const text = field.value.trim();
+  const [value, least, most] = [Number(text), Number(field.dataset.least), Number(field.dataset.most)];
+  if (!text) return null;
+  if (BELOW_ZERO.test(text) || (NUMBER.test(text) && value === 0)) {
+    return ["not above 0", `${text} is not above 0. What is far below the reference gets a small number, for example 1 or 0.5.`];
+  }
+  if (!NUMBER.test(text)) return ["not a number", `“${text}” is not a number. Write it in digits, with a point: for example 150 or 0.5.`];
+  if (value > most) return ["too large", `${text} is more than a million times the reference. Is a digit too many?`];
+  if (value < least) return ["too small", `${text} is less than a millionth of the reference. Is a digit too many?`];
+  return null;
+}
+
+// ---- What is seen ----
+
+function check(field) {
+  field.setCustomValidity(problem(field)?.[1] ?? "");
+}
+
+// While somebody types, 0 may become 0.5: so what is wrong is told once they leave the field.
+function drawField(field, left) {
+  const wrong = problem(field);
+  const told = wrong && left;
+  timesOf(field).textContent = told ? wrong[0] : wrong || !field.value.trim() ? "" : times(field);
+  timesOf(field).classList.toggle("wrong", Boolean(told));
+  field.setAttribute("aria-invalid", String(Boolean(told)));
+}
+
+const times = (field) => `× ${words.format(Number(field.value) / Number(field.dataset.reference))}`;
+
+function drawn(hit) {
+  for (const field of fields(hit)) drawField(field, field !== document.activeElement);
+}
+
+// ---- What is done ----
+
+function read(fieldset) {
+  const hit = plain.read(fieldset);
+  const { ready } = hit;
+  fieldset.addEventListener("input", ({ target }) => check(target), { capture: true });
+  return Object.assign(hit, { ready: () => ready() || explain(hit) });
+}
+
+function begin(hit) {
+  fields(hit).forEach(check);
+  hit.fieldset.addEventListener("focusout", ({ target }) => { if (fields(hit).includes(target)) drawField(target, true); });
+}
+
+function explain(hit) {
+  const [first] = missing(hit);
+  const wrong = problem(first);
+  drawField(first, true);
+  if (wrong) say(hit, wrong[1], "error");
+  return false;
+}
+
+function press(hit, event) {
+  if (event.key === "?") event.preventDefault();       // it is part of no number
+  if (keys.press(hit, event) || keys.withModifier(event) || !(event.key in NEIGHBOURS)) return;
+  const among = fields(hit);
+  const next = among.includes(event.target) && among[among.indexOf(event.target) + NEIGHBOURS[event.key]];
+  if (!next) return;
+  event.preventDefault();
+  next.select();
+}
+
+const plain = native({ begin, press, drawn });
+run({ ...plain, read });

@@ -1,0 +1,50 @@
+// Two items and one choice: by button, by a click on an item, or by arrow key wherever the focus is.
+
+import { run } from "../hit.js";
+import * as keys from "../hit/keys.js";
+import { choose, native } from "../hit/native.js";
+import { all } from "../hit/page.js";
+import { submit } from "../hit/sending.js";
+import * as scrolling from "./pairwise/scrolling.js";
+
+const DOES_MORE = "button, a, summary";        // what Enter presses
+
+const radios = (hit) => all(hit.fieldset, "[name=preferred]");
+
+function begin(hit) {
+  scrolling.begin(hit);
+  hit.fieldset.addEventListener("click", leaveSelected);
+}
+
+// Who marks words to read along has chosen nothing.
+function leaveSelected(event) {
+  if (event.target.closest(".side") && !getSelection().isCollapsed) event.preventDefault();
+}
+
+function press(hit, event) {
+  if (keys.taken(event) || keys.press(hit, event) || keys.withModifier(event)) return;
+  if (event.key === "Enter") enter(hit, event);
+  else if (!scrolling.scrolls(event)) pressArrow(hit, event);
+}
+
+// A key that is held from the last HIT on must not answer this one.
+function enter(hit, event) {
+  if (event.repeat) event.preventDefault();
+  else if (!event.target.matches(DOES_MORE)) submit(hit, event);
+}
+
+function pressArrow(hit, event) {
+  const radio = radios(hit).find(({ dataset }) => dataset.key === event.key);
+  if (!radio) return;
+  event.preventDefault();
+  if (event.repeat) return;
+  choose(hit, radio);
+  radio.focus({ preventScroll: true });
+}
+
+function drawn(hit) {
+  const chosen = radios(hit).find(({ checked }) => checked)?.value;
+  for (const side of all(hit.fieldset, "[data-side]")) side.toggleAttribute("data-chosen", side.dataset.side === chosen);
+}
+
+run(native({ begin, resize: scrolling.fit, press, drawn, remains: () => "Choose, then submit" }));

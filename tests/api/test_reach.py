@@ -1,0 +1,152 @@
+"""A campaign of each design, answered by a program that knows only what a HIT says of its values: what is offered, and
+that page, command, API and exports offer the same.
+"""
+
+import asyncio
+import csv
+import io
+import json
+import re
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from app.analysis.methods import SCORES, TABLES, every_export
+from app.cli.commands import easel
+from app.designs.registry import DESIGNS
+from tests.api.conftest import API
+from tests.toys.smiley import Smiley
+
+CSV = {"content-type": "text/csv"}
+ITEMS = "id,text,system,segment\n" + "".join(f"v{k},output {k},{'xyz'[k % 3]},{k // 3}\n" for k in range(12))
+NEEDED = {"baseline": {"baseline": "v5"}}  # settings without which nothing can be launched
+NEEDS_NOTHING = ("agreement", "annotators", "consistency")
+
+
+@pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
+def design(request, monkeypatch):
+    """Each with the settings that it has where nobody chooses; the toy with a law that there is."""
+    if request.param is Smiley:
+        monkeypatch.setitem(DESIGNS, Smiley.name, Smiley)
+        monkeypatch.setattr(Smiley, "usual_law", "easl")
+    return request.param
+
+
+def values_for(asked: dict[str, Any], places: list[float]) -> list[float]:
+    """What a program gives that sees items at these places of 0 to 1, and reads what is asked for."""
+    low, high = asked["lowest"], asked["highest"]
+    if asked["kind"] == "order":
+        ranked = (np.argsort(np.argsort([-place for place in places])) + 1.0).tolist()
+        middle = dict.fromkeys(ranked, 2.0) | {1.0: 1.0, float(len(ranked)): high}
+        return [middle[rank] for rank in ranked] if asked["equal"] == "unknown" else ranked
+    if asked["classes"]:
+        return [float(min(int(place * len(asked["classes"])), high)) for place in places]
+    if asked["kind"] == "ratio":
+        return [float(np.sqrt(low * high) * 10 ** (place - 0.5)) for place in places]
+    return [round(low + place * (high - low)) for place in places]
+
+
+@pytest.fixture
+async def answered(program, design) -> str:
+    """Eight annotators, twelve items."""
+    chosen = {"design": design.name, "design_settings": NEEDED.get(design.name, {})}
+    new = {"name": "Reach", "question": "How good?", "judgments_per_item": 8} | chosen
+    made = await program.post(f"{API}/campaigns", json=new)
+    assert made.status_code == 201, made.text
+    address = f"{API}/campaigns/{made.json()['slug']}"
+    assert (await program.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code == 201
+    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    rng = np.random.default_rng(1)
+    for turn in range(30):
+        name = f"ann {turn % 8}"
+        hit = (await program.post(f"{address}/hits", json={"annotator": name})).json()["hit"]
+        if hit is None:  # they have seen all, or all is done
+            continue
+        assert hit["values"] == made.json()["values"]
+        places = [float(np.clip(int(item["id"][1:]) / 11 + rng.normal(0, 0.15), 0, 1)) for item in hit["items"]]
+        sent = {"annotator": name, "values": values_for(hit["values"], places)}
+        reply = await program.post(f"{API}/hits/{hit['id']}/response", json=sent)
+        assert reply.status_code == 200, reply.text
+    return address
+
+
+async def got(client, address: str) -> Any:
+    reply = await client.get(address)
+    assert reply.status_code == 200, reply.text
+    return json.loads(reply.text, parse_constant=pytest.fail)
+
+
+async def run(database_url, *arguments: str):
+    """The command, in a thread of its own, since it has a loop of its own."""
+    return await asyncio.to_thread(CliRunner().invoke, easel, arguments, env={"DATABASE_URL": database_url})
+
+
+async def test_page_command_api_and_exports_offer_the_same(answered, program, researcher, database_url):
+    offer = await got(program, f"{answered}/analysis")
+    scores, tables = ([one["name"] for one in offer[part]] for part in ("scores", "tables"))
+    assert {*NEEDS_NOTHING} <= {*tables}
+    slug = answered.rpartition("/")[2]
+
+    listed = json.loads((await run(database_url, "analyse", slug, "--format", "json")).output)["rows"]
+    assert [row["name"] for row in listed] == [*scores, *tables]
+
+    page = f"/admin/campaigns/{slug}"
+    parts = re.findall(r'data-waiting="[^"]*/analysis/(\w+)', (await researcher.get(f"{page}/analysis")).text)
+    assert parts == [*dict.fromkeys([*(["scores"] if scores else []), *(TABLES[name].section.name for name in tables)])]
+    shown: list[str] = []
+    for part in parts:
+        html = unescape((await researcher.get(f"{page}/analysis/{part}", headers={"X-Easel": "fetch"})).text)
+        assert not re.search(r"\b(nan|NaN|inf|None)\b", html)
+        shown += re.findall(r'class="table-part" id="(\w+)-table"', html)
+        if part == "scores":
+            assert [*dict.fromkeys(re.findall(r'<option value="([^"]+)"', html))] == scores
+    assert [name for name in tables if name in NEEDS_NOTHING] == [name for name in shown if name in NEEDS_NOTHING]
+    assert {*shown} <= {*tables}  # of tables that all cannot be estimated for one reason, the first says it for all
+
+    files = re.findall(rf"{page}/export/(\w+)\.xl\.csv", (await researcher.get(f"{page}/export")).text)
+    needing = {one.name: one for one in every_export()}
+    offered = [one.name for name in tables for one in TABLES[name].exports]
+    assert [name for name in files if name in needing] == [*(["scores"] if scores else []), *offered]
+
+
+async def test_what_is_offered_is_there_and_everything_else_is_refused(answered, program, database_url):
+    offer = await got(program, f"{answered}/analysis")
+    slug = answered.rpartition("/")[2]
+    scores, tables = ([one["name"] for one in offer[part]] for part in ("scores", "tables"))
+    for name in scores:
+        found = await got(program, f"{answered}/analysis/scores/{name}")
+        assert len(found["rows"]) == 12
+        assert [note["code"] for note in found["note_facts"]].count("read_as") <= 1
+    for name in tables:
+        reply = await program.get(f"{answered}/analysis/tables/{name}")
+        assert reply.status_code == 200 or reply.json()["error"]["code"] != "method_reads_other_answers"
+        assert reply.status_code == 200 or name not in NEEDS_NOTHING
+    refused = [
+        *(f"{answered}/analysis/scores/{name}" for name in SCORES.keys() - {*scores} if SCORES[name].reads != "order"),
+        *(f"{answered}/analysis/tables/{name}" for name in TABLES.keys() - {*tables} if name != "scale"),
+    ]
+    for address in refused:
+        reply = await program.get(address)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (409, "method_reads_other_answers"), address
+    if scores:
+        text = (await program.get(f"{answered}/export/scores")).text
+        columns = next(csv.reader(io.StringIO(text)))
+        assert [name for name in columns if name in SCORES] == scores
+    if "labels" in tables:
+        await labels_are_those_of_the_design(program, answered, offer)
+    else:
+        assert (await run(database_url, "export", slug, "labels")).exit_code != 0
+        assert (await program.get(f"{answered}/export/labels")).json()["error"]["code"] == "method_reads_other_answers"
+
+
+async def labels_are_those_of_the_design(program, address: str, offer: dict[str, Any]) -> None:
+    classes = (await got(program, address))["values"]["classes"]
+    names = [row["label"] for row in (await got(program, f"{address}/analysis/tables/labels"))["rows"]]
+    assert names == (classes or ["0 to 50", "50 to 100"])
+    rows = [*csv.DictReader(io.StringIO((await program.get(f"{address}/export/labels")).text))]
+    assert {row["label"] for row in rows} <= {*names}
+    assert ("score" in rows[0]) == (not classes)
+    assert offer["answers"] in ("points", "ratio", "classes", "ordered_classes")

@@ -1,0 +1,160 @@
+"""Two items side by side: by keyboard, mouse and finger, with long texts, and without scripts."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.acts import SUBMIT, becomes, box_of, hit_shown, open_hit, submit, violations
+
+PAIR: dict[str, Any] = {"design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 2}
+LONG = [
+    "\n".join([name] + lines * ["A line of a long argument, which goes on."])
+    for name, lines in (("long", 80), ("short", 40))
+]
+
+
+async def sides(page: Page) -> list[str]:
+    """The texts, left first."""
+    await hit_shown(page)
+    return [text.strip() for text in await page.locator(".side .text").all_inner_texts()]
+
+
+async def places(campaign: Any) -> list[list[tuple[str, float]]]:
+    """Of each response the texts and their places as presented."""
+    return [list(scores.items()) for scores in await campaign.scores()]
+
+
+async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
+    campaign = await task(texts=["abide", "run"], **PAIR | {"judgments_per_item": 3})
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    first = await sides(page)
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#announcer")).to_have_text("Choose, then submit.")  # nothing was sent
+    await page.keyboard.press("ArrowRight")
+    await expect(page.get_by_role("radio", name="right")).to_be_focused()
+    await page.keyboard.press("ArrowLeft")  # a change of mind
+    await expect(page.get_by_role("radio", name="left")).to_be_checked()
+    assert await violations(page) == ""
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    second = await sides(page)
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_role("radio", name="about equal")).to_be_checked()
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys dl")).to_be_visible()
+    await page.keyboard.press("Control+Enter")
+    await expect(page.locator(".progress")).to_have_text("2 sets done")
+    third = await sides(page)
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    assert await places(campaign) == [
+        [(first[0], 1.0), (first[1], 2.0)],
+        [(second[0], 1.0), (second[1], 1.0)],
+        [(third[0], 2.0), (third[1], 1.0)],
+    ]
+    response = (await campaign.responses())[0]
+    assert response.changes == [2, 2]
+    assert response.input_kinds == ["keyboard", "keyboard"]
+
+
+async def test_by_mouse_on_a_button_or_on_an_item_and_the_choice_outlives_a_reload(task: Any, visit: Any) -> None:
+    campaign = await task(texts=["abide", "run"], **PAIR)
+    page = (await visit()).page
+    await page.goto(campaign.prolific())
+    first = await sides(page)
+    boxes = [await box_of(side) for side in await page.locator(".side").all()]
+    assert boxes[0]["x"] < boxes[1]["x"]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    words = await box_of(page.locator(".side .text").first)
+    middle = words["x"] + words["width"] / 2, words["y"] + words["height"] / 2
+    await page.mouse.move(middle[0] - 15, middle[1])
+    await page.mouse.down()
+    await page.mouse.move(middle[0] + 15, middle[1])
+    await page.mouse.up()
+    assert await page.evaluate("getSelection().toString()") != ""  # to mark words is no choice
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    await page.locator(".side .text").nth(1).click()
+    assert (await campaign.draft_saved())["preferred"]["value"] == str(["abide", "run"].index(first[1]))
+    await page.evaluate("sessionStorage.clear()")
+    await page.reload()
+    await expect(page.get_by_role("radio", name="right")).to_be_checked()
+    await expect(page.locator(".side[data-chosen] .side-name")).to_have_text("right", use_inner_text=True)
+    await page.get_by_role("radio", name="about equal").check()
+    await expect(page.locator(".side[data-chosen]")).to_have_count(0)
+    await page.get_by_role("radio", name="left").check()
+    await submit(page)
+    assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
+    assert (await campaign.responses())[0].input_kinds == ["mouse", "mouse"]
+
+
+async def test_long_texts_scroll_together_and_their_arrow_keys_scroll(task: Any, visit: Any) -> None:
+    campaign = await task(texts=LONG, **PAIR)
+    page = (await visit(viewport={"width": 1280, "height": 720})).page
+    await page.goto(campaign.prolific())
+    await hit_shown(page)
+    texts = page.locator(".side .item")
+    for element in (page.locator(".choices"), page.locator(SUBMIT), *await texts.all()):
+        await expect(element).to_be_in_viewport(ratio=1)
+
+    async def shares() -> list[float]:
+        return [
+            round(await text.evaluate("it => it.scrollTop / (it.scrollHeight - it.clientHeight)"), 2)
+            for text in await texts.all()
+        ]
+
+    for one, other in ((0, 1), (1, 0)):
+        await texts.nth(one).evaluate("it => { it.scrollTop = (it.scrollHeight - it.clientHeight) / 2; }")
+        await becomes(shares, [0.5, 0.5])
+        await texts.nth(other).evaluate("it => { it.scrollTop = 0; }")
+        await becomes(shares, [0.0, 0.0])
+    await texts.first.focus()
+    await page.keyboard.press("End")
+    await becomes(shares, [1.0, 1.0])
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    assert await violations(page) == ""
+    await page.set_viewport_size({"width": 600, "height": 720})
+    await expect(texts.first).not_to_have_attribute("tabindex", "0")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_bottom_edge(
+    task: Any, visit: Any, width: int
+) -> None:
+    campaign = await task(
+        texts=LONG if width == 390 else ["abide", "run"], **PAIR, design_settings={"ties_allowed": width == 390}
+    )
+    page = (await visit(viewport={"width": width, "height": 720}, has_touch=True, is_mobile=True)).page
+    await page.goto(campaign.prolific())
+    first = await sides(page)
+    upper, lower = [await box_of(side) for side in await page.locator(".side").all()]
+    assert upper["y"] < lower["y"]
+    for button in [*await page.locator(".choice label").all(), page.locator(SUBMIT)]:
+        await expect(button).to_be_in_viewport(ratio=1)
+        assert (await box_of(button))["height"] >= 44
+    assert await page.evaluate("document.documentElement.scrollWidth") == width
+    assert await page.get_by_role("radio", name="about equal").count() == int(width == 390)
+    assert await violations(page) == ""
+    await page.get_by_role("radio", name="lower").tap()
+    await page.locator(SUBMIT).tap()
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
+    assert (await campaign.responses())[0].input_kinds == ["touch", "touch"]
+
+
+async def test_without_scripts(task: Any, visit: Any) -> None:
+    campaign = await task(texts=["abide", "run"], **PAIR)
+    page = (await visit(java_script_enabled=False)).page
+    await page.goto(campaign.prolific())
+    first = await sides(page)
+    await page.locator(SUBMIT).click()
+    await expect(page.locator("input:invalid").first).to_be_focused()  # the browser asks for a choice
+    await page.get_by_role("radio", name="about equal").check()
+    await page.locator(".side .text").first.click()
+    await expect(page.get_by_role("radio", name="left")).to_be_checked()
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]

@@ -1,0 +1,388 @@
+"""Files of answers in Easel's own format: whatever the design, what the page could have sent, once, or nothing."""
+
+import csv
+import io
+import json
+import random
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.export import Format, export
+from app.campaigns import responses_import
+from app.crowd.answered import ResultRow
+from app.designs.registry import DESIGNS, design_of
+from app.designs.slider import Slider
+from app.errors import Conflict, Refusal
+from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
+from tests.toys import register
+from tests.toys.smiley import Smiley
+
+HEADER = "hit,annotator,item,value\n"
+TWO = HEADER + "h1,Ann,v0,70\nh1,Ann,v1,30\nh1,Ben,v3,0\nh1,Ben,v0,100\n"
+POSTERIORS = (
+    "SELECT number, state, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY 1"
+)
+TABLES = ("responses", "hits", "assignments", "annotators")
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch):
+    register(monkeypatch.setitem)
+
+
+async def text_of(engine: AsyncEngine, slug: str, what: str, format_: Format = "csv") -> str:
+    return "".join([piece async for piece in (await export(engine, slug, what, format_)).chunks])
+
+
+async def refused(engine, campaign, content, name="answers.csv"):
+    with pytest.raises(Refusal) as problem:
+        await import_results(engine, campaign, content, name)
+    return problem.value
+
+
+async def nothing_stored(engine):
+    return [await value(engine, f"SELECT count(*) FROM {table}") for table in TABLES] == [0] * len(TABLES)
+
+
+async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_response(engine):
+    campaign = await launched(engine)
+    imported = await import_results(engine, campaign, TWO)
+    assert (imported.responses, imported.items, imported.known, imported.without_worker) == (2, 3, 0, 0)
+    assert await values(
+        engine,
+        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform,"
+        " a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id"
+        " JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
+    ) == [
+        ([0, 1], [70, 30], "import", NOW, [0, 1], NOW, "h1", "elsewhere", "Ann"),
+        ([3, 0], [0, 100], "import", NOW, [3, 0], NOW, "h1", "elsewhere", "Ben"),
+    ]
+    assert await values(
+        engine, "SELECT number, state, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
+    ) == [(0, [2.7, 1.3], 2), (1, [1.3, 1.7], 1), (3, [1.0, 2.0], 1)]
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_positions(engine):
+    campaign = await launched(engine)
+    await import_results(
+        engine,
+        campaign,
+        "position;value;item;annotator;hit;submitted_at;issued_at\n"
+        "2;30;v1;Ann;h1;2026-01-02T03:04:05Z;\n1;5;v2;Ann;h2;2026-01-03 00:00;\n"
+        "1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
+    )
+    moments = [datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)]
+    assert await values(engine, "SELECT items, values, received_at FROM responses ORDER BY seq") == [
+        ([0, 1], [70, 30], moments[0]),
+        ([2, 0], [5, 6], moments[1]),
+    ]
+    assert await value(engine, "SELECT issued_at FROM hits ORDER BY id LIMIT 1") == datetime(2026, 1, 2, tzinfo=UTC)
+
+
+async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
+    campaign = await launched(engine)
+    rows = [
+        {"hit": 1, "annotator": "Ann", "items": ["v0", "v1"], "values": [70, 30.5]},
+        {"hit": 2, "annotator": "Ann", "item": "v2", "value": 5, "position": None},
+    ]
+    await import_results(engine, campaign, "\n".join(map(json.dumps, rows)), "answers.jsonl")
+    assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
+        ([0, 1], [70, 30.5]),
+        ([2], [5]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lists", "code"),
+    [
+        ('"items": ["v0"], "values": [1, 2]', "lists_unequal"),
+        ('"items": "v0", "values": [1]', "lists_unequal"),
+        ('"items": [], "values": []', "lists_unequal"),
+        ('"items": ["v0", "v1"], "value": 1', "lists_unequal"),
+        ('"items": ["v0", "v1"], "values": [1, null]', "scores_missing"),
+        ('"items": ["v0", "v1"], "values": [1, [2]]', "score_not_a_number"),
+        ('"items": ["v0", "v0"], "values": [1, 2]', "item_repeated"),
+        ('"items": ["v0"], "values": [1], "item": "v1"', "column_twice"),
+    ],
+)
+async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
+    campaign = await launched(engine)
+    problem = await refused(engine, campaign, f'{{"hit": 1, "annotator": "Ann", {lists}}}', "answers.jsonl")
+    assert (problem.code, problem.details["line"]) == (code, 1)
+    assert await nothing_stored(engine)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "line", "words"),
+    [
+        ("annotator,item,value\nAnn,v0,1\n", "result_columns", None, "lacks hit"),
+        ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "lacks value"),
+        (HEADER, "file_empty", None, "no responses"),
+        (HEADER.replace("value", "value,mood") + "h,Ann,v0,1,x\n", "column_unknown", 1, "mood"),
+        (HEADER.replace("value", "value,rank") + "h,Ann,v0,1,1\n", "column_unknown", 1, "rank"),
+        (HEADER.replace("value", "value,score") + "h,Ann,v0,1,1\n", "column_twice", 1, "value"),
+        (HEADER + "h,Ann,v0,70\n,Ann,v1,30\n", "hit_missing", 3, "hit is empty"),
+        (HEADER + "h,Ann,v0,70\nh,,v1,30\n", "annotator_missing", 3, "annotator is empty"),
+        (HEADER + "h,Ann,v0,70\nh,Ann,,30\n", "item_missing", 3, "item is empty"),
+        (HEADER + f"h,{'A' * 201},v0,70\n", "id_too_long", 2, "annotator has more than 200"),
+        (HEADER + "h,Ann,v0,70\nh,Ann,v1,30\nh,Ann,v9,30\n", "item_unknown", 4, "v9"),
+        (HEADER + "h,Ann,v0,70\ng,Ann,v0,70\nh,Ann,v0,70\n", "item_repeated", 4, "v0"),
+        (HEADER + "h,Ann,v0,70\nh,Ann,v1,\n", "scores_missing", 3, "v1"),
+        (HEADER + "h,Ann,v0,70\nh,Ann,v1,high\n", "score_not_a_number", 3, "high"),
+        (HEADER + "h,Ann,v0,70\nh,Ann,v1,100.5\n", "score_out_of_range", 3, "not between 0 and 100"),
+        (HEADER + "".join(f"h,Ann,v{k},1\n" for k in range(11)), "hit_size", 2, "11 items with a score"),
+        ("hit,annotator,item,value,position\nh,Ann,v0,1,0\n", "position_unusable", 2, "0"),
+        ("hit,annotator,item,value,position\nh,Ann,v0,1,1\nh,Ann,v1,1,\n", "position_unusable", 2, "position each"),
+        ("hit,annotator,item,value,position\nh,Ann,v0,1,3\nh,Ann,v1,1,3\n", "position_unusable", 2, "no two"),
+        ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,noon\n", "time_unreadable", 2, "noon"),
+        ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00+14:00\n", "time_unreadable", 2, "+14"),
+        ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,true\n", "na_unknown", 2, "not_applicable"),
+        ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,perhaps\n", "na_unknown", 2, "not_applicable"),
+    ],
+)
+async def test_one_wrong_row_and_nothing_is_imported_and_its_line_is_named(engine, content, code, line, words):
+    items = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(11) if k != 9 or "v10" in content)
+    campaign = await launched(engine, items)
+    problem = await refused(engine, campaign, content)
+    assert (problem.code, problem.details.get("line")) == (code, line)
+    assert words in problem.message
+    assert problem.message.endswith("Nothing was imported.")
+    assert await nothing_stored(engine)
+
+
+async def test_a_column_that_comes_late_in_json_lines_is_refused_too(engine):
+    row = '{"hit": 1, "annotator": "Ann", "item": "v0", "value": 5}\n'
+    problem = await refused(engine, await launched(engine), row + row.replace("}", ', "mood": "x"}'), "a.jsonl")
+    assert (problem.code, problem.details["line"], problem.details["columns"]) == ("column_unknown", 2, ["mood"])
+
+
+# Nothing counts twice
+
+
+async def test_a_second_import_counts_nothing_twice(engine):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, TWO)
+    problem = await refused(engine, campaign, TWO)
+    assert (problem.code, problem.details["line"]) == ("assignment_known", 2)
+    grown = await import_results(engine, campaign, TWO + "h2,Ann,v0,7\nh2,Ann,v1,3\n")
+    assert (grown.responses, grown.known) == (1, 2)
+    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 6
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_several_annotators_may_have_answered_the_same_hit_and_each_is_known(engine):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, TWO)
+    imported = await import_results(engine, campaign, TWO.replace("Ben", "Cas"))
+    assert (imported.responses, imported.known) == (1, 1)
+    assert await value(engine, "SELECT count(*) FROM annotators") == 3
+
+
+@pytest.mark.parametrize("other", ["h1,Ben,v3,0\nh1,Ben,v0,99\n", "h1,Ben,v0,100\nh1,Ben,v3,0\n", "h1,Ben,v3,0\n"])
+async def test_a_hit_that_is_there_with_another_answer_is_refused_with_its_line(engine, other):
+    campaign = await launched(engine)
+    await import_results(engine, campaign, TWO)
+    with pytest.raises(
+        Conflict, match="Line 3: the HIT h1 of Ben is in “Verbs” already, with another answer"
+    ) as problem:
+        await import_results(engine, campaign, HEADER + "h7,Ann,v0,1\n" + other)
+    assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
+    assert await value(engine, "SELECT count(*) FROM responses") == 2
+
+
+async def test_whoever_comes_from_elsewhere_under_the_same_id_is_somebody_else(engine):
+    campaign = await launched(engine)
+    mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,70,30\n"
+    await import_results(engine, campaign, mturk)
+    assert (await import_results(engine, campaign, TWO)).known == 0
+    assert await values(engine, "SELECT platform, worker_id FROM annotators ORDER BY platform, worker_id") == [
+        ("elsewhere", "Ann"),
+        ("elsewhere", "Ben"),
+        ("mturk", "Ann"),
+    ]
+    rows = list(csv.DictReader(io.StringIO(await text_of(engine, campaign.slug, "assignments"))))
+    assert [(row["platform"], row["assignment"]) for row in rows] == [
+        ("mturk", "h1"),
+        ("elsewhere", "h1"),
+        ("elsewhere", "h1"),
+    ]
+
+
+# Exports
+
+
+async def answered(engine: AsyncEngine, **settings: Any) -> Any:
+    """A campaign in which three people worked, and one of Mechanical Turk who could not judge an item."""
+    campaign = await launched(engine, judgments_per_item=9, items_per_hit=3, **settings)
+    rng = random.Random(7)
+    people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    for turn in range(9):
+        hit = await hit_of(engine, people[turn % 3])
+        await submit(engine, people[turn % 3], hit, scores=[float(rng.randrange(101)) for _ in hit.items])
+    marked = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
+    await import_results(engine, campaign, marked + "A1,W1,v0,v1,70,50,,on\nA2,W1,v2,v3,,50,on,on\n")
+    return campaign
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_the_bit(engine, law, format_):
+    campaign = await answered(engine, update_law=law)
+    copy = await launched(engine, name="Copy", judgments_per_item=9, items_per_hit=3, update_law=law)
+    exported = await text_of(engine, campaign.slug, "responses", format_)
+    imported = await import_results(engine, copy, exported, f"responses.{format_}")
+    assert (imported.responses, imported.not_applicable, imported.without_score) == (10, 3, 1)
+    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await is_clean(engine, copy.slug)
+    again = await refused(engine, copy, exported, f"responses.{format_}")
+    assert again.code == "assignment_known"
+    columns = ("position", "item", "score", "rank", "received_at", "issued_at", "not_applicable")
+    tables = [
+        [
+            [row[name] for name in columns]
+            for row in csv.DictReader(io.StringIO(await text_of(engine, slug, "responses")))
+        ]
+        for slug in (campaign.slug, copy.slug)
+    ]
+    assert tables[0] == tables[1]
+
+
+async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
+    campaign = await answered(engine)
+    exported = await text_of(engine, campaign.slug, "responses")
+    problem = await refused(engine, campaign, exported)
+    assert problem.code == "assignment_known"
+    assert "All rows of this file are in" in problem.message
+    head, first, *_ = exported.splitlines()
+    changed = dict(zip(head.split(","), first.split(","), strict=True)) | {"score": "1.25"}
+    other = await refused(engine, campaign, f"{head}\n{','.join(changed.values())}\n")
+    assert "with another answer" in other.message
+
+
+# Classes
+
+
+MOODS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
+
+
+async def test_a_class_is_named_by_its_label_or_its_number(engine):
+    campaign = await launched(engine, **MOODS)
+    await import_results(engine, campaign, HEADER + "h,Ann,v0,happy\nh,Ann,v1,so so\nh,Ann,v2,0\nh,Ann,v3,2.0\n")
+    assert await value(engine, "SELECT values FROM responses") == [2, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"), [("angry", "class_unknown"), ("3", "score_out_of_range"), ("1.5", "score_out_of_range")]
+)
+async def test_what_is_no_class_is_refused_with_the_labels(engine, cell, code):
+    campaign = await launched(engine, **MOODS)
+    problem = await refused(engine, campaign, HEADER + f"h,Ann,v0,{cell}\nh,Ann,v1,1\n")
+    assert (problem.code, problem.details["line"]) == (code, 2)
+    assert "sad, so so, happy" in problem.message or code == "score_out_of_range"
+
+
+async def test_where_labels_are_numbers_themselves_only_labels_name_classes(engine):
+    campaign = await launched(engine, **MOODS, design_settings={"names": ["1", "2", "3"]})
+    await import_results(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,3\n")
+    assert await value(engine, "SELECT values FROM responses") == [0, 2]
+    assert (await refused(engine, campaign, HEADER + "g,Ann,v0,0\ng,Ann,v1,1\n")).code == "class_unknown"
+    exported = await text_of(engine, campaign.slug, "responses")
+    copy = await launched(engine, name="Copy", **MOODS, design_settings={"names": ["1", "2", "3"]})
+    await import_results(engine, copy, exported)
+    assert await value(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1") == [0, 2]
+
+
+@pytest.mark.parametrize(("label", "moods"), [("happy", True), ("so so", False)])
+async def test_an_export_of_other_classes_is_refused(engine, label, moods):
+    """Its numbers would be read as labels that nobody chose."""
+    campaign = await launched(engine, **(MOODS if moods else {}))
+    exported = f"seq,hit,annotator,item,score,label\n1,h,a,v0,1.0,{label}\n1,h,a,v1,0.0,sad\n"
+    problem = await refused(engine, campaign, exported)
+    assert (problem.code, problem.details["line"]) == ("class_unknown", 2)
+    assert f"called “{label}” in this file, and is {'called “so so”' if moods else 'no class'} here" in problem.message
+
+
+# Every design
+
+
+SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_settings": {"baseline": "v3"}}}
+
+
+@pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
+async def test_the_example_of_every_design_can_be_imported(engine, name):
+    campaign = await launched(engine, **{"design": name} | SETTINGS.get(name, {}))
+    chosen = design_of(campaign)
+    content = responses_import.example(chosen, [f"v{k}" for k in range(campaign.items_per_hit)])
+    assert (await import_results(engine, campaign, content)).responses == 1
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_a_pair_has_two_items_and_their_places_are_those_of_an_order(engine):
+    campaign = await launched(engine, design="pairwise", design_settings={"ties_allowed": False})
+    assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\n")).message.startswith(
+        "Line 2: this HIT has 1 item with a place, and can have 2."
+    )
+    assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,2\nh,Ann,v2,2\n")).code == "hit_size"
+    tied = await refused(engine, campaign, HEADER + "g,Ann,v0,1\ng,Ann,v1,2\nh,Ann,v0,1\nh,Ann,v1,1\n")
+    assert (tied.code, tied.details["line"]) == ("answer_impossible", 4)
+    assert "What you entered is kept" not in tied.message
+    assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,3\n")).code == "score_out_of_range"
+    assert await nothing_stored(engine)
+
+
+async def test_a_hit_without_the_baseline_is_refused(engine):
+    campaign = await launched(engine, design="baseline", design_settings={"baseline": "v3"})
+    problem = await refused(engine, campaign, HEADER + "g,Ann,v3,1\ng,Ann,v1,2\nh,Ann,v0,1\nh,Ann,v1,2\n")
+    assert (problem.code, problem.details["line"]) == ("item_missing", 4)
+    assert "“v3”" in problem.message
+    assert await nothing_stored(engine)
+
+
+@pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
+async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engine, name):
+    settings: dict[str, Any] = {"design": name, "judgments_per_item": 9} | SETTINGS.get(name, {})
+    campaign, copy = [await launched(engine, name=title, **settings) for title in ("One", "Copy")]
+    rng = random.Random(3)
+    for turn in range(9):
+        who = await annotator(engine, campaign, f"a{turn % 3}")
+        hit = await hit_of(engine, who)
+        await submit(engine, who, hit, scores=design_of(campaign).given([rng.random() for _ in hit.items]))
+    await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
+    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await is_clean(engine, copy.slug)
+
+
+# Whatever somebody sends
+
+CELLS = st.sampled_from(["", "a", "b", "1", "2", "2.0", "-0", "1e9", "nan", "true", "happy", "2026-01-01", "é" * 201])
+COLUMNS = ["hit", "annotator", "item", "value", "position", "issued_at", "not_applicable", "seq", "rank", "odd"]
+
+
+@given(
+    st.lists(st.sampled_from(COLUMNS), max_size=4, unique=True),
+    st.lists(st.lists(CELLS, min_size=8, max_size=8), max_size=5),
+    st.sampled_from([Slider(), Smiley()]),
+)
+def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_be(more, rows, design):
+    columns = [*COLUMNS[:4], *[name for name in more if name not in COLUMNS[:4]]]
+    file = io.StringIO()
+    csv.writer(file).writerows([columns, *(row[: len(columns)] for row in rows)])
+    sent = io.BytesIO(file.getvalue().encode())
+    hits: list[ResultRow] = []
+    with suppress(Refusal):
+        _, hits = responses_import.read_results(sent, "a.csv", design, max_mb=1)
+    if not hits:
+        return
+    assert sum(len(hit.items) for hit in hits) == len(rows)
+    assert len({(hit.worker_id, hit.assignment_id) for hit in hits}) == len(hits)
+    for hit in hits:
+        assert len(set(hit.items)) == len(hit.items) == len(hit.scores)
+        assert all(score is None or design.stored(score) == score for score in hit.scores)

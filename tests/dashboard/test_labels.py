@@ -1,0 +1,142 @@
+"""What researchers see of a campaign whose posteriors count labels: no points, no means, no match quality."""
+
+import re
+from html import unescape
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.dashboard.follow import Followers
+from app.dashboard.state import newest_state
+from app.serving.posterior_cache import PosteriorCache
+from tests.campaigns.drafts import import_results
+from tests.serving.campaigns import NOW, running
+
+pytestmark = pytest.mark.usefixtures("app")
+
+SENSES = {"labels": ["bank: money", "shore: a river’s", "row", "<none>"]}
+GIVEN = [("W1", 0, 1), ("W2", 0, 1), ("W3", 0, 2), ("W1", 1, 0), ("W2", 1, 3), ("W3", 2, 3)]
+NOT_SHOWN = ("points", "Calibrated", "Match quality", "heatmap", "± ", 'data-plot="uncertainty"')
+
+
+async def labelled(engine, **settings):
+    """Item 0 was called shore, shore, row; item 1 bank, <none>; item 2 <none>; item 3 nothing."""
+    campaign = await running(engine, items=4, items_per_hit=1, design_settings=SENSES, **settings)
+    rows = "".join(f"{who},A{k},v{item},{label}\n" for k, (who, item, label) in enumerate(GIVEN))
+    await import_results(engine, campaign, "WorkerId,AssignmentId,Input.id1,Answer.range1\n" + rows)
+    return campaign
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await labelled(engine, design="categories")
+
+
+def address(campaign, part=""):
+    return f"/admin/campaigns/{campaign.slug}{part}"
+
+
+def cells(html, key):
+    """The words in the row of an item."""
+    row = html.partition(f'<tr data-key="{key}"')[2].partition("</tr>")[0]
+    found = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)
+    return [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in found]
+
+
+def counts(html, title):
+    """The rows of a table of labels: label and numbers."""
+    table = html.partition(title)[2].partition('<table class="counts">')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>.*?</svg></td>(.*?)</tr>", table)
+    return {unescape(label): [re.sub(r"<[^>]*>", " ", rest).split()][0] for label, rest in rows}
+
+
+async def test_each_item_has_its_likeliest_label_and_its_share(researcher, campaign):
+    html = (await researcher.get(address(campaign))).text
+    assert cells(html, 0)[1:4] == ["verb 0", "shore", "56.2"]
+    assert cells(html, 1)[1:4] == ["verb 1", "no label leads", "41.7"]
+    assert cells(html, 2)[1:4] == ["verb 2", "<none>", "62.5"]
+    assert cells(html, 3)[1:4] == ["verb 3", "not judged yet", "25.0"]
+    read = re.sub(r'<script type="application/json".*?</script>', "", html)
+    assert [words for words in NOT_SHOWN if words in read] == []
+
+
+async def test_the_page_counts_items_by_their_label(researcher, campaign):
+    html = (await researcher.get(address(campaign))).text
+    assert counts(html, "Labels of items") == {
+        "bank": ["0"], "shore": ["1"], "row": ["0"], "<none>": ["1"], "no label leads": ["1"],
+    }  # fmt: skip
+    assert "typical share of the likeliest label" in html
+    assert '<dd data-word="precision">49 %</dd>' in html  # the median of .25, .417, .5625 and .625
+
+
+async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researcher, campaign):
+    html = (await researcher.get(address(campaign, "?item=v0"))).text
+    assert counts(html, 'id="item-title"') == {
+        "bank": ["0", "6", "%"], "shore": ["2", "56", "%"], "row": ["1", "31", "%"], "<none>": ["0", "6", "%"],
+    }  # fmt: skip
+    assert "Dirichlet(0.25, 2.25, 1.25, 0.25), share of the likeliest label, density per %" in html
+    panel = html.partition('id="item-title"')[2]
+    assert re.findall(r'<td>A\d</td><td class="words">(\w+)</td>', panel) == ["row", "shore", "shore"]
+    assert "Score</th>" not in panel
+
+
+async def test_the_figures_have_words_for_shares_and_no_heatmap(engine, campaign):
+    async with engine.connect() as connection:
+        row = await lifecycle.find(connection, campaign.slug)
+        state = await newest_state(connection, PosteriorCache(), Followers(), row, now=NOW)
+    assert (state.figures["heatmap"], state.picture, state.behind) == (None, None, 0)
+    assert state.figures["unit"]["axis"] == "share of the likeliest label, %"
+    assert state.figures["classes"] == [["bank", 0], ["shore", 1], ["row", 0], ["<none>", 1], ["no label leads", 1]]
+    assert state.figures["words"]["held"] == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("/figures/scores.svg", "shore: verb 0"),
+        ("/figures/distribution.svg", "share of the likeliest label, %"),
+        ("/figures/item.svg?item=v0", "density per %"),
+    ],
+)
+async def test_drawings_speak_of_shares(researcher, campaign, part, words):
+    drawn = ET.fromstring((await researcher.get(address(campaign, part))).text)
+    said = [element.text or "" for element in drawn.iter()]
+    assert words in said
+    assert not any("points" in one for one in said)
+
+
+@pytest.mark.parametrize("part", ["/match-quality", "/match-quality.csv", "/figures/uncertainty.svg"])
+async def test_what_needs_a_scale_is_not_there(researcher, campaign, part):
+    reply = await researcher.get(address(campaign, part), headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "figure_not_found")
+
+
+async def test_the_list_of_campaigns_says_nothing_of_an_interval(researcher, campaign):
+    html = (await researcher.get("/admin")).text
+    row = html.partition(address(campaign))[2].partition("</tr>")[0]
+    assert "points" not in row
+    assert "being read" not in row
+
+
+async def test_counted_points_of_an_ordinal_scale_are_shown_as_labels_beside_the_interval_of_their_mean(
+    engine, researcher
+):
+    campaign = await labelled(engine, design="ordinal", update_law="dirichlet")
+    html = (await researcher.get(address(campaign, "?item=v0"))).text
+    assert cells(html, 0)[1:4] == ["verb 0", "shore: a river’s", "56.2"]
+    assert 'data-plot="uncertainty"' in html
+    assert "typical interval" in html
+    assert "Calibrated" not in html
+
+
+async def test_points_of_an_ordinal_scale_have_scores_and_the_panel_names_them(engine, researcher):
+    campaign = await labelled(engine, design="ordinal", update_law="easl")
+    html = (await researcher.get(address(campaign, "?item=v0"))).text
+    assert cells(html, 0)[1:3] == ["verb 0", "44.4"]  # the mean of places 1/3, 1/3 and 2/3
+    assert "Match quality" in html
+    panel = html.partition('id="item-title"')[2]
+    assert counts(html, 'id="item-title"')["shore: a river’s"] == ["2"]
+    assert re.findall(r'<td class="words">([^<]*)</td><td class="figure">(\S+)</td>', panel) == [
+        ("row", "66.6667"), ("shore: a river’s", "33.3333"), ("shore: a river’s", "33.3333"),
+    ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""A campaign whose answers a made-up crowd gives that knows the truth: does a law find it?"""
+
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.campaigns.lifecycle import transition
+from app.record.replay import verify
+from app.simulation.crowd import simulate
+from tests.serving.campaigns import NOW, running, values
+
+ITEMS = 24
+
+
+async def answered_by_a_crowd(engine: AsyncEngine, **settings: Any) -> Row[Any]:
+    """A campaign to its end, whose items stand at even distances on the scale, the last the highest."""
+    campaign = await running(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number)"))
+        campaign = await transition(connection, campaign.slug, "launch", now=NOW)
+    minutes, rng = count(), np.random.default_rng(1)
+    crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "noise": 0.1, "truth_column": "oracle", "rng": rng}
+    await simulate(engine, campaign, clock=lambda: NOW + timedelta(minutes=next(minutes)), **crowd)
+    return campaign
+
+
+async def is_recovered(engine: AsyncEngine, campaign: Row[Any]) -> None:
+    """The order of the scores is nearly the true one, and what is stored of them is their replay, to the bit."""
+    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    assert stats.spearmanr(scores, np.arange(ITEMS)).statistic > 0.93
+    async with engine.begin() as connection:
+        assert (await verify(connection, campaign)).mismatches == []

@@ -1,0 +1,175 @@
+import re
+from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+from scipy.special import expit
+
+from app.analysis import scores
+from app.analysis.answers import read
+from app.analysis.methods import SCORES
+from app.analysis.offer import scored
+from app.campaigns.settings import CampaignSettings, can_follow
+from app.database.bulk import snapshot
+from app.designs.answer import Answer, Form
+from app.designs.magnitude import Magnitude, in_digits
+from app.errors import Invalid
+from app.inference.ground.inestimable import Inestimable
+from app.inference.online.laws import ONLINE
+from tests.analysis.answers import answers
+from tests.conftest import browser_of
+from tests.designs.recovery import answered_by_a_crowd, is_recovered
+from tests.serving.campaigns import running, values
+
+BESIDE_100 = Magnitude(reference="walk")
+LAWS = [name for name, law in ONLINE.items() if can_follow(BESIDE_100, law)]
+SETTINGS: dict[str, Any] = {"name": "A", "question": "B?", "design": "magnitude"}
+
+
+def refusal_of(design, fields, items):
+    with pytest.raises(Invalid) as refused:
+        design.values(design.read(Form(fields, "form"), items), items)
+    return refused.value
+
+
+def test_a_value_is_stored_as_it_was_given():
+    answer = BESIDE_100.read(Form({"score-7": " 150 ", "score-2": "0.5", "score-4": "1e3"}, "form"), [2, 7, 4])
+    assert BESIDE_100.values(answer, [2, 7, 4]) == [0.5, 150.0, 1000.0]
+
+
+def test_the_reference_is_in_the_middle_and_as_many_times_more_as_less_is_as_far_from_it():
+    assert BESIDE_100.shares([100.0, 200.0, 50.0, 900.0]) == pytest.approx([1 / 2, 2 / 3, 1 / 3, 9 / 10])
+    assert BESIDE_100.points(np.array([100.0, 200.0])) == pytest.approx([50.0, 200 / 3])
+    ratio = np.array([1e-6, 0.3, 1.0, 7.0, 1e6])
+    assert Magnitude(reference_value=8.0).shares((8.0 * ratio).tolist()) == pytest.approx(
+        expit(np.log(ratio)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, -5.0, 1e-5, 2e8])
+def test_what_is_not_above_0_or_a_million_times_away_is_refused(value):
+    refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": repr(value)}, [1, 2])
+    assert refused.code == "score_out_of_range"
+    assert str(refused) == (
+        "The value of item 2 must be a number above 0, from 0.0001 to 100,000,000. What you entered is kept."
+    )
+
+
+@pytest.mark.parametrize("entered", ["good", "1,5", "× 2", "٣", "nan", "inf", "1_000", "0x10", "1 000"])
+def test_what_is_no_number_is_refused_kindly(entered):
+    refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": entered}, [1, 2])
+    assert refused.code == "score_not_a_number"
+    assert str(refused).startswith("What is entered for item 2 is not a number. Write it in digits, for example 150")
+
+
+@given(
+    st.dictionaries(st.sampled_from(["score-1", "score-2", "score-3", "score-", "viewport", "x"]), st.text(max_size=12))
+)
+@example({"score-1": "1e400", "score-2": "1"})
+@example({"score-1": "1e-400", "score-2": "1"})
+@example({"score-1": "+.5", "score-2": "00100."})
+def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code(fields):
+    with suppress(Invalid):
+        found = BESIDE_100.values(BESIDE_100.read(Form(fields, "form"), [1, 2]), [1, 2])
+        assert found == [float(fields["score-1"]), float(fields["score-2"])]
+        assert all(1e-4 <= value <= 1e8 for value in found)
+        return
+    refused = refusal_of(BESIDE_100, fields, [1, 2])
+    assert refused.code in ("scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number")
+    assert "What you entered is kept." in str(refused) or refused.code == "scores_unknown"
+
+
+@pytest.mark.parametrize(
+    ("number", "digits"),
+    [(100.0, "100"), (0.0001, "0.0001"), (1e8, "100,000,000"), (2.5, "2.5"), (1234.5, "1,234.5"), (1e-8, "0.00000001")],
+)
+def test_numbers_are_written_without_an_exponent(number, digits):
+    assert in_digits(number) == digits
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"reference_value": 0}, "reference_value: Input should be greater than or equal to 0.01"),
+        ({"reference_value": -5}, "reference_value"),
+        ({"reference_value": "nan"}, "reference_value: Input should be a finite number"),
+        ({"reference": "  "}, "reference: String should have at least 1 character"),
+        ({"scale": 7}, "scale: Extra inputs are not permitted"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_refused(settings, told):
+    with pytest.raises(ValidationError, match=told):
+        CampaignSettings(**SETTINGS, design_settings=settings)
+
+
+def test_what_is_usual():
+    settings = CampaignSettings(**SETTINGS)
+    assert (settings.items_per_hit, settings.update_law) == (3, "log-normal")
+    assert settings.design_settings == {"reference": "the reference", "reference_value": 100.0}
+    campaign = SimpleNamespace(items_per_hit=3)
+    assert Magnitude(reference_value=10).task(campaign) == (
+        "You see 3 items at a time and give each a number, beside a reference that has 10."
+    )
+
+
+def test_laws_of_ratios_points_and_orders_can_follow_it():
+    assert LAWS == ["easl", "ra", "trueskill", "easl-aware", "log-normal"]
+    with pytest.raises(ValidationError, match=r"this law cannot read the answers of “Ranking with scores”"):
+        CampaignSettings(name="A", question="B?", update_law="log-normal")
+
+
+@pytest.mark.parametrize("law", LAWS)
+async def test_every_law_that_it_offers_recovers_the_truth_and_replays_to_the_bit(engine, law):
+    chosen = {"design": "magnitude", "update_law": law, "items_per_hit": 4}
+    campaign = await answered_by_a_crowd(engine, design_settings={"reference_value": 10}, **chosen)
+    await is_recovered(engine, campaign)
+    async with snapshot(engine) as connection:
+        made = await read(connection, campaign)
+    # In units of the reference; the made-up crowd gives the odds of where it sees an item.
+    means = scores.geometric_mean(made)
+    assert np.exp(np.log(made.value / 10)[made.item == 12].mean()) == pytest.approx(means.values[12])
+    assert stats.spearmanr(means.values, np.arange(24)).statistic > 0.95
+    assert means.low is not None
+    assert means.high is not None
+    assert (means.low < means.values).all()
+    assert (means.values < means.high).all()
+
+
+def test_only_ratios_have_a_geometric_mean():
+    made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], yields="ratio")
+    assert scores.geometric_mean(made).values == pytest.approx([0.5**0.5, 2**0.5])
+    with pytest.raises(Inestimable) as refusal:
+        scored(SCORES["geometric_mean"], replace(made, yields="points"))
+    assert refusal.value.code == "method_reads_other_answers"
+
+
+async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
+    campaign = await running(engine, items=3, design="magnitude", design_settings={"reference": "<walk>"})
+    async with browser_of(app) as browser:
+        address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=v"
+        page = (await browser.get(address)).text
+        assert "&lt;walk&gt;" in page
+        hidden = dict(re.findall(r'name="(token|hit)" value="([^"]+)"', page))
+        first, second, third = re.findall(r'name="(score-\d+)"', page)
+        reply = await browser.post(address, data=hidden | {first: "150", second: "0", third: "a lot"})
+        kept = dict(re.findall(r'name="(score-\d+)".*?value="([^"]*)"', reply.text, re.DOTALL))
+        assert kept == {first: "150", second: "0", third: "a lot"}
+        assert "What is entered for item 3 is not a number." in reply.text
+        assert await values(engine, "SELECT values FROM responses") == []
+        again = hidden | {first: "150", second: "0.5", third: "1e3"}
+        for _ in range(2):
+            await browser.post(address, data=again)
+    assert await values(engine, "SELECT values FROM responses") == [([150.0, 0.5, 1000.0],)]
+
+
+def test_an_answer_of_a_program_is_checked_like_a_form():
+    with pytest.raises(Invalid) as refused:
+        BESIDE_100.values(Answer({1: float("nan"), 2: 5.0}), [1, 2])
+    assert refused.value.code == "score_out_of_range"

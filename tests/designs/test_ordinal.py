@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from pydantic import ValidationError
+
+from app.campaigns.settings import CampaignSettings, can_follow
+from app.designs.ordinal import Ordinal
+from app.inference.online.laws import ONLINE
+from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest
+from tests.designs.recovery import answered_by_a_crowd, is_recovered
+
+SEVEN = Ordinal(labels=("never", "-", "-", "sometimes", "-", "-", "always"))
+LAWS = [name for name, law in ONLINE.items() if can_follow(Ordinal(), law)]
+
+
+def test_a_hyphen_is_a_point_without_a_label_that_is_called_by_its_number():
+    assert SEVEN.classes == ["never", "2", "3", "sometimes", "5", "6", "always"]
+    assert SEVEN.ends == (0.0, 6.0)
+    assert SEVEN.task(campaign(5)) == (
+        "You see 5 items at a time and choose one of 7 points for each, from “never” to “always”."
+    )
+    assert SEVEN.task(campaign(1)).startswith("You see one item at a time")
+
+
+@pytest.mark.parametrize(
+    ("labels", "keys"),
+    [
+        (("no", "perhaps", "yes"), "123"),
+        (tuple("abcdefghijk"), "1234567890-"),
+        (tuple("12345"), "12345"),
+        (tuple(map(str, range(11))), "0123456789-"),
+        (("-1", "0", "1"), ["", "0", "1"]),
+        (("1", "-", "3"), "123"),
+    ],
+)
+def test_keys_go_by_place_but_a_point_that_is_a_number_has_its_own_digit(labels, keys):
+    assert Ordinal(labels=labels).keys == [*keys]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["yes"], "at least 2"),
+        ([str(k) for k in range(12)], "at most 11"),
+        (["yes", "no", "yes"], "each point needs another label"),
+        (["no", "-", "2"], "each point needs another label"),
+        (["-", "yes"], "the first and the last point need a label"),
+        (["no", ""], "at least 1 character"),
+        (["no", "x" * 81], "at most 80 characters"),
+    ],
+)
+def test_points_that_nobody_could_tell_apart_are_refused(labels, said):
+    with pytest.raises(ValidationError, match=said):
+        CampaignSettings(name="A", question="B?", design="ordinal", design_settings={"labels": labels})
+
+
+def test_it_is_told_which_points_there_are():
+    assert Ordinal().possible == "one of the 5 points, numbered from 0"
+
+
+def test_people_choose_the_point_next_to_what_they_see():
+    assert Ordinal().given([-0.2, 0.1, 0.13, 0.5, 0.9, 1.7]) == [0.0, 0.0, 1.0, 2.0, 4.0, 4.0]
+
+
+def test_points_have_even_distances():
+    assert Ordinal().shares([0.0, 1.0, 4.0]) == [0.0, 0.25, 1.0]
+    assert Ordinal().points(np.array([0.0, 1.0, 4.0])).tolist() == [0.0, 25.0, 100.0]
+
+
+@given(FORMS)
+def test_whatever_a_browser_sends_is_an_answer_or_refused_with_a_reason(fields):
+    is_stored_or_refused(Ordinal(), fields)
+
+
+def test_laws_of_points_orders_and_classes_can_follow_it():
+    assert {"easl", "ra", "trueskill", "easl-aware", "dirichlet"} <= set(LAWS)
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
+async def test_laws_of_scores_recover_the_order_and_replay_to_the_bit(engine, law):
+    await is_recovered(engine, await answered_by_a_crowd(engine, design="ordinal", update_law=law, items_per_hit=4))
+
+
+async def test_counted_labels_recover_the_true_points(engine):
+    await answered_by_a_crowd(engine, design="ordinal", update_law="dirichlet", items_per_hit=4)
+    truth = Ordinal().given(np.linspace(0, 1, 24).tolist())
+    off = np.abs(np.array(await likeliest(engine)) - truth)
+    assert np.mean(off == 0) > 0.7  # the others lie between two points
+    assert off.max() == 1

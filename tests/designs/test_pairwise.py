@@ -1,0 +1,175 @@
+"""Pairwise comparison from the form to the scores: what is sent, stored, read and exported."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import pearsonr
+
+from app.campaigns import form
+from app.campaigns.settings import can_follow
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.designs.answer import Answer, Form
+from app.designs.pairwise import Pairwise
+from app.errors import Invalid
+from app.inference.online.laws import ONLINE
+from app.record import replay
+from app.simulation.crowd import simulate
+from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, values
+
+ITEMS = [7, 3]
+LAWS = [name for name, law in ONLINE.items() if can_follow(Pairwise(), law)]
+
+
+def stored(fields, design=None):
+    """What a form makes of the two items, left and right."""
+    design = design or Pairwise()
+    return design.values(design.read(Form(fields, "form"), ITEMS), ITEMS)
+
+
+@pytest.mark.parametrize(("chosen", "places"), [("7", [1.0, 2.0]), ("3", [2.0, 1.0]), ("tie", [1.0, 1.0])])
+def test_a_choice_is_two_places(chosen, places):
+    assert stored({"preferred": chosen}) == places
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, "scores_missing"),
+        ({"preferred": ""}, "scores_missing"),
+        ({"preferred": "5"}, "scores_unknown"),
+        ({"preferred": "left"}, "scores_unknown"),
+        ({"preferred": "-7"}, "scores_unknown"),
+    ],
+)
+def test_what_is_no_choice_is_refused(fields, code):
+    with pytest.raises(Invalid) as refused:
+        stored(fields)
+    assert refused.value.code == code
+
+
+def test_who_must_choose_cannot_say_that_the_two_are_equal():
+    with pytest.raises(Invalid) as refused:
+        stored({"preferred": "tie"}, Pairwise(ties_allowed=False))
+    assert refused.value.code == "answer_impossible"
+    assert "equal" not in Pairwise(ties_allowed=False).task(None)
+
+
+@given(st.dictionaries(st.sampled_from(["preferred", "score-7", "hit"]), st.text(max_size=4)), st.booleans())
+def test_whatever_a_browser_can_send_is_two_places_or_refused_with_a_message(fields, ties_allowed):
+    design = Pairwise(ties_allowed=ties_allowed)
+    places, refused = outcome(lambda: stored(fields, design))
+    assert refused or places in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0][: 2 * ties_allowed])
+    assert refused in (None, "scores_missing", "scores_unknown", "answer_impossible")
+
+
+@given(st.dictionaries(st.sampled_from([7, 3, 9]), st.floats() | st.integers(-1, 3).map(float)))
+def test_whatever_a_program_can_send_too(sent):
+    places, refused = outcome(lambda: Pairwise().values(Answer(sent), ITEMS))
+    assert refused or places in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0])
+    assert refused in (None, "scores_missing", "scores_unknown", "score_out_of_range")
+
+
+def outcome(read):
+    """What is stored, or the code of the refusal, which has words too."""
+    try:
+        return read(), None
+    except Invalid as refusal:
+        return None, refusal.code if refusal.message else "without words"
+
+
+def test_the_form_of_settings_asks_whether_ties_are_allowed():
+    filled = form.blank() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
+    assert form.read(filled).design_settings == {"ties_allowed": False}  # a switch that is off is left out
+    assert form.read(filled | {"pairwise.ties_allowed": "on"}).design_settings == {"ties_allowed": True}
+
+
+async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
+    campaign = await running(app.state.database, items=4, judgments_per_item=2, design="pairwise")
+    started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
+    fields = {"token": hidden(started.text, "token"), "hit": hidden(started.text, "hit")}
+    left = started.text.partition('data-side="')[2].partition('"')[0]
+    for wrong, said in (({}, "Nothing was chosen yet."), ({"preferred": "99"}, "not in this HIT")):
+        assert said in (await client.post(started.url.path, data=fields | wrong)).text
+    answered = await client.post(started.url.path, data=fields | {"preferred": left})
+    assert "1 set done" in answered.text
+    again = await client.post(started.url.path, data=fields | {"preferred": "tie"})
+    assert "had been stored already" in again.text
+    ((items, places),) = await values(app.state.database, "SELECT items, values FROM responses")
+    assert (items[0], places) == (int(left), [1.0, 2.0])  # what stood on the left comes first
+    for page in ("", f"?item=v{left}", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+        reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
+        assert reply.status_code == 200, page
+    item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v{left}")).text
+    assert '<td class="figure">100</td>' in item  # it won, in points
+
+
+def hidden(html, name):
+    return html.partition(f'name="{name}" value="')[2].partition('"')[0]
+
+
+async def test_programs_answer_with_places_and_exports_have_them(app, program):  # noqa: F811  (the fixture)
+    address = "/api/v1/campaigns"
+    new = {"name": "Verbs", "question": "Which?", "judgments_per_item": 9, "design": "pairwise"}
+    made = (await program.post(address, json=new)).json()
+    assert made["settings"]["design_settings"] == {"ties_allowed": True}
+    assert (made["settings"]["items_per_hit"], made["settings"]["update_law"]) == (2, "trueskill")
+    address = f"{address}/{made['slug']}"
+    await program.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,run\nb,abide\n")})
+    await program.post(f"{address}/transitions", json={"action": "launch"})
+    for places in ({"a": 1, "b": 2}, {"a": 1, "b": 1}, {"a": 2, "b": 1}):
+        hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
+        response = f"/api/v1/hits/{hit['id']}/response"
+        wrong = await program.post(response, json={"annotator": "ann", "values": {"a": 1, "b": 3}})
+        assert wrong.json()["error"]["code"] == "score_out_of_range"
+        assert "a whole number from 1 to 2" in wrong.json()["error"]["message"]
+        assert (await program.post(response, json={"annotator": "ann", "values": places})).status_code == 200
+    exported = (await program.get(f"{address}/export/responses?format=csv")).text
+    rows = list(csv.DictReader(io.StringIO(exported)))
+    told = [
+        [row[name] for row in sorted(rows, key=lambda row: (int(row["seq"]), row["item"]))]
+        for name in ("score", "rank")
+    ]
+    assert told == [["1.0", "2.0", "1.0", "1.0", "2.0", "1.0"], ["1", "2", "1", "1", "2", "1"]]
+    wins = (await program.get(f"{address}/analysis/scores/expected_wins")).json()["rows"]
+    assert {row["id"]: row["score"] for row in wins} == {"a": 0.5, "b": 0.5}  # half a win for a tie
+    assert (await program.get(f"{address}/verify")).json()["clean"] is True
+
+
+@pytest.mark.parametrize("law", LAWS)
+async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
+    campaign = await running(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
+    rng = np.random.default_rng(5)
+    hits = await simulate(
+        engine, campaign, hits=160, annotators=8, noise=0.1, truth_column=None, rng=rng, clock=lambda: NOW
+    )
+    truth = np.random.default_rng(5).random(20)  # what the crowd drew first
+    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    assert hits > 150
+    assert pearsonr(scores, truth).statistic > 0.9
+    async with snapshot(engine) as connection:
+        found = await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    assert found == replay.Verification(hits, 20, 0, [])
+
+
+async def test_the_side_on_which_an_item_stands_is_left_to_chance(engine):
+    campaign = await running(engine, items=2, judgments_per_item=40, design="pairwise")
+    who = await annotator(engine, campaign)
+    left = []
+    for _ in range(40):
+        hit = await hit_of(engine, who)
+        left.append(hit.items[0])
+        await submit(engine, who, hit, scores=[1.0, 2.0])
+    assert 8 < left.count(0) < 32
+
+
+async def test_a_single_item_that_is_left_is_not_asked_alone(engine):
+    campaign = await running(engine, items=3, judgments_per_item=1, design="pairwise")
+    who = await annotator(engine, campaign)
+    await submit(engine, who, await hit_of(engine, who), scores=[1.0, 2.0])
+    assert (await next_hit(engine, who)).reason == "all_done"
