@@ -135,7 +135,7 @@ async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tup
         hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
         leased = time.perf_counter()
         scores = task.design.given([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
-        answer = json.dumps({"annotator": annotator, "scores": scores}).encode()
+        answer = json.dumps({"annotator": annotator, "values": scores}).encode()
         await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
         yield leased - began, time.perf_counter() - leased
 
