@@ -97,7 +97,7 @@ ALPHAS = ("alpha_interval", "alpha_nominal", "alpha_pairs")
 
 
 @dataclass(frozen=True)
-class Judged:
+class AgreedOn:
     """What a measure compares, (T,) each: units, who judged them, what they said. choices: of how many values."""
 
     units: Integers
@@ -133,15 +133,15 @@ def told(kind: Reads, answers: Answers, options: Options) -> tuple[Note, ...]:
     return (*([PAIRS_AS_ITEMS] if kind == "order" else []), *read_as(answers, kind, options.classes))
 
 
-def judged_as(kind: Reads, answers: Answers, classes: int) -> Judged:
+def judged_as(kind: Reads, answers: Answers, classes: int) -> AgreedOn:
     """All judgments, as labels, as scores, or as preferences between the items of HITs."""
     if kind == "order":
         return preferences(answers)
     values = labels_of(answers, classes) if kind == "classes" else answers.score
-    return Judged(answers.item, answers.annotator, values, answers.n_items, count_of(answers, classes))
+    return AgreedOn(answers.item, answers.annotator, values, answers.n_items, count_of(answers, classes))
 
 
-def preferences(answers: Answers) -> Judged:
+def preferences(answers: Answers) -> AgreedOn:
     """Of each pair that was judged: 0 the second is preferred, 1 a tie, 2 the first. Which of two items is the first is
     drawn, so that by chance alone neither side is preferred, in whatever order items were uploaded.
     """
@@ -150,7 +150,7 @@ def preferences(answers: Answers) -> Judged:
     pairs, pair = np.unique(low * answers.n_items + high, return_inverse=True)
     turned = (first > second) ^ answers.rng().integers(0, 2, len(pairs)).astype(np.bool_)[pair]
     values = np.where(turned, -outcomes, outcomes) + 1
-    return Judged(pair, answers.annotator_of_hit[hits], values, len(pairs), 3)
+    return AgreedOn(pair, answers.annotator_of_hit[hits], values, len(pairs), 3)
 
 
 def in_a_sentence(alpha: Agreement | Inestimable, again: Agreement | Inestimable | None) -> str:
@@ -190,7 +190,7 @@ def for_all(notes: list[tuple[Note, ...]]) -> list[Note]:
     return [note for note in notes[0] if len(notes) > 1 and all(note in other for other in notes)]
 
 
-def tried(measure: Measure, judged: Judged, answers: Answers) -> Agreement | Inestimable:
+def tried(measure: Measure, judged: AgreedOn, answers: Answers) -> Agreement | Inestimable:
     per_unit = np.bincount(judged.units)
     pairs = int((per_unit * (per_unit - 1) // 2).sum())
     if measure.by_pair and pairs > MOST_PAIRS:

@@ -26,7 +26,7 @@ SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what expo
 PLACE = re.compile("[1-9][0-9]{0,8}")
 MARKED = {"true": True, "false": False, "": False}
 
-Judged: TypeAlias = tuple[int | None, int, str, float | None, datetime | None, datetime | None]
+JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, datetime | None, datetime | None]
 """Of a row its position, line, item, value, and when it was issued and submitted: a tuple, which the garbage collector
 leaves out.
 """
@@ -45,7 +45,7 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
     `score_out_of_range`, `class_unknown`, `na_unknown`, `position_unusable`, `time_unreadable`, `file_empty`.
     """
     check_needed(upload.columns)
-    hits: dict[tuple[str, str], list[Judged]] = {}
+    hits: dict[tuple[str, str], list[JudgedItem]] = {}
     known = {upload.columns: check_known(1, upload.columns)}
     for record in upload.records:
         columns = tuple(record.values)
@@ -125,7 +125,7 @@ def id_in(cells: dict[str, str], column: str, line: int) -> str:
     return given
 
 
-def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> Judged:
+def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> JudgedItem:
     item = cells.get("item", "")
     if not item:
         refuse("item_missing", line, "item is empty.")
@@ -201,7 +201,7 @@ def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
         refuse("time_unreadable", line, said, column=column)
 
 
-def hit_of(annotator: str, hit: str, rows: list[Judged]) -> ResultRow:
+def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
     """Raises `Invalid` (`position_unusable`, `item_repeated`)."""
     first = rows[0][1]
     in_order(rows)
@@ -220,7 +220,7 @@ def hit_of(annotator: str, hit: str, rows: list[Judged]) -> ResultRow:
     )
 
 
-def in_order(rows: list[Judged]) -> None:
+def in_order(rows: list[JudgedItem]) -> None:
     """Sort the rows of a HIT by their positions, if they have any."""
     positions = {position for position, *_ in rows}
     if positions == {None}:

@@ -11,7 +11,7 @@ from app.inference.agreement import intraclass, krippendorff, score_agreement
 from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise
 from app.inference.ground.bootstrap import resampled
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.weighted_correlation import Ranking, spearman
+from app.inference.ground.weighted_correlation import MeanRanks, spearman
 
 LABELS = [pairwise, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
 SCORES = [intraclass.one_way, intraclass.two_way, score_agreement.correlation, score_agreement.split_half]
@@ -179,7 +179,7 @@ def test_weights_count_as_copies_do(entries):
     x, y, weights = (np.array(column, dtype=float) for column in zip(*entries, strict=True))
     copies = np.repeat(np.arange(len(x)), weights.astype(int))
     one_block = np.zeros(len(x), dtype=int)
-    found = spearman(Ranking.of(x, one_block), Ranking.of(y, one_block), weights[:, None])[0, 0]
+    found = spearman(MeanRanks.of(x, one_block), MeanRanks.of(y, one_block), weights[:, None])[0, 0]
     if len(np.unique(x[copies])) < 2 or len(np.unique(y[copies])) < 2:
         assert np.isnan(found)
     else:
@@ -188,7 +188,7 @@ def test_weights_count_as_copies_do(entries):
 
 def test_ranks_by_hand_count_each_entry_as_often_as_its_weight_says():
     # Block 0 is 3, 1, 3 with the second twice: 1, 1, 3, 3, ranks 1.5 and 3.5 around 2.5. Block 1 is a single value.
-    ranking = Ranking.of(np.array([3.0, 1.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
+    ranking = MeanRanks.of(np.array([3.0, 1.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
     ranks, squares = ranking.ranks(np.array([[1.0], [2.0], [1.0], [5.0]]))
     assert ranks[:, 0].tolist() == [1.0, -1.0, 1.0, 0.0]
     assert squares[:, 0].tolist() == [4.0, 0.0]
@@ -198,7 +198,7 @@ def test_blocks_and_draws_are_correlated_each_by_itself():
     random = rng()
     block, x, y = np.repeat([0, 1, 2], [4, 9, 30]), random.integers(5, size=43) * 1.0, random.random(43)
     weights = random.integers(1, 4, size=(43, 3)) * 1.0
-    found = spearman(Ranking.of(x, block), Ranking.of(y, block), weights)
+    found = spearman(MeanRanks.of(x, block), MeanRanks.of(y, block), weights)
     for k, draw in np.ndindex(3, 3):
         copies = np.repeat(np.flatnonzero(block == k), weights[block == k, draw].astype(int))
         assert found[k, draw] == pytest.approx(spearmanr(x[copies], y[copies]).statistic, abs=1e-12)

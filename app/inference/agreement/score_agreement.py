@@ -10,7 +10,7 @@ from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.weighted_correlation import NUMBERS_HELD, Ranking, pearson, spearman
+from app.inference.ground.weighted_correlation import NUMBERS_HELD, MeanRanks, pearson, spearman
 from app.inference.observations.judgments import Judgments, compared
 
 SPLITS = 20
@@ -55,7 +55,7 @@ def correlation(
     judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     shared = sharing(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
-    first, second = (Ranking.of(values, shared.pair) for values in (x, y))
+    first, second = (MeanRanks.of(values, shared.pair) for values in (x, y))
     shared_items = shared.per_item()
 
     def of_order(weights: Array) -> Array:
@@ -109,7 +109,7 @@ def split_half(
     if judgments.n_items < 3:
         raise Inestimable("Fewer than 3 items have two judgments, too few for an order.", code="too_few_shared_items")
     whole = np.zeros(judgments.n_items, dtype=np.intp)
-    halves = [[Ranking.of(mean, whole) for mean in half_means(judgments, rng)] for _ in range(splits)]
+    halves = [[MeanRanks.of(mean, whole) for mean in half_means(judgments, rng)] for _ in range(splits)]
 
     def between(weights: Array) -> Array:
         of_items = np.ascontiguousarray(weights.T)

@@ -11,7 +11,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.bootstrap import DRAWS, LEAST_ITEMS, Statistic, interval_of
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.weighted_correlation import Ranking, kendall, pearson, spearman
+from app.inference.ground.weighted_correlation import MeanRanks, kendall, pearson, spearman
 
 MOST_AT_ONCE = 1_000
 """Items up to which each two are compared for all draws at once; from there on sorting each draw is faster."""
@@ -77,7 +77,7 @@ NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "nd
 
 def _statistics(x: Array, y: Array) -> dict[str, Statistic]:
     block = np.zeros(len(x), dtype=np.intp)
-    by_x, by_y = Ranking.of(x, block), Ranking.of(y, block)
+    by_x, by_y = MeanRanks.of(x, block), MeanRanks.of(y, block)
     gain = x - x.min()
     return {
         "pearson": lambda weights: pearson(x, y, weights, block[:1])[:, 0],

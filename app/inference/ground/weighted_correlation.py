@@ -14,7 +14,7 @@ _ROUNDING = 1e-12  # less variance than this part of the squares is rounding of 
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class MeanRanks:
     """The mean ranks of E entries within their B blocks, for any weights of the entries.
 
     group: the number of each entry's value among the G sorted values of all blocks, (E,). members: which entries each
@@ -27,7 +27,7 @@ class Ranking:
     blocks: csr_array
 
     @classmethod
-    def of(cls, values: Array, block: Integers) -> "Ranking":
+    def of(cls, values: Array, block: Integers) -> "MeanRanks":
         """The ranking of `values` within each block of entries; both (E,), blocks numbered from 0 without a gap."""
         order = np.lexsort((values, block))
         new = np.ones(len(order), dtype=bool)
@@ -67,7 +67,7 @@ def _runs(entries: Integers, starts: Integers) -> csr_array:
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
-def spearman(first: Ranking, second: Ranking, weights: Array) -> Array:
+def spearman(first: MeanRanks, second: MeanRanks, weights: Array) -> Array:
     """The rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
     (a, xx), (b, yy) = first.ranks(weights), second.ranks(weights)
     a *= b

@@ -40,7 +40,7 @@ class DirectAssessment:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordinal:
+class MeanAndMedian:
     """`mean` of the labels 0..K-1 as if they were equally far apart, and `median`, which needs only their order, (N,).
 
     The median of an even number of judgments is midway between the two in the middle. standard_error, low, high: of
@@ -97,7 +97,7 @@ def ordinal(
     n_annotators: int | None = None,
     n_labels: int | None = None,
     level: float = 0.95,
-) -> Ordinal:
+) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
     labels, label_count = numbered("labels", labels, n_labels)
     items, annotators, values, count, _ = _checked(items, annotators, labels, n_items, n_annotators)
@@ -105,7 +105,7 @@ def ordinal(
     mean, found = _assessed(items, annotators, values, count, scale=scale, level=level)
     median, error = _medians(items, labels, mean.judgments), found.standard_error * _wider(mean.judgments)
     low, high = replace(found, mean=median, standard_error=error).interval(level)
-    return Ordinal(mean, median, error, low, high)
+    return MeanAndMedian(mean, median, error, low, high)
 
 
 def standardised(
