@@ -1,5 +1,6 @@
 """The designs by name. A new one is a module with a class, a template, and one line here."""
 
+from functools import cache
 from typing import Any
 
 from app.designs.baseline import Baseline
@@ -21,4 +22,11 @@ DESIGNS: dict[str, type[Design]] = {
 
 def design_of(campaign: Any) -> Design:
     """The design of a campaign's row, with its settings."""
-    return DESIGNS[campaign.design].model_validate(campaign.design_settings)
+    design = DESIGNS[campaign.design]
+    return design.model_validate(campaign.design_settings) if campaign.design_settings else as_usual(design)
+
+
+@cache
+def as_usual(design: type[Design]) -> Design:
+    """The one without settings of a campaign: every answer asks for it several times."""
+    return design()
