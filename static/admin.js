@@ -56,15 +56,25 @@ if (settings) {
   };
 
   // Fields that the chosen way of asking does not read are left out; what is usual for it is chosen anew.
+  // What was chosen for another one is there again when it is. Of what is hidden, only what could not be sent stays behind.
   const { design } = settings.elements;
+  const usual = ["items_per_hit", "update_law", "prior"].map((name) => settings.elements[name]);
+  const chosenFor = {};
+  let before = design?.value;
   const fit = () => {
     for (const field of settings.querySelectorAll("[data-designs]")) {
       field.hidden = !field.dataset.designs.split(" ").includes(design.value);
-      for (const control of field.querySelectorAll("input, select, textarea")) control.disabled = field.hidden;
+      if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
+      for (const control of field.querySelectorAll("input, select, textarea")) {
+        control.disabled = false;
+        control.disabled = field.hidden && !control.checkValidity();
+      }
     }
   };
   design?.addEventListener("change", () => {
-    for (const name of ["items_per_hit", "update_law", "prior"]) settings.elements[name].value = "";
+    chosenFor[before] = usual.map(({ value }) => value);
+    before = design.value;
+    usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
     fit();
   });
   if (design) fit();

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_follow
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
@@ -70,7 +70,8 @@ class FormField:
     """One field as it is shown, with `value` in it.
 
     kind: line, area, lines, whole, number, choice or switch.
-    designs: names of those that ask for it, with spaces between them; empty where all do.
+    designs: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of some
+    of the choices.
     """
 
     name: str
@@ -85,6 +86,7 @@ class FormField:
     choices: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
     designs: str = ""
+    only_for: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,14 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         choices=choices_of(name),
         error=errors.get(name),
         designs=designs_of(name),
+        only_for=laws_by_design() if name == "update_law" else {},
     )
+
+
+def laws_by_design() -> dict[str, str]:
+    """The designs that each update law can follow."""
+    made = [design() for design in DESIGNS.values()]
+    return {name: " ".join(one.name for one in made if can_follow(one, law)) for name, law in ONLINE.items()}
 
 
 def designs_of(name: str) -> str:

@@ -318,3 +318,22 @@ async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callabl
     current = page.locator(".tabs [aria-current]")
     await expect(current).to_have_text("Export")
     await expect(current).to_be_in_viewport(ratio=0.95)  # but for parts of a pixel
+
+
+async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:
+    page = await enter()
+    await page.goto(page.url + "/campaigns/new")
+    design = page.get_by_label("Way of asking", exact=True)
+    await page.get_by_label("Items per HIT").fill("3")
+    await page.get_by_label("Label at 100").fill("deafening")
+    await page.locator("summary", has_text="Update law").click()
+    await page.get_by_label("Update law", exact=True).select_option("easl-aware")
+    await design.select_option("best_worst")
+    await expect(page.get_by_label("Label at 100")).to_be_hidden()
+    await expect(page.get_by_label("Items per HIT")).to_have_value("")
+    laws = page.get_by_label("Update law", exact=True).locator("option:enabled")
+    assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
+    await design.select_option("slider")
+    await expect(page.get_by_label("Items per HIT")).to_have_value("3")
+    await expect(page.get_by_label("Label at 100")).to_have_value("deafening")
+    await expect(page.get_by_label("Update law", exact=True)).to_have_value("easl-aware")
