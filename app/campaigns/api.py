@@ -128,7 +128,8 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
 @router.post(
     "/{slug}/transitions",
     responses=refusals(
-        NO_CAMPAIGN | {409: "`wrong_status`, `no_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
+        NO_CAMPAIGN
+        | {409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
     ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:

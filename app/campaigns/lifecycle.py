@@ -251,10 +251,14 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
 
 async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
-    if not await connection.scalar(select(item_count(campaign.id))):
+    count = await connection.scalar(select(item_count(campaign.id))) or 0
+    if count < campaign.fewest_items:
+        lacks = (
+            f"has {count} of the {campaign.fewest_items} items that one answer needs" if count else "has no items yet"
+        )
         raise Conflict(
-            f"“{campaign.name}” has no items yet. Upload them, then launch.",
-            code="no_items",
+            f"“{campaign.name}” {lacks}. Upload them, then launch.",
+            code="too_few_items" if count else "no_items",
             campaign=campaign.slug,
         )
     await always_shown.settle(connection, campaign)

@@ -26,6 +26,8 @@ SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what expo
 PLACE = re.compile("[1-9][0-9]{0,8}")
 MARKED = {"true": True, "false": False, "": False}
 
+# PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
+FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, datetime | None, datetime | None]
 """Of a row its position, line, item, value, and when it was issued and submitted: a tuple, which the garbage collector
 leaves out.
@@ -189,16 +191,19 @@ def position_of(line: int, cell: str) -> int | None:
 
 
 def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
-    """ISO 8601; without a zone it is UTC. Raises `Invalid` (`time_unreadable`)."""
+    """ISO 8601, from 1970 on; without a zone it is UTC. Raises `Invalid` (`time_unreadable`)."""
     cell = cells.get(column, "")
     if not cell:
         return None
     try:
-        moment = datetime.fromisoformat(cell)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        read = datetime.fromisoformat(cell)
+        moment = (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
+        moment = None
+    if moment is None or moment < FIRST_MOMENT:
         said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
         refuse("time_unreadable", line, said, column=column)
+    return moment
 
 
 def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:

@@ -1,10 +1,11 @@
 """Pairwise comparison against a baseline: one of the two items is the same in every HIT."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
+from app.designs.design import OneLine
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Refusal, shortened
 
@@ -15,7 +16,7 @@ class Baseline(Pairwise):
     name: ClassVar[str] = "baseline"
     title: ClassVar[str] = "Pairwise against a baseline"
 
-    baseline: str = Field(
+    baseline: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="",
         title="Baseline",
         description="The id of the item that every other one is compared with. Choose one of middling quality: what "

@@ -5,12 +5,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, OneLine, Yields
 
 KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
 LONGEST_LABEL = 80
 SEARCHED_FROM = 12  # labels; fewer are seen at a glance
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), OneLine]
 
 
 class Option(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from app.designs.answer import Answer, Form, touches_in
 from app.designs.numbers import decimal, whole_number
@@ -19,6 +19,16 @@ Yields: TypeAlias = Reads
 Equal = Literal["tie", "unknown"]
 
 FIELD = "score-"
+
+
+def on_one_line(text: str) -> str:
+    """A text that a form can ask for on a line of its own. Raises ValueError."""
+    if len(text.splitlines()) > 1:
+        raise ValueError("must stand on one line")
+    return text
+
+
+OneLine = AfterValidator(on_one_line)
 
 
 class Design(BaseModel, ABC):

@@ -5,11 +5,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, OneLine, Yields
 
 UNLABELLED = "-"
 KEYS = "1234567890-"  # of the points where labels are words
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 
 class Ordinal(Design):

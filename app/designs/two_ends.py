@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
+from app.designs.design import OneLine
 from app.designs.places import Places
 
-End = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+End = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 
 class TwoEnds(Places):

@@ -144,6 +144,7 @@ async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
         ("hit,annotator,item,value,position\nh,Ann,v0,1,3\nh,Ann,v1,1,3\n", "position_unusable", 2, "no two"),
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,noon\n", "time_unreadable", 2, "noon"),
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00+14:00\n", "time_unreadable", 2, "+14"),
+        ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00:00\n", "time_unreadable", 2, "0001"),
         ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,true\n", "na_unknown", 2, "not_applicable"),
         ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,perhaps\n", "na_unknown", 2, "not_applicable"),
     ],

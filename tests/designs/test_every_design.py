@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from jinja2 import FileSystemLoader
+from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
@@ -185,3 +186,13 @@ def test_what_was_entered_before_a_refusal_is_shown_again(design, items):
 def test_a_page_that_is_only_looked_at_has_nothing_to_send(design, items):
     assert 'type="submit"' in shown(design, items)
     assert 'type="submit"' not in shown(design, items, preview=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [("ordinal", "labels"), ("categories", "labels"), ("baseline", "baseline")]
+)
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "\ud800"])
+def test_a_text_that_no_form_could_send_back_is_refused(name, setting, text):
+    wrong = text if setting == "baseline" else [text, "c"]
+    with pytest.raises(ValidationError):
+        DESIGNS[name].model_validate({setting: wrong})

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from app.campaigns import form
+from app.campaigns import form, lifecycle
 from app.campaigns.settings import can_follow
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.designs.answer import Answer, Form
 from app.designs.pairwise import Pairwise
-from app.errors import Invalid
+from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE
 from app.record import replay
 from app.simulation.crowd import simulate
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, values
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 ITEMS = [7, 3]
 LAWS = [name for name, law in ONLINE.items() if can_follow(Pairwise(), law)]
@@ -173,3 +173,12 @@ async def test_a_single_item_that_is_left_is_not_asked_alone(engine):
     who = await annotator(engine, campaign)
     await submit(engine, who, await hit_of(engine, who), scores=[1.0, 2.0])
     assert (await next_hit(engine, who)).reason == "all_done"
+
+
+async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_compared(engine):
+    campaign = await running(engine, items=1, launched=False, design="pairwise")
+    with pytest.raises(Conflict) as refused:
+        async with engine.begin() as connection:
+            await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+    assert refused.value.code == "too_few_items"
+    assert await value(engine, "SELECT status FROM campaigns") == "draft"

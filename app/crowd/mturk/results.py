@@ -142,6 +142,9 @@ def score_of(line: int, place: int, cell: str, values: ReadsValues) -> float:
     return score
 
 
+FIRST_YEAR = 2005  # of Mechanical Turk
+
+
 def time_of(cell: str) -> datetime | None:
     """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
     words = cell.split()
@@ -149,9 +152,10 @@ def time_of(cell: str) -> datetime | None:
         return None
     zone = timezone(timedelta(hours=ZONES[words.pop(4)]))
     try:
-        return datetime.strptime(" ".join(words), "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
+        moment = datetime.strptime(" ".join(words), "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
     except ValueError:
         return None
+    return moment if moment.year >= FIRST_YEAR else None
 
 
 FILES = ResultFiles(recognises, judged_in)
