@@ -1,5 +1,6 @@
 """Ranking in a browser: items are pressed or dragged into an order; what nobody ordered is never an answer."""
 
+import time
 from typing import Any
 
 import pytest
@@ -126,13 +127,22 @@ async def test_by_touch_a_badge_is_dragged_and_the_rest_scrolls(task: Any, visit
 
 
 async def swipe(page: Page, start: Locator, end: Locator) -> None:
-    """A finger goes from one element to just above the middle of another."""
+    """A finger goes from one element to just above the middle of another, and rests there before it is lifted: a
+    browser lets the page glide on after a quick one, and takes the next tap for its end.
+    """
     await page.evaluate(AT_REST)
     (x, y), (_, above) = await middle_of(start), await middle_of(end)
     finger = await page.context.new_cdp_session(page)
-    for kind, height in (("touchStart", y), ("touchMove", (y + above) / 2), ("touchMove", above - 8)):
-        await finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": height}]})
-    await finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    lifted = time.time()
+    for kind, height, seconds in (
+        ("Start", y, 0.6),
+        ("Move", (y + above) / 2, 0.5),
+        ("Move", above - 8, 0.4),
+        ("End", None, 0),
+    ):
+        points = [] if height is None else [{"x": x, "y": height}]
+        event = {"type": f"touch{kind}", "touchPoints": points, "timestamp": lifted - seconds}
+        await finger.send("Input.dispatchTouchEvent", event)
 
 
 @pytest.mark.parametrize("ties_allowed", [True, False])
