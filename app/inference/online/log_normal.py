@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
 from app.inference.ground.arrays import Array, checked_level
+from app.inference.online import normal
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, Family, Parameters, checked_scores
 
@@ -53,7 +54,7 @@ def valid_prior(mu: float, sigma2: float) -> bool:
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The median of the share, the logistic of mu, in (0, 1): 1/2 is the reference."""
-    mu, _ = np.broadcast_arrays(*_possible(mu, sigma2))
+    mu, _ = np.broadcast_arrays(*normal.possible(mu, sigma2))
     return np.asarray(expit(mu), np.float64)
 
 
@@ -62,7 +63,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
     The usual (s (1 - s))^2 sigma2, right for a small sigma2, would be 2.3 times as large for the default prior.
     """
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     sigma, middle = np.sqrt(sigma2), expit(mu)
     first = second = np.zeros(np.broadcast(mu, sigma2).shape)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):  # one by one, so that sums round alike for few and many
@@ -73,14 +74,14 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
     return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density of the share at x: that of the log-odds, times their slope 1 / (x (1 - x)); 0 outside (0, 1)."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     x = np.asarray(x, dtype=np.float64)
     inside = (x > 0.0) & (x < 1.0)
     share = np.where(inside, x, 0.5)
@@ -91,7 +92,7 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
 
 def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same operations."""
-    columns = _checked(mu, sigma2)
+    columns = normal.checked(mu, sigma2)
     return score(*columns).tolist(), variance(*columns).tolist()
 
 
@@ -102,7 +103,7 @@ def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float]
     before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not in (0, 1),
     which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
     """
-    mus, sigma2s = _checked(mu, sigma2)
+    mus, sigma2s = normal.checked(mu, sigma2)
     noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2
     judged = [_log_odds(share) for share in checked_scores(shares, len(mus))]
     return (
@@ -115,22 +116,6 @@ def _log_odds(share: float) -> float:
     if not 0.0 < share < 1.0:
         raise ValueError(f"the share of a ratio lies between 0 and 1, not at {share}")
     return math.log(share) - math.log1p(-share)
-
-
-def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    if len(mu) != len(sigma2):
-        raise ValueError(f"a posterior is a pair, but there are {len(mu)} means and {len(sigma2)} variances")
-    _possible(mu, sigma2)
-    return list(map(float, mu)), list(map(float, sigma2))
-
-
-def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
-    mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
-    if not np.all(np.isfinite(mu)):
-        raise ValueError("mu must be finite")
-    if not np.all((sigma2 > 0.0) & (sigma2 < np.inf)):
-        raise ValueError("sigma2 must be finite and above 0")
-    return mu, sigma2
 
 
 LAW = ItemLaw(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, checked_level
-from app.inference.online import truncated_normal
+from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, Family, Parameters, checked_scores
 from app.inference.online.pairs import Posterior, update_by_pairs
@@ -31,33 +31,33 @@ def valid_prior(mu: float, sigma2: float) -> bool:
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The mean mu, any real number."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[0].copy()
 
 
 def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The variance sigma2, above 0."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[1].copy()
 
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density at x, any real number."""
-    mu, sigma2 = _possible(mu, sigma2)
+    mu, sigma2 = normal.possible(mu, sigma2)
     distance = np.asarray(x, dtype=np.float64) - mu
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
 
 def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
-    return _checked(mu, sigma2)
+    return normal.checked(mu, sigma2)
 
 
 def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: Parameters) -> Columns:
@@ -68,7 +68,7 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
     that differ, an empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that
     is not finite and above 0.
     """
-    columns = _checked(mu, sigma2)
+    columns = normal.checked(mu, sigma2)
     return update_by_pairs(columns, checked_scores(scores, len(mu)), parameters, won=_won, tied=_tied)
 
 
@@ -101,27 +101,6 @@ def _judged(
 def _shrunk(sigma2: float, rest: float, w: float) -> float:
     """(7): sigma2 (1 - w sigma2 / c^2), rest = c^2 - sigma2, written as a quotient that cannot round to 0."""
     return sigma2 * ((rest + sigma2 * (1.0 - w)) / (rest + sigma2))
-
-
-def _checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    if len(mu) != len(sigma2):
-        raise ValueError(f"a posterior is a pair, but there are {len(mu)} means and {len(sigma2)} variances")
-    mus, sigma2s = list(map(float, mu)), list(map(float, sigma2))
-    if not all(map(math.isfinite, mus)):
-        raise ValueError(f"mu must be finite, not {mus}")
-    for value in sigma2s:
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"sigma2 must be finite and above 0, not {value}")
-    return mus, sigma2s
-
-
-def _possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
-    mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
-    if not np.all(np.isfinite(mu)):
-        raise ValueError("mu must be finite")
-    if not np.all((sigma2 > 0.0) & (sigma2 < np.inf)):
-        raise ValueError("sigma2 must be finite and above 0")
-    return mu, sigma2
 
 
 LAW = ItemLaw(
