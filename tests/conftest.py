@@ -41,9 +41,10 @@ from tests.servers import easel_serving
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# Servers that are to end by Ctrl-C inherit what this process ignores, such as in the background of a script.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Servers that are to end by a signal inherit what this process ignores, such as in the background of a script.
+for sent, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(sent) is signal.SIG_IGN:
+        signal.signal(sent, usual)
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
