@@ -147,6 +147,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(analysis.analysis)
     for api in (auth_api, campaigns_api, analysis_api):
         app.include_router(api.router)
+    app.include_router(campaigns_api.templates)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)

@@ -34,7 +34,7 @@ class Heads:
 
 SMALL_BODY_BYTES = 1_000_000
 FORM_AROUND_A_FILE_BYTES = 100_000
-UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/(items|responses)(/|$)")
+UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
 
 
 def in_utf8(content_type: bytes) -> bool:

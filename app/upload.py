@@ -7,7 +7,7 @@ import codecs
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
@@ -192,13 +192,25 @@ def limited(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
 
 
 def json_upload(file: BinaryIO) -> Upload:
-    records = json_records(decoded(file))
+    return json_lines_upload(enumerate(decoded(file), start=1))
+
+
+def read_objects(objects: Iterable[tuple[int, Mapping[str, Any]]]) -> Upload:
+    """A table whose rows stand in a file of another kind, each with its line there; one at least.
+
+    Raises what `read` raises of JSONL, while the rows are read.
+    """
+    return json_lines_upload((line, json.dumps(values, ensure_ascii=False)) for line, values in objects)
+
+
+def json_lines_upload(lines: Iterable[tuple[int, str]]) -> Upload:
+    records = json_records(lines)
     first = next(records)
     return Upload("jsonl", tuple(first.values), limited(chain([first], records)))
 
 
-def json_records(lines: Iterable[str]) -> Iterator[UploadedRow]:
-    for number, line in enumerate(lines, start=1):
+def json_records(lines: Iterable[tuple[int, str]]) -> Iterator[UploadedRow]:
+    for number, line in lines:
         if line.strip():
             values = json_object(number, line)
             check_columns(number, tuple(values))

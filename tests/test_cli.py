@@ -482,3 +482,44 @@ def test_a_port_that_needs_more_rights_is_said():
 
 def test_the_command_lives_where_the_package_says():
     assert 'easel = "app.cli:main"' in Path("pyproject.toml").read_text()
+
+
+def settings_of(easel, slug):
+    return json.loads(easel("campaign", "show", slug, "--json").output)["settings"]
+
+
+def test_a_campaign_is_one_file_with_a_table_beside_it(easel, files):
+    (files / "c.yaml").write_text("name: Filed\nquestion: How often?\nseed: 7\nitems: {file: items.csv}\n")
+    assert easel("campaign", "create", files / "c.yaml", "--gamma", "0.4").output == "filed\n"
+    assert easel("campaign", "file", "filed", "--items", "-o", files / "again.yaml").exit_code == 0
+    assert easel("campaign", "create", files / "again.yaml").output == "filed-2\n"
+    assert settings_of(easel, "filed-2") == settings_of(easel, "filed")
+    assert (settings_of(easel, "filed")["seed"], settings_of(easel, "filed")["gamma"]) == (7, 0.4)
+    assert easel("campaign", "file", "filed-2", "--items").output == (files / "again.yaml").read_text()
+
+
+def test_a_table_from_elsewhere_is_taken_when_it_is_asked_for(easel, files):
+    folder = files / "below"
+    folder.mkdir()
+    (folder / "c.yaml").write_text("name: Filed\nquestion: How often?\nitems: {file: ../items.csv}\n")
+    assert "(items_outside)" in easel("campaign", "create", folder / "c.yaml").stderr
+    assert easel("campaign", "create", folder / "c.yaml", "--items", files / "items.csv").output == "filed\n"
+
+
+def test_a_campaign_file_with_mistakes_creates_nothing(easel, files):
+    (files / "c.yaml").write_text("name: Filed\nquesion: How often?\nitems: {file: items.csv}\n")
+    refused = easel("campaign", "create", files / "c.yaml", "--items-per-hit", "x").stderr
+    assert refused.startswith("easel: c.yaml has 3 mistakes; nothing was created. ")
+    for words in ("Line 1, question: ", "Line 2, quesion: ", "--items-per-hit: Enter a whole number."):
+        assert words in refused
+    assert "(campaign_file_invalid)" in refused
+    assert "no campaigns yet" in easel("campaign", "list").output
+
+
+def test_a_campaign_begins_with_a_template(easel, files):
+    assert "word-senses" in easel("campaign", "templates").output
+    assert json.loads(easel("campaign", "templates", "--json").output)[0]["name"] == "lexical-frequency"
+    assert easel("campaign", "create", "--template", "sentiment", "--name", "Mine").output == "mine\n"
+    assert settings_of(easel, "mine")["design"] == "ordinal"
+    assert easel("campaign", "create", "--template", "sentiment", files / "items.csv").exit_code == 2
+    assert easel("campaign", "create", "--items", files / "items.csv").exit_code == 2

@@ -1,5 +1,6 @@
 """API: campaigns and their items."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -8,10 +9,13 @@ from typing import Annotated, Any, BinaryIO, Self, cast
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import program
-from app.campaigns import items, lifecycle, listing, responses_import
+from app.campaigns import campaign_file, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns.documents import LARGEST
+from app.campaigns.questions import questions
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
 from app.crowd.registry import links
@@ -27,6 +31,7 @@ router = APIRouter(
     responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
 )
 NO_CAMPAIGN = {404: "`campaign_not_found`"}
+templates = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(program)])
 
 
 class Transition(BaseModel):
@@ -84,6 +89,52 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
     """Create a draft. Its slug is made from its name."""
     row = await lifecycle.create(connection, settings, now=now)
     return await shown(request, connection, row.slug)
+
+
+def body_of_a_file(*kinds: str) -> dict[str, Any]:
+    """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form."""
+    binary = {"type": "string", "format": "binary"}
+    form = {"schema": {"type": "object", "properties": {"file": binary}, "required": ["file"]}}
+    bodies = {kind: {"schema": {"type": "string"}} for kind in kinds}
+    return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
+
+
+class YamlResponse(PlainTextResponse):
+    media_type = "application/yaml"
+
+
+NOT_CREATED = {
+    413: "`too_large`, `file_too_large`, `too_many_items`",
+    422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
+    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. Its items: as for items.",
+}
+
+
+@router.post(
+    "/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(YamlResponse.media_type)
+)
+async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
+    """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing."""
+    async with sent_file(request) as (sent, name):
+        found = await asyncio.to_thread(campaign_file.read, sent.read(LARGEST + 1), name)
+    async with database.begin() as connection:
+        row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
+        return await shown(request, connection, row.slug)
+
+
+@router.get(
+    "/{slug}/file",
+    response_class=YamlResponse,
+    responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}),
+)
+async def get_file(
+    connection: Transaction,
+    slug: str,
+    *,
+    items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
+) -> YamlResponse:
+    """A campaign as a file, from which an equal one can be created."""
+    return YamlResponse(await stored_file.written(connection, slug, with_items=items))
 
 
 @router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))
@@ -164,27 +215,38 @@ async def list_items(
     return Items(total=total, items=found)
 
 
+class Template(BaseModel):
+    """A question to begin with."""
+
+    name: str
+    title: str
+    description: str
+    source: str | None = Field(description="Where the way of asking comes from.")
+    settings: CampaignSettings = Field(description="Of the campaign that it begins; change them as you like.")
+
+
+class Templates(BaseModel):
+    templates: list[Template]
+
+
+@templates.get("", responses=refusals({401: "`token_missing`, `token_invalid`"}))
+async def list_templates() -> Templates:
+    """The questions that come with Easel, each with the settings of a campaign that asks it."""
+    return Templates(
+        templates=[
+            Template(name=question.name, settings=question.settings, **question.about.model_dump())
+            for question in questions()
+        ]
+    )
+
+
 class Imported(BaseModel):
     imported: int
 
 
 # content type -> an ending that names the format
 ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
-FILE_IN_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {kind: {"schema": {"type": "string"}} for kind in ENDINGS}
-        | {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                    "required": ["file"],
-                }
-            }
-        },
-    }
-}
+FILE_IN_BODY = body_of_a_file(*ENDINGS)
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`",
     413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",

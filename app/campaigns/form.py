@@ -25,6 +25,7 @@ REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONL
 WORDS = {
     "string_too_short": "Please fill this in.",
     "missing": "Please fill this in.",
+    "bool_parsing": "Enter yes or no.",
     "int_parsing": "Enter a whole number.",
     "int_parsing_size": "This number is too large.",
     "int_from_float": "Enter a whole number.",

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
@@ -177,11 +178,28 @@ async def import_items(
     `progress` is told now and then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what
     `upload.read`, `template.shown_by` and `items_in` raise; the caller's transaction must not be committed then.
     """
+    table = partial(read, file, name, max_mb=max_mb)
+    return await import_table(
+        connection, slug, table, shown=shown, template=template, replace=replace, progress=progress
+    )
+
+
+async def import_table(
+    connection: AsyncConnection,
+    slug: str,
+    table: Callable[[], Upload],
+    *,
+    shown: str | None,
+    template: str | None,
+    replace: bool = False,
+    progress: Progress = lambda _rows: None,
+) -> int:
+    """The same of a table that is read when it is asked for, in a thread."""
     campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
     if replace:
         await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
     taken, start = await already_there(connection, campaign.id)
-    upload = await asyncio.to_thread(read, file, name, max_mb=max_mb)
+    upload = await asyncio.to_thread(table)
     items = items_in(upload, shown_by(upload.columns, shown, template), law_of(campaign), taken)
     return await copy_all(connection, campaign.id, start, items, progress)
 

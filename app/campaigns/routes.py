@@ -16,11 +16,13 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
-from app.campaigns import form, items, lifecycle, listing, responses_import
+from app.campaigns import campaign_file, form, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns.documents import LARGEST
 from app.campaigns.progress import Job, watched
+from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
-from app.designs.registry import design_of
+from app.designs.registry import DESIGNS, design_of
 from app.designs.written import Written
 from app.errors import Invalid, NotFound, Refusal
 from app.upload import MOST_ROWS
@@ -61,9 +63,37 @@ async def listed_by_prefix() -> Response:
     return see_other("/admin")
 
 
+@router.get("/campaigns/new/question")
+async def choose_question(request: Request) -> HTMLResponse:
+    """Where a new campaign begins: with one of the questions that come with Easel, with none, or with a file."""
+    return question_page(request)
+
+
+def question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
+    context = {"questions": questions(), "designs": DESIGNS, "refusal": refusal}
+    return page(request, "admin/questions.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post("/campaigns/new/file")
+async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Response:
+    """A draft from a campaign file, or the page with what is wrong with it."""
+    form_data = await request.form()
+    try:
+        sent = uploaded(form_data)
+        found = await asyncio.to_thread(campaign_file.read, await sent.read(LARGEST + 1), sent.filename or "")
+        async with database.begin() as connection:
+            row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
+    except Refusal as refusal:
+        return question_page(request, refusal)
+    return see_other(address(row.slug, "/items", done="created"))
+
+
+Chosen = Annotated[str | None, Query(alias="template", description="A question that comes with Easel.")]
+
+
 @router.get("/campaigns/new")
-async def new(request: Request) -> HTMLResponse:
-    return settings_page(request, form.blank())
+async def new(request: Request, chosen: Chosen = None) -> HTMLResponse:
+    return settings_page(request, form.filled(question(chosen).settings) if chosen else form.blank(), chosen=chosen)
 
 
 def settings_page(
@@ -73,20 +103,26 @@ def settings_page(
     *,
     campaign: Any = None,
     texts: Sequence[str] = (),
+    chosen: str | None = None,
 ) -> HTMLResponse:
-    """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture."""
+    """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture,
+    `chosen` is the question that a new campaign began with.
+    """
     context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
+    context |= {"began_with": question(chosen) if chosen else None}
     context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"scaled": form.designs_of("low_label")}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
 @router.post("/campaigns/new")
-async def create(request: Request, values: Entered, connection: Transaction, now: Now) -> Response:
+async def create(
+    request: Request, values: Entered, connection: Transaction, now: Now, chosen: Chosen = None
+) -> Response:
     try:
         settings = form.read(values)
     except ValidationError as error:
-        return settings_page(request, values, form.problems_in_form(error, values))
+        return settings_page(request, values, form.problems_in_form(error, values), chosen=chosen)
     campaign = await lifecycle.create(connection, settings, now=now)
     return see_other(address(campaign.slug, "/items", done="created"))
 
@@ -299,6 +335,14 @@ def action_page(request: Request, campaign: Any, action: str, refusal: Refusal |
     context = {"campaign": campaign, "action": action, "refusal": refusal}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+
+
+@router.get(CAMPAIGN + "/campaign.yaml")
+async def download_file(connection: Transaction, slug: str, *, items: bool = False) -> Response:
+    """The campaign as a file, from which an equal one can be created."""
+    text = await stored_file.written(connection, slug, with_items=items)
+    headers = {"Content-Disposition": f'attachment; filename="{slug}.yaml"'}
+    return Response(text, media_type="application/yaml", headers=headers)
 
 
 @router.post(CAMPAIGN + "/copy")

@@ -217,8 +217,10 @@ class CampaignSettings(BaseModel):
     @field_validator("update_law", mode="before")
     @classmethod
     def usual_law(cls, update_law: object, info: ValidationInfo) -> object:
+        if update_law is not None:
+            return update_law
         design = DESIGNS.get(info.data.get("design", ""))
-        return design.usual_law if design and update_law is None else update_law
+        return design.usual_law if design else next(iter(ONLINE))  # any: the design is what is wrong, not the law
 
     @field_validator("update_law")
     @classmethod

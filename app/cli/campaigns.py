@@ -1,5 +1,6 @@
 """`easel campaign ...`: set campaigns up and lead them through their life."""
 
+import asyncio
 import json
 import os
 import sys
@@ -11,13 +12,26 @@ from typing import Any, BinaryIO
 
 import click
 from pydantic import ValidationError
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import form, items, lifecycle, responses_import
+from app.campaigns import campaign_file, form, items, lifecycle, responses_import, stored_file
+from app.campaigns.documents import LARGEST
+from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
 from app.cli.interrupts import STOPPED
 from app.cli.layout import aligned, terminal_width
-from app.cli.running import as_json, base_of, in_transaction, in_words, now, on_engine, show_json
+from app.cli.running import (
+    as_json,
+    base_of,
+    in_transaction,
+    in_words,
+    now,
+    on_engine,
+    output_option,
+    put_out,
+    show_json,
+)
 from app.crowd.registry import links, public_link
 from app.errors import Invalid
 from app.settings import read_settings
@@ -63,13 +77,17 @@ def default_words(default: Any) -> str:
 
 def settings_from(before: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]) -> CampaignSettings:
     """Settings as they were, overlaid by the file's and by the options given. Raises `Invalid`."""
-    given = {name: value_of(name, value) for name, value in options.items() if value is not None}
     try:
-        return CampaignSettings.model_validate({**before, **(settings_in(file) if file else {}), **given})
+        return CampaignSettings.model_validate({**before, **(settings_in(file) if file else {}), **given_in(options)})
     except ValidationError as error:
         problems = form.problems(error)
         message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())
         raise Invalid(message, code="settings_invalid", fields=problems) from None
+
+
+def given_in(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from the options that were given. Raises `Invalid` (`settings_unreadable`)."""
+    return {name: value_of(name, value) for name, value in options.items() if value is not None}
 
 
 def value_of(name: str, value: Any) -> Any:
@@ -105,11 +123,60 @@ def campaign() -> None:
 
 
 @campaign.command()
+@click.argument("path", metavar="[FILE]", required=False, type=FILE)
+@click.option("--template", type=click.Choice(QUESTIONS), help="A question that comes with Easel; see `templates`.")
+@click.option("--items", "table", type=FILE, help="Table of items, in the place of the one that FILE names.")
 @settings_options
-def create(settings_file: Path | None, **options: Any) -> None:
-    """Create a draft; its slug is printed."""
-    settings = settings_from({}, settings_file, options)
-    click.echo(in_transaction(partial(lifecycle.create, settings=settings, now=now())).slug)
+def create(
+    path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
+) -> None:
+    """Create a draft; its slug is printed. Its settings come from a campaign FILE in YAML (docs/campaign-file.md), from
+    a question template, from JSON or from options alone; options win.
+    """
+    if sum(source is not None for source in (path, template, settings_file)) > 1:
+        raise click.UsageError("Name one of FILE, --template and --settings.")
+    path = path_of(template) if template else path
+    if path is None and table is not None:
+        raise click.UsageError("--items goes with FILE or --template.")
+    if path is not None:
+        row = from_file(path, table, options)
+    else:
+        settings = settings_from({}, settings_file, options)
+        row = in_transaction(partial(lifecycle.create, settings=settings, now=now()))
+    click.echo(row.slug)
+
+
+def from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Row[Any]:
+    """A draft from a campaign file; a table that it names lies beside it."""
+    with path.open("rb") as opened:
+        found = campaign_file.read(opened.read(LARGEST + 1), path.name, given_in(options))
+    if table is None and found.content.items and found.content.items.file:
+        table = stored_file.beside(path.parent, found.content.items.file)
+    max_mb = read_settings().max_upload_mb
+    return in_transaction(partial(stored_file.create, read=found, now=now(), max_mb=max_mb, table=table))
+
+
+@campaign.command()
+@as_json
+def templates(*, as_json: bool) -> None:
+    """List the questions to begin with, which come with Easel."""
+    if as_json:
+        show_json([{"name": question.name} | question.about.model_dump() for question in questions()])
+        return
+    rows = [[question.name, question.about.description] for question in questions()]
+    click.echo("\n".join(aligned(["Template", "What it asks"], rows, right=(), width=terminal_width())))
+
+
+@campaign.command("file")
+@click.argument("slug")
+@click.option("--items", "with_items", is_flag=True, help="With its items, at most 10,000.")
+@output_option
+def file_(slug: str, output: Path | None, *, with_items: bool) -> None:
+    """Write a campaign as one YAML file, from which `create` makes an equal one."""
+    from app.analysis.export import one_piece  # it takes a while to import, and no other command here needs it
+
+    text = in_transaction(partial(stored_file.written, slug=slug, with_items=with_items))
+    asyncio.run(put_out(one_piece(text), output))
 
 
 @campaign.command()

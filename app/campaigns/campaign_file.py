@@ -1,0 +1,167 @@
+"""A whole campaign as one YAML file: its settings by their names, and its items if they come with it."""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from app.campaigns import documents
+from app.campaigns.documents import Document, Mistake, Place, dotted
+from app.campaigns.form import DESIGN_SETTINGS, in_words
+from app.campaigns.settings import CampaignSettings
+from app.designs.registry import DESIGNS
+from app.errors import MOST_NAMED, Invalid, plural, shortened
+
+MOST_ROWS_INSIDE = 10_000
+PRIOR: Place = ("prior",)  # at which is said what is wrong with settings together
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+HEAD = "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class About(BaseModel):
+    """What a file says of itself, for people; a campaign keeps none of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Line = Field(description="What the file is for, in a few words.")
+    description: Line = Field(description="The same in a sentence.")
+    source: Line | None = Field(default=None, description="Where the way of asking comes from.")
+
+
+class ItemsOfFile(BaseModel):
+    """The items, in the file itself or in a table beside it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    shown: Line | None = Field(
+        default=None, description="The column that annotators see; may be left out where it is plain which."
+    )
+    template: Line | None = Field(
+        default=None, description="Instead of a column: words around columns, such as `{premise} → {hypothesis}`."
+    )
+    file: Line | None = Field(
+        default=None, description="Name of a CSV, TSV or JSONL file in the folder of this file, or in one below it."
+    )
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_ROWS_INSIDE)] | None = Field(
+        default=None,
+        description=f"Or the items themselves, {MOST_ROWS_INSIDE:,} at most: columns by name, of which `id` is one.",
+    )
+
+    @model_validator(mode="after")
+    def in_one_place(self) -> Self:
+        """Raises ValueError."""
+        if (self.file is None) == (self.rows is None):
+            raise ValueError("name either a file or rows")
+        return self
+
+
+class CampaignFile(CampaignSettings):
+    """All that a file may say: the settings of a campaign, its items, and what it is."""
+
+    about: About | None = Field(default=None, description="What the file says of itself; a campaign keeps none of it.")
+    items: ItemsOfFile | None = Field(default=None, description="The items of the campaign. Without them, none.")
+
+    @property
+    def settings(self) -> CampaignSettings:
+        """Those of the campaign alone."""
+        return CampaignSettings.model_validate(self.model_dump(include=set(CampaignSettings.model_fields)))
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """A campaign file that has been read: what it says, and where it says it."""
+
+    name: str
+    content: CampaignFile
+    document: Document
+
+
+def read(content: bytes, name: str, given: Mapping[str, Any] | None = None) -> FileRead:
+    """A campaign from a file called `name`, with the settings `given` in the place of the file's.
+
+    Raises what `documents.read` raises, and `Invalid` (`campaign_file_invalid`; details: `mistakes`, all of them).
+    """
+    given = given or {}
+    document = documents.read(content, data=["items"])
+    try:
+        said = CampaignFile.model_validate({**document.values, **given})
+    except ValidationError as error:
+        raise refusal(name, [*document.mistakes, *mistakes(error, document, given)], given) from None
+    if document.mistakes:
+        raise refusal(name, document.mistakes, given)
+    return FileRead(name, said, document)
+
+
+def refusal(name: str, found: Sequence[Mistake], given: Collection[str]) -> Invalid:
+    """All mistakes in one message, in the order of their lines; of many the first ones."""
+    told = sorted(found, key=lambda mistake: mistake.line)[:MOST_NAMED]
+    head = f"{shortened(name)} has {plural(len(found), 'mistake')}; nothing was created."
+    more = [f"And {len(found) - MOST_NAMED:,} more."] if len(found) > MOST_NAMED else []
+    return Invalid(
+        " ".join([head, *(f"{where(mistake, given)}: {mistake.message}" for mistake in told), *more]),
+        code="campaign_file_invalid",
+        mistakes=[mistake._asdict() for mistake in told],
+    )
+
+
+def where(mistake: Mistake, given: Collection[str]) -> str:
+    """The line and the setting, or the option of the command by which it was given."""
+    option = "--" + mistake.field.replace("_", "-")
+    return option if mistake.field in given else f"Line {mistake.line}, {mistake.field}"
+
+
+def mistakes(error: ValidationError, document: Document, given: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What the settings refuse, each at its line."""
+    design = str({**document.values, **given}.get("design", CampaignSettings.model_fields["design"].default))
+    known = known_names(design)
+    found = [*problems(error)]
+    for place, kind, message in found:
+        if any(other[: len(place)] == place and len(other) > len(place) for other, _, _ in found):
+            continue  # a list is short because one of its elements is wrong
+        own = place[:1] == (DESIGN_SETTINGS,) and len(place) == 2 and design in DESIGNS
+        unknown = kind == "extra_forbidden" or (own and dotted(place) not in known)
+        words = unknown_name(place, known) if unknown else in_words(kind, message)
+        yield Mistake(document.line_of(place), dotted(place), words)
+
+
+def problems(error: ValidationError) -> Iterator[tuple[Place, str, str]]:
+    """(where, kind, message); those of a design's own settings each for itself."""
+    for problem in error.errors(include_url=False, include_input=False):
+        place: Place = problem["loc"] or PRIOR
+        inner: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
+        for name, message in inner.items():
+            yield (*place, *(int(part) if part.isdecimal() else part for part in name.split(".") if part)), "", message
+        if not inner:
+            yield place, problem["type"], problem["msg"]
+
+
+def known_names(design: str) -> list[str]:
+    """Every name that a file of this design can have, with dots."""
+    parts: dict[str, type[BaseModel]] = {"about": About, "items": ItemsOfFile}
+    parts |= {DESIGN_SETTINGS: DESIGNS[design]} if design in DESIGNS else {}
+    return [*CampaignFile.model_fields, *(f"{name}.{own}" for name, part in parts.items() for own in part.model_fields)]
+
+
+def unknown_name(place: Place, known: Sequence[str]) -> str:
+    """With the nearest name that is known; those beside it first."""
+    word, above = str(place[-1]), dotted(place[:-1])
+    exactly = [name for name in known if name.rpartition(".")[2] == word]
+    beside = [name for name in known if name.rpartition(".")[0] == above]
+    for names in (exactly, beside, known):
+        last = {name.rpartition(".")[2]: name for name in reversed(names)}
+        if near := difflib.get_close_matches(word, last, n=1):
+            return f"There is no setting of this name. Is “{last[near[0]]}” meant?"
+    return "There is no setting of this name."
+
+
+def written(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
+    """A campaign as a file: all of its settings but those that are empty by default."""
+    values = settings.model_dump(mode="json")
+    fields = CampaignSettings.model_fields.items()
+    usual = {name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields}
+    said = {name: value for name, value in values.items() if value not in EMPTY or value != usual[name]}
+    return HEAD + documents.written(said | ({"items": items} if items else {}))

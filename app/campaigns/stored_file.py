@@ -1,0 +1,119 @@
+"""From a campaign file to a campaign that is stored, and back."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import campaign_file, items, lifecycle, listing
+from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
+from app.campaigns.documents import LARGEST
+from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
+from app.upload import as_text, read_objects
+
+SHOWN = "shown"  # the column of texts that no column has
+
+
+async def create(
+    connection: AsyncConnection, read: FileRead, *, now: datetime, max_mb: int, table: Path | None = None
+) -> Row[Any]:
+    """A new draft with the items that the file brings, or those of a `table` instead.
+
+    Raises what `lifecycle.create` and the import of items raise, and `Invalid` (`items_not_sent`) where the file names
+    a table and none is given; the caller's transaction must not be committed then.
+    """
+    campaign = await lifecycle.create(connection, read.content.settings, now=now)
+    said = read.content.items or ItemsOfFile.model_construct()
+    shown, template = said.shown, said.template
+    if table is not None:
+        with table.open("rb") as opened, told_of(table.name):
+            await items.import_items(
+                connection, campaign.slug, opened, table.name, shown=shown, template=template, max_mb=max_mb
+            )
+    elif said.rows:
+        lines = [read.document.line_of(("items", "rows", number)) for number in range(len(said.rows))]
+        rows = partial(read_objects, list(zip(lines, said.rows, strict=True)))
+        with told_of(read.name):
+            await items.import_table(connection, campaign.slug, rows, shown=shown, template=template)
+    elif said.file:
+        raise Invalid(
+            f"The items are in “{shortened(said.file)}”, which did not come with this file. Nothing was created. Take "
+            "`items` out and import the table afterwards, or create the campaign on the command line.",
+            code="items_not_sent",
+        )
+    return campaign
+
+
+@contextmanager
+def told_of(name: str) -> Iterator[None]:
+    """A refusal names the file that its line is of."""
+    try:
+        yield
+    except Refusal as refusal:
+        words = f"{shortened(name)}: {refusal.message}"
+        raise type(refusal)(words, code=refusal.code, **refusal.details) from refusal
+
+
+def beside(folder: Path, name: str) -> Path:
+    """A file in a folder or below it. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise Invalid(
+            f"“{shortened(name)}” lies outside the folder of the campaign file. Nothing was created. Copy it there, or "
+            "name it yourself with --items.",
+            code="items_outside",
+        )
+    if not path.is_file():
+        raise NotFound(
+            f"There is no file “{shortened(name)}” beside the campaign file. Nothing was created.",
+            code="items_file_missing",
+        )
+    return path
+
+
+async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -> str:
+    """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it.
+
+    Raises `NotFound` (`campaign_not_found`) and `TooLarge` (`items_too_many`).
+    """
+    campaign = await lifecycle.find(connection, slug)
+    total, rows = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE * with_items)
+    if with_items and total > len(rows):
+        raise too_many()
+    settings, said = lifecycle.settings_of(campaign), as_said(rows) if rows else None
+    text = await asyncio.to_thread(campaign_file.written, settings, said)
+    if len(text.encode()) > LARGEST:
+        raise too_many()
+    return text
+
+
+def too_many() -> TooLarge:
+    return TooLarge(
+        f"A campaign file has room for {MOST_ROWS_INSIDE:,} items and {LARGEST // 2**20} MB. Leave the items out, and keep "
+        "the table that they came from beside it.",
+        code="items_too_many",
+    )
+
+
+def as_said(rows: Sequence[Row[Any]]) -> Mapping[str, Any]:
+    """Items as a file has them: their rows, and the column that annotators see.
+
+    Texts that are no column's, made from a template, get a column of their own.
+    """
+    uploaded = [{"id": row.external_id} | row.fields for row in rows]
+    texts = [row.shown for row in rows]
+    for name in uploaded[0]:
+        if name != "id" and all(
+            as_text(row.get(name)).strip() == text for row, text in zip(uploaded, texts, strict=True)
+        ):
+            return {"shown": name, "rows": uploaded}
+    taken = {name for row in uploaded for name in row}
+    shown = next(name for name in chain([SHOWN], (f"{SHOWN}-{k}" for k in count(2))) if name not in taken)
+    return {"shown": shown, "rows": [row | {shown: text} for row, text in zip(uploaded, texts, strict=True)]}

@@ -1,0 +1,53 @@
+"""Campaign files and question templates for programs."""
+
+from app.campaigns.questions import QUESTIONS
+from tests.api.conftest import API
+
+FILES = f"{API}/campaigns/files"
+YAML = {"content-type": "application/yaml"}
+START = "name: Verbs\nquestion: How often?\n"
+ITEMS = "items:\n  rows:\n  - {id: a, text: run}\n  - {id: b, text: go}\n"
+
+
+async def test_a_campaign_is_made_from_a_file_and_given_as_one(program):
+    made = await program.post(FILES, content=START + ITEMS, headers=YAML)
+    assert made.status_code == 201
+    assert (made.json()["slug"], made.json()["items"]) == ("verbs", 2)
+    given = await program.get(f"{API}/campaigns/verbs/file", params={"items": True})
+    assert given.headers["content-type"].startswith("application/yaml")
+    again = await program.post(FILES, files={"file": ("verbs.yaml", given.content)})
+    assert again.json()["settings"] == made.json()["settings"]
+    assert (await program.get(f"{API}/campaigns/verbs-2/file", params={"items": True})).text == given.text
+    assert "rows:" not in (await program.get(f"{API}/campaigns/verbs/file")).text
+
+
+async def test_mistakes_come_with_their_lines_and_nothing_is_created(program):
+    reply = await program.post(FILES, content="name: Verbs\nquesion: How?\nseed: x\n", headers=YAML)
+    assert reply.status_code == 422
+    error = reply.json()["error"]
+    assert error["code"] == "campaign_file_invalid"
+    assert [(found["line"], found["field"]) for found in error["details"]["mistakes"]] == [
+        (1, "question"),
+        (2, "quesion"),
+        (3, "seed"),
+    ]
+    wrong = await program.post(FILES, content=START + ITEMS.replace("b,", "a,"), headers=YAML)
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (422, "id_twice")
+    assert (await program.get(f"{API}/campaigns")).json() == {"campaigns": []}
+
+
+async def test_a_file_beside_is_not_read_from_the_server(program):
+    reply = await program.post(FILES, content=START + "items: {file: /etc/passwd}\n", headers=YAML)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "items_not_sent")
+
+
+async def test_a_large_file_is_refused(program):
+    reply = await program.post(FILES, content=START + "#" * 3 * 2**20, headers=YAML)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (413, "file_too_large")
+
+
+async def test_the_templates_are_settings_of_campaigns(program):
+    found = (await program.get(f"{API}/templates")).json()["templates"]
+    assert [template["name"] for template in found] == [*QUESTIONS]
+    made = await program.post(f"{API}/campaigns", json=found[0]["settings"])
+    assert made.json()["settings"] == found[0]["settings"]
