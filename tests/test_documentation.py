@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from app.campaigns.campaign_file import About, CampaignFile, ItemsOfFile
 from app.cli.commands import easel
 from app.designs.registry import DESIGNS
 from app.settings import Settings, environment_name
@@ -64,3 +65,18 @@ def test_every_way_of_asking_has_a_page_with_a_picture_which_is_linked(name):
         assert f"**{part}.**" in page
     for other in ("README.md", "docs/researchers.md"):
         assert f"designs/{name}.md" in (ROOT / other).read_text()
+
+
+def documented_names(title):
+    """What the first column of a section's table names."""
+    section = (ROOT / "docs" / "campaign-file.md").read_text().partition(f"# {title}\n")[2].partition("\n#")[0]
+    return {
+        name for cell in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)
+    }
+
+
+def test_every_name_of_a_campaign_file_is_explained():
+    assert documented_names("Names") == set(CampaignFile.model_fields)
+    assert documented_names("items") == set(ItemsOfFile.model_fields)
+    assert documented_names("about") == set(About.model_fields)
+    assert documented_names("design_settings") == {name for design in DESIGNS.values() for name in design.model_fields}

@@ -48,7 +48,7 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
     for one in exports:
         yield one.title, one.contents, [(f"{one.name}.{end}", title) for end, title in FORMATS]
-    yield "Settings", "Everything needed to set this campaign up again.", [("settings.json", "JSON")]
+    yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
             "EASL file",

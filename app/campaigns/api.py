@@ -106,7 +106,7 @@ class YamlResponse(PlainTextResponse):
 NOT_CREATED = {
     413: "`too_large`, `file_too_large`, `too_many_items`",
     422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
-    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. Its items: as for items.",
+    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. Items: as for items.",
 }
 
 

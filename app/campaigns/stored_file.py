@@ -96,8 +96,8 @@ async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -
 
 def too_many() -> TooLarge:
     return TooLarge(
-        f"A campaign file has room for {MOST_ROWS_INSIDE:,} items and {LARGEST // 2**20} MB. Leave the items out, and keep "
-        "the table that they came from beside it.",
+        f"A campaign file has room for {MOST_ROWS_INSIDE:,} items and {LARGEST // 2**20} MB. Leave the items out, and "
+        "keep the table that they came from beside it.",
         code="items_too_many",
     )
 

@@ -298,6 +298,7 @@ async def test_no_page_has_a_violation_or_scrolls_sideways(enter: Enter, task: C
     draft = await task(launched=False)
     home = f"{running.origin}/admin"
     addresses = [home, f"{home}/account", f"{home}/api", f"{home}/campaigns/new"]
+    addresses += [f"{home}/campaigns/new/question", f"{home}/campaigns/new?template=word-senses"]
     addresses += [f"{home}/campaigns/{one.row.slug}/{part}" for one in (running, draft) for part in PAGES]
     addresses += [f"{home}/campaigns/{draft.row.slug}/delete/confirm", f"{running.origin}/admin/campaigns/none/items"]
     for address in addresses:
