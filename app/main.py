@@ -145,9 +145,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
-    for api in (auth_api, campaigns_api, analysis_api):
-        app.include_router(api.router)
-    app.include_router(campaigns_api.templates)
+    for router in (auth_api.router, campaigns_api.router, campaigns_api.templates, analysis_api.router):
+        app.include_router(router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
