@@ -7,14 +7,13 @@ from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, BinaryIO, Self, cast
 
-from fastapi import APIRouter, Body, Depends, Query, Request
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import program
 from app.campaigns import campaign_file, items, lifecycle, listing, responses_import, stored_file
-from app.campaigns.documents import LARGEST
+from app.campaigns.documents import LARGEST, MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
@@ -99,10 +98,6 @@ def body_of_a_file(*kinds: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
 
 
-class YamlResponse(PlainTextResponse):
-    media_type = "application/yaml"
-
-
 NOT_CREATED = {
     413: "`too_large`, `file_too_large`, `too_many_items`",
     422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
@@ -110,9 +105,7 @@ NOT_CREATED = {
 }
 
 
-@router.post(
-    "/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(YamlResponse.media_type)
-)
+@router.post("/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(MEDIA_TYPE))
 async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
     """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing."""
     async with sent_file(request) as (sent, name):
@@ -124,7 +117,7 @@ async def create_from_file(request: Request, database: Database, settings: AppSe
 
 @router.get(
     "/{slug}/file",
-    response_class=YamlResponse,
+    response_class=Response,
     responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}),
 )
 async def get_file(
@@ -132,9 +125,9 @@ async def get_file(
     slug: str,
     *,
     items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
-) -> YamlResponse:
+) -> Response:
     """A campaign as a file, from which an equal one can be created."""
-    return YamlResponse(await stored_file.written(connection, slug, with_items=items))
+    return Response(await stored_file.written(connection, slug, with_items=items), media_type=MEDIA_TYPE)
 
 
 @router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))

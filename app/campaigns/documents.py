@@ -16,6 +16,7 @@ import yaml
 
 from app.errors import Invalid, TooLarge, shortened
 
+MEDIA_TYPE = "application/yaml"
 LARGEST = 2 * 2**20  # bytes: tables of data have files of their own
 MOST_LEVELS = 20  # of lists and names within each other
 NULLS = ("null", "Null", "NULL", "~")

@@ -17,7 +17,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
 from app.campaigns import campaign_file, form, items, lifecycle, listing, responses_import, stored_file
-from app.campaigns.documents import LARGEST
+from app.campaigns.documents import LARGEST, MEDIA_TYPE
 from app.campaigns.progress import Job, watched
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
@@ -341,8 +341,8 @@ def action_page(request: Request, campaign: Any, action: str, refusal: Refusal |
 async def download_file(connection: Transaction, slug: str, *, items: bool = False) -> Response:
     """The campaign as a file, from which an equal one can be created."""
     text = await stored_file.written(connection, slug, with_items=items)
-    headers = {"Content-Disposition": f'attachment; filename="{slug}.yaml"'}
-    return Response(text, media_type="application/yaml", headers=headers)
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-campaign.yaml"'}
+    return Response(text, media_type=MEDIA_TYPE, headers=headers)
 
 
 @router.post(CAMPAIGN + "/copy")

@@ -564,7 +564,7 @@ async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     assert "120 of 60,000" in (await researcher.get("/admin")).text
 
 
-@pytest.mark.parametrize(("status", "offered"), [("draft", 7), ("running", 11), ("answered", 20)])
+@pytest.mark.parametrize(("status", "offered"), [("draft", 8), ("running", 12), ("answered", 21)])
 async def test_downloads_are_offered_and_arrive(researcher, status, offered):
     address = await (create if status == "draft" else launched)(researcher, items_per_hit="2")
     if status == "answered":
