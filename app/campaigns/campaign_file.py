@@ -115,16 +115,17 @@ def where(mistake: Mistake, given: Collection[str]) -> str:
 
 
 def mistakes(error: ValidationError, document: Document, given: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What the settings refuse, each at its line."""
+    """What the settings refuse, each at its line. Only those that can be told are put into words: there may be many."""
     design = str({**document.values, **given}.get("design", CampaignSettings.model_fields["design"].default))
     known = known_names(design)
     found = [*problems(error)]
-    for place, kind, message in found:
-        if any(other[: len(place)] == place and len(other) > len(place) for other, _, _ in found):
-            continue  # a list is short because one of its elements is wrong
+    above = {place[:deep] for place, _, _ in found for deep in range(len(place))}
+    # A list is short because one of its elements is wrong.
+    apart = sorted((one for one in found if one[0] not in above), key=lambda one: document.line_of(one[0]))
+    for number, (place, kind, message) in enumerate(apart):
         own = place[:1] == (DESIGN_SETTINGS,) and len(place) == 2 and design in DESIGNS
         unknown = kind == "extra_forbidden" or (own and dotted(place) not in known)
-        words = unknown_name(place, known) if unknown else in_words(kind, message)
+        words = unknown_name(place, known) if unknown and number < MOST_NAMED else in_words(kind, message)
         yield Mistake(document.line_of(place), dotted(place), words)
 
 

@@ -20,7 +20,7 @@ from app.campaigns.documents import LARGEST
 from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
 from app.cli.interrupts import STOPPED
-from app.cli.layout import aligned, terminal_width
+from app.cli.layout import aligned, terminal_width, wrapped
 from app.cli.running import (
     as_json,
     base_of,
@@ -124,7 +124,12 @@ def campaign() -> None:
 
 @campaign.command()
 @click.argument("path", metavar="[FILE]", required=False, type=FILE)
-@click.option("--template", type=click.Choice(QUESTIONS), help="A question that comes with Easel; see `templates`.")
+@click.option(
+    "--template",
+    metavar="NAME",
+    type=click.Choice(QUESTIONS),
+    help="A question that comes with Easel; see `templates`.",
+)
 @click.option("--items", "table", type=FILE, help="Table of items, in the place of the one that FILE names.")
 @settings_options
 def create(
@@ -163,8 +168,8 @@ def templates(*, as_json: bool) -> None:
     if as_json:
         show_json([{"name": question.name} | question.about.model_dump() for question in questions()])
         return
-    rows = [[question.name, question.about.description] for question in questions()]
-    click.echo("\n".join(aligned(["Template", "What it asks"], rows, right=(), width=terminal_width())))
+    for question in questions():
+        click.echo("\n".join([question.name, *wrapped(question.about.description, terminal_width(), "  ")]))
 
 
 @campaign.command("file")
