@@ -1,5 +1,6 @@
 """The settings as a form: which fields belong together, how each is asked, and what is wrong with what was entered."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from app.selection.registry import RULES
 
 DEFAULT_DESIGN = str(CampaignSettings.model_fields["design"].default)
 AREAS = ("question",)
+KIND_OF_VALUE = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
 LONGEST_LINE = 500  # what may be longer is asked in a field of several lines
 SCHEDULES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
@@ -281,5 +283,5 @@ def problems_in_form(error: ValidationError, values: Mapping[str, str]) -> dict[
 
 
 def in_words(kind: str, message: str) -> str:
-    plain = message.removeprefix("Value error, ").replace("Input should", "This should")
+    plain = KIND_OF_VALUE.sub("This should", message.removeprefix("Value error, ")).replace(" after validation", "")
     return WORDS.get(kind, plain[0].upper() + plain[1:] + "." * (not plain.endswith(".")))

@@ -95,7 +95,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
     assert found == {
         (1, "question"): "Please fill this in.",
         (2, "quesion"): "There is no setting of this name. Is “question” meant?",
-        (7, "design_settings.labels.1"): "String should have at least 1 character.",
+        (7, "design_settings.labels.1"): "This should have at least 1 character.",
         (8, "design_settings.lables"): "There is no setting of this name. Is “design_settings.labels” meant?",
         (9, "judgments_per_item"): "Enter a whole number.",
         (10, "seed"): "Enter a whole number.",
