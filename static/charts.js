@@ -33,6 +33,14 @@ function axis(label, more) {
 const lying = (label, more) => axis(label, { size: 24, grid: { show: false }, ...more });
 const upright = (label, more) => axis(label, { size: room, space: 36, ...more });
 
+/** An axis of places of a unit, 0 to 100, with the numbers that stand there. */
+function placed({ axis: label, ticks }) {
+  if (!ticks) return lying(label);
+  const words = new Map(ticks);
+  const inside = (low, high) => [...words.keys()].filter((place) => place >= low && place <= high);
+  return lying(label, { splits: (_plot, _axis, low, high) => inside(low, high), values: (_plot, splits) => splits.map((place) => words.get(place)) });
+}
+
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = FONT;
 
@@ -78,7 +86,7 @@ export function sweep() {
 
 /**
  * Bars of equal width side by side. `chart`: `begin` where the first starts and `width` of each, in the unit of the x axis
- * (seconds since 1970 when `time`), `heights`, `xLabel`, `yLabel`, and `filling` when the last one is not complete yet.
+ * (seconds since 1970 when `time`), `heights`, `unit` or `xLabel`, `yLabel`, and `filling` when the last one is not complete yet.
  */
 export function bars(element, chart, describe) {
   const starts = chart.heights.map((_, i) => chart.begin + i * chart.width);
@@ -88,7 +96,7 @@ export function bars(element, chart, describe) {
       width: 0, points: { show: false }, stroke: () => colour("--accent"), fill: () => colour("--accent"),
       paths: uPlot.paths.bars({ size: [0.88, Infinity], align: 1, disp: { fill: { unit: 3, values: () => fills(now()) } } }),
     }],
-    axes: [lying(chart.xLabel, chart.time ? { space: 64, values: clock, incrs: MINUTES } : {}), upright(chart.yLabel, { incrs: WHOLE })],
+    axes: [chart.unit ? placed(chart.unit) : lying(chart.xLabel, { space: 64, values: clock, incrs: MINUTES }), upright(chart.yLabel, { incrs: WHOLE })],
     scales: {
       x: { time: Boolean(chart.time), range: () => [now().begin, now().begin + now().heights.length * now().width] },
       y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.05)] },
@@ -111,14 +119,14 @@ export function line(element, chart, describe) {
     series: [{}, { width: 1.5, points: { show: false }, stroke: () => colour("--accent") }],
     axes: [lying(chart.xLabel, { incrs: WHOLE, space: 56 }), upright(chart.yLabel)],
     scales: {
-      x: { time: false, range: () => [0, Math.max(1, now().x.at(-1))] },
+      x: { time: false, range: () => [0, Math.max(1, now().x.at(-1) ?? 1)] },
       y: { range: (_plot, _least, most) => [0, most * 1.05] },
     },
   }));
 }
 
 /**
- * A posterior's curve, and with dashes those before it. `chart`: `x` in points, `now` with its `density`, `low`, `high` and
+ * A posterior's curve, and with dashes those before it. `chart`: `x` in places of its unit, `now` with its `density`, `low`, `high` and
  * `score`, `earlier` likewise, each with the number of its `judgments`, and `dashes` by that number; `unit`: its words.
  */
 export function density(element, chart, describe) {
@@ -130,7 +138,7 @@ export function density(element, chart, describe) {
       ...earlier.map((curve) => ({ width: 1.25, dash: dashes[curve.judgments], points: { show: false }, stroke: () => colour("--muted") })),
       { width: 1.5, points: { show: false }, stroke: () => colour("--accent") },
     ],
-    axes: [lying(chart.unit.axis), upright(`density, per ${chart.unit.step}`)],
+    axes: [placed(chart.unit), upright(chart.unit.density)],
     scales: {
       x: { time: false, range: () => [Math.min(0, chart.x[0]), Math.max(100, chart.x.at(-1))] },
       y: { range: () => [0, highest * 1.05] },

@@ -13,7 +13,8 @@ let version = dashboard.dataset.version;
 
 const number = new Intl.NumberFormat();
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const points = (value) => String(Number(value.toPrecision(4)));
+/** The number that stands at a place of a unit, 0 to 100: of a ratio to a reference, the odds. */
+const numberAt = (place, digits) => String(Number((state.unit.ticks ? place / (100 - place) : place).toPrecision(digits)));
 const rounded = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** Text that changes only when it differs, so that nothing flickers and no selection is lost. Whether it did. */
@@ -77,7 +78,7 @@ const paceBegin = (bar) => new Date((state.pace.start + bar * state.pace.minutes
 
 function binEnds(bin) {
   const { low, high, counts } = state.histogram;
-  return [low + ((high - low) * bin) / counts.length, low + ((high - low) * (bin + 1)) / counts.length].map(points);
+  return [low + ((high - low) * bin) / counts.length, low + ((high - low) * (bin + 1)) / counts.length].map((place) => numberAt(place, state.unit.ticks ? 2 : 4));
 }
 
 function drawWords() {
@@ -111,8 +112,8 @@ function drawHistogram() {
   const { low, high, counts } = state.histogram;
   bars(
     document.querySelector('[data-plot="histogram"]'),
-    { begin: low, width: (high - low) / counts.length, heights: counts, xLabel: state.unit.axis, yLabel: "items" },
-    (bin) => tellHistogram(bin === null ? null : `${binEnds(bin).join(" to ")} ${state.unit.sign}: ${number.format(state.histogram.counts[bin])} ${state.histogram.counts[bin] === 1 ? "item" : "items"}`),
+    { begin: low, width: (high - low) / counts.length, heights: counts, unit: state.unit, yLabel: "items" },
+    (bin) => tellHistogram(bin === null ? null : `${`${binEnds(bin).join(" to ")} ${state.unit.sign}`.trim()}: ${number.format(state.histogram.counts[bin])} ${state.histogram.counts[bin] === 1 ? "item" : "items"}`),
   );
   rows("histogram", counts.map((count, bin) => [binEnds(bin).join(" to "), number.format(count)]));
 }
@@ -123,10 +124,10 @@ function drawUncertainty() {
   const words = ([answers, value]) => [number.format(answers), rounded.format(value)];
   line(
     document.querySelector('[data-plot="uncertainty"]'),
-    { x: known.map(([answers]) => answers), y: known.map(([, value]) => value), xLabel: "HITs answered", yLabel: "± points" },
+    { x: known.map(([answers]) => answers), y: known.map(([, value]) => value), xLabel: "HITs answered", yLabel: state.unit_of_means.spread },
     (i) => {
       const [answers, value] = i === null ? [] : words(state.uncertainty.points[i]);
-      tellUncertainty(i === null ? null : `After ${answers} ${answers === "1" ? "HIT" : "HITs"}: ± ${value} points`);
+      tellUncertainty(i === null ? null : `After ${answers} ${answers === "1" ? "HIT" : "HITs"}: ${state.unit_of_means.spread.replace(/^\S+/, `$& ${value}`)}`);
     },
   );
   tellUncertainty(null);
@@ -186,7 +187,7 @@ function drawItem() {
   const item = JSON.parse(data.textContent);
   const tell = readout("density");
   density(document.querySelector('[data-plot="density"]'), { ...item, unit: state.unit }, (i) =>
-    tell(i === null ? null : `At ${item.x[i].toFixed(1)} ${state.unit.sign}: ${item.now.density[i].toPrecision(3)} per ${state.unit.step}`));
+    tell(i === null ? null : `At ${numberAt(item.x[i], 3)}${state.unit.sign && ` ${state.unit.sign}`}: ${state.unit.density} ${item.now.density[i].toPrecision(3)}`));
   for (const time of $("item").querySelectorAll("time[datetime]")) {
     time.title ||= time.textContent;
     write(time, moment.format(new Date(time.dateTime)));

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
 from app.dashboard.follow import Precisions
-from app.dashboard.state import FIRST_AT, per_minute, precision_words
+from app.dashboard.state import FIRST_AT, per_minute
 from app.designs.registry import design_of
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
@@ -52,8 +52,9 @@ async def how_it_goes(
         minutes = await per_minute(connection, campaign.id, now)
         recent = pace.recent_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
         rate = f"{recent[1]:,.0f} HITs/h" if recent else ""
-    if not design_of(campaign).ordered:
+    design = design_of(campaign)
+    if not design.ordered:
         return Going(answers.last_at, rate)
     in_time = time.monotonic() < deadline
-    points = await precisions.typical(connection, campaign, in_time=in_time)
-    return Going(answers.last_at, rate, "being read" if points is None else precision_words(points))
+    places = await precisions.typical(connection, campaign, in_time=in_time)
+    return Going(answers.last_at, rate, "being read" if places is None else design.unit.give_or_take(places))

@@ -1,4 +1,4 @@
-"""What a campaign's page says where posteriors count classes: labels and shares, in the place of points on a scale."""
+"""What a campaign's page says where posteriors count classes, and how often each class was given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,25 +11,6 @@ from app.inference.ground.arrays import Integers
 from app.inference.online.law import Family
 
 LEVEL = "no label leads"
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How a score is called: in headings, on an axis, behind a number, and one of its steps."""
-
-    title: str
-    axis: str
-    sign: str
-    step: str
-
-
-POINTS = Unit("Score", "score, points", "points", "point")
-SHARES = Unit("Share", "share of the likeliest label, %", "%", "%")
-
-
-def unit_of(family: Family) -> Unit:
-    """Of the scores of a family, times 100."""
-    return SHARES if family.counts_classes else POINTS
 
 
 def leading(classes: Sequence[str], likeliest: Integers) -> list[str]:

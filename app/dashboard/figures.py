@@ -6,15 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.dashboard.classes import unit_of
 from app.dashboard.course import EARLY
 from app.dashboard.item import Curve, ItemPage
 from app.dashboard.state import shortened
 from app.dashboard.table import ItemsPage
 from app.designs.scale import POINTS
+from app.designs.unit import Unit
 from app.drawing import Scale, Tick, round_step
 from app.errors import plural
-from app.inference.online.law import Family
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
 ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
@@ -22,8 +21,7 @@ ROW, NAMES = 20, 200  # of a forest plot: height of a row, room for the names
 # How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.
 DASHES = dict(zip(EARLY, ((1, 3), (4, 3), (9, 3)), strict=True))
 
-BARS = "score (points; dot: {}, thick: calibrated 95 % interval, thin: the posterior’s)"
-SHARE_BARS = "share of the likeliest label (%; line: the posterior’s 95 % interval)"
+CALIBRATED = "; thick: calibrated 95 % interval"
 
 
 @dataclass(frozen=True)
@@ -87,19 +85,23 @@ def bar_chart(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heigh
     return Drawing(title, x_title, x_ticks, y_title, y_ticks, bars)
 
 
-def bars_title(family: Family) -> str:
+def bars_title(unit: Unit, *, calibrated: bool) -> str:
     """What an axis says on which scores lie with their intervals."""
-    return SHARE_BARS if family.counts_classes else BARS.format(family.score_name)
+    return f"{unit.axis} (line: the posterior’s 95 % interval{CALIBRATED * calibrated})"
 
 
-def distribution(figures: dict[str, Any], family: Family) -> Drawing:
+def ticks(x: Scale, unit: Unit) -> list[Tick]:
+    """Of an axis of places."""
+    if unit.ticks is None:
+        return x.ticks()
+    return [(x(place), words) for place, words in unit.ticks if x.low <= place <= x.high]
+
+
+def distribution(figures: dict[str, Any], unit: Unit) -> Drawing:
     histogram = figures["histogram"]
     x = Scale(histogram["low"], histogram["high"], LEFT, RIGHT)
-    title = "Distribution of scores"
-    x_title = f"score ({family.score_name} of the posterior, points)"
-    if family.counts_classes:
-        title, x_title = "Distribution of shares", unit_of(family).axis
-    return bar_chart(title, x_title, "items", x.ticks(), histogram["counts"])
+    title = f"Distribution of {unit.title.lower()}s"
+    return bar_chart(title, unit.axis, "items", ticks(x, unit), histogram["counts"])
 
 
 def hits_per_hour(figures: dict[str, Any]) -> Drawing:
@@ -121,8 +123,10 @@ def pace_rows(figures: dict[str, Any]) -> list[tuple[datetime, int]]:
     return [(start + i * step, hits) for i, hits in enumerate(bars["bars"])]
 
 
-def density(item: ItemPage, family: Family) -> Drawing:
-    """The posterior's curve and, dashed, those before; the mark in it is the score with both 95 % intervals."""
+def density(item: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
+    """The posterior's curve and, dashed, those before; the mark in it is the score with its 95 % interval, and the
+    calibrated one if that is in the same unit.
+    """
     now = item.now
     x = Scale(min(0.0, item.x[0]), max(POINTS, item.x[-1]), LEFT, RIGHT)
     y, y_ticks = upright(max(max(one.density) for one in (now, *item.earlier)))
@@ -131,24 +135,25 @@ def density(item: ItemPage, family: Family) -> Drawing:
         return [(x(at), y(value)) for at, value in zip(item.x, one.density, strict=True)]
 
     earlier = [Earlier(drawn(one), f"after {one.judgments}", DASHES[one.judgments]) for one in item.earlier]
-    ends = None if item.calibrated is None else (x(item.calibrated[1]), x(item.calibrated[2]))
+    ends = (x(item.calibrated[1]), x(item.calibrated[2])) if item.calibrated and calibrated else None
     mark = ForestRow("", BOTTOM - 6, x(now.low), x(now.score), x(now.high), ends)
     title = f"{shortened(item.row.shown)}: posterior after {plural(now.judgments, 'judgment')}"
-    y_title = f"density per {unit_of(family).step}"
-    figure = Drawing(title, bars_title(family), x.ticks(), y_title, y_ticks, curve=drawn(now), marks=[mark])
+    x_title = bars_title(unit, calibrated=ends is not None)
+    figure = Drawing(title, x_title, ticks(x, unit), unit.density, y_ticks, curve=drawn(now), marks=[mark])
     # The key stands where the curves are low.
     return replace(figure, earlier=earlier, key_x=LEFT + 12 if now.score > POINTS / 2 else RIGHT - 96)
 
 
-def uncertainty(figures: dict[str, Any]) -> Drawing:
-    """How the typical interval shrinks as answers come in."""
-    points = figures["uncertainty"]["points"]
+def uncertainty(figures: dict[str, Any], unit: Unit) -> Drawing:
+    """How the typical interval shrinks as answers come in. unit: of means."""
+    points = figures["uncertainty"]["points"] or [[0, 0]]
     x, (y, y_ticks) = Scale(0, max(1, points[-1][0]), LEFT, RIGHT), upright(max(value for _, value in points))
     curve = [(x(answers), y(value)) for answers, value in points]
-    return Drawing("Uncertainty", "HITs answered", x.ticks(), "typical interval, ± points", y_ticks, curve=curve)
+    y_title = f"typical interval, {unit.spread_axis}"
+    return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve)
 
 
-def forest(shown: ItemsPage, domain: tuple[float, float], family: Family) -> Drawing:
+def forest(shown: ItemsPage, domain: tuple[float, float], unit: Unit, *, calibrated: bool) -> Drawing:
     """The rows of the table with their intervals, in its order."""
     bottom = TOP + ROW * max(1, len(shown.lines))
     x = Scale(domain[0], domain[1], NAMES, RIGHT)
@@ -159,9 +164,9 @@ def forest(shown: ItemsPage, domain: tuple[float, float], family: Family) -> Dra
             x(line.low),
             x(line.score),
             x(line.high),
-            (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated else None,
+            (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated and calibrated else None,
         )
         for i, line in enumerate(shown.lines)
     ]
-    title = "Labels" if family.counts_classes else "Scores"
-    return Drawing(title, bars_title(family), x.ticks(), marks=marks, left=NAMES, bottom=bottom)
+    title, x_title = f"{unit.title}s", bars_title(unit, calibrated=calibrated)
+    return Drawing(title, x_title, ticks(x, unit), marks=marks, left=NAMES, bottom=bottom)

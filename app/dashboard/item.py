@@ -39,9 +39,8 @@ ANSWERS = text(f"""
 
 @dataclass(frozen=True)
 class Curve:
-    """A posterior after a number of judgments: score and the ends of its 95 % interval in points, density per point.
-
-    label: the likeliest one, where classes are counted; all else is then in hundredths of its share.
+    """A posterior after a number of judgments: score and the ends of its 95 % interval as places of their unit, 0 to
+    100, and its density along these. label: the likeliest one, where classes are counted.
     """
 
     judgments: int
@@ -59,26 +58,26 @@ class Curve:
 
 @dataclass(frozen=True)
 class Judgment:
-    """One judgment of the item, in points; weight (0 to 1) and corrected score are None where all that count do alike.
+    """One judgment of the item, as it was given; weight (0 to 1) and corrected score, in points, are None where all
+    that count do alike.
 
-    counts: whether no decision leaves it out. label: of its class, where values are classes; value: as it was stored.
+    counts: whether no decision leaves it out. value: as it was stored.
     """
 
     annotator: str
-    score: float
+    said: str
     received_at: datetime
     counts: bool
     value: float
-    label: str = ""
     weight: float | None = None
     corrected: float | None = None
 
 
 @dataclass(frozen=True)
 class ItemPage:
-    """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x` in points,
-    the answers, newest first, and in points their mean and the ends of its calibrated interval, None if there is none.
-    labels: how often each class was given, where values are classes.
+    """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x`, places of
+    the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
+    unit of means, None if there is none. labels: how often each class was given, where values are classes.
     """
 
     row: Row[Any]
@@ -138,11 +137,10 @@ async def answers_to(connection: AsyncConnection, campaign: Row[Any], number: in
     return [
         Judgment(
             row.annotator,
-            float(design.points(np.array(row.values))[row.place]),
+            design.said(row.values, row.place),
             row.received_at,
             row.counts,
             row.values[row.place],
-            design.classes[int(row.values[row.place])] if design.classes else "",
         )
         for row in found
     ]
@@ -161,7 +159,7 @@ def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: S
 
 
 def calibrated(one: Moderated) -> tuple[float, float, float] | None:
-    """Mean, low and high of one item in points."""
+    """Mean, low and high of one item, as places of their unit."""
     mean, low, high = (POINTS * float(value[0]) for value in (one.mean, *one.interval()))
     return (mean, low, high) if low <= high else None
 

@@ -92,6 +92,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "campaign": campaign,
         "law": law_of(campaign),
         "design": design_of(campaign),
+        "unit": design_of(campaign).unit_of(law_of(campaign)),
         "shown": shown,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
@@ -151,12 +152,15 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
     """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
     state = await live_of(request).state(campaign, now=now)
     picture, labels = compared(campaign, state), state.figures["heatmap"]["labels"]
+    unit = design_of(campaign).unit_of(law_of(campaign))
     rows = [
-        (labels[row], score * POINTS, labels[other], picture.quality[row, other])
+        (labels[row], unit.words(score * POINTS), labels[other], picture.quality[row, other])
         for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
     ]
     return page(
-        request, "admin/_dashboard_match_quality.html", {"campaign": campaign, "rows": rows, "picture": picture}
+        request,
+        "admin/_dashboard_match_quality.html",
+        {"campaign": campaign, "rows": rows, "picture": picture, "unit": unit},
     )
 
 
@@ -177,7 +181,9 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
 async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
     """The posterior of the view's item, now and before."""
     state = await live_of(request).state(campaign, now=now)
-    drawn = figures.density(await chosen(database, campaign, view, state), law_of(campaign).family)
+    design, law = design_of(campaign), law_of(campaign)
+    found = await chosen(database, campaign, view, state)
+    drawn = figures.density(found, design.unit_of(law), calibrated=design.means_beside(law))
     return svg(campaign, "item", drawn)
 
 
@@ -189,7 +195,9 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
         shown = await table.page_of(connection, campaign, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
-    return svg(campaign, "scores", figures.forest(shown, domain, law_of(campaign).family))
+    design, law = design_of(campaign), law_of(campaign)
+    drawn = figures.forest(shown, domain, design.unit_of(law), calibrated=design.means_beside(law))
+    return svg(campaign, "scores", drawn)
 
 
 @router.get("/figures/{name}.svg")
@@ -203,8 +211,8 @@ async def figure(
     if name == "uncertainty":
         if not design_of(campaign).ordered:
             raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
-        return svg(campaign, name, figures.uncertainty(state.figures))
-    return svg(campaign, name, figures.distribution(state.figures, law_of(campaign).family))
+        return svg(campaign, name, figures.uncertainty(state.figures, design_of(campaign).unit))
+    return svg(campaign, name, figures.distribution(state.figures, design_of(campaign).unit_of(law_of(campaign))))
 
 
 def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:

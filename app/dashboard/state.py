@@ -5,7 +5,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
 from app.dashboard import classes, pace
-from app.dashboard.classes import unit_of
 from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
@@ -201,7 +200,8 @@ def shortened(words: str) -> str:
 
 def draw(facts: Facts) -> State:
     """Everything that is shown, made of what was read."""
-    campaign, family = facts.campaign, law_of(facts.campaign).family
+    campaign, law, design = facts.campaign, law_of(facts.campaign), design_of(facts.campaign)
+    family = law.family
     picture = None if family.counts_classes else heatmap(facts.score, facts.variance, campaign.gamma)
     figures = {
         "status": campaign.status,
@@ -214,8 +214,9 @@ def draw(facts: Facts) -> State:
         "histogram": histogram_figures(facts),
         "uncertainty": uncertainty_figures(facts),
         "replaying": max(0, facts.hits - facts.course.answers),
-        "unit": asdict(unit_of(family)),
-        "classes": classes.figures(design_of(campaign).classes, family, facts.course),
+        "unit": design.unit_of(law).drawn,
+        "unit_of_means": design.unit.drawn,
+        "classes": classes.figures(design.classes, family, facts.course),
         "heatmap": picture and heatmap_figures(picture, facts.names),
     }
     behind = max(facts.behind, facts.hits - facts.course.answers)
@@ -254,24 +255,21 @@ def open_words(facts: Facts) -> str:
 
 def sureness(facts: Facts) -> str:
     """How well the median item is known: its typical interval, or without an order the share of its likeliest label."""
-    if design_of(facts.campaign).ordered:
-        return precision_words(typical(facts.precision.intervals))
+    design = design_of(facts.campaign)
+    if design.ordered:
+        return design.unit.give_or_take(typical(facts.precision.intervals))
     return f"{100 * np.median(facts.score):.0f} %" if facts.judgments.any() else "unknown yet"
-
-
-def precision_words(points: float) -> str:
-    """Half a width in points; that of the whole scale says nothing."""
-    return f"± {points:.1f} points" if points < POINTS / 2 else "unknown yet"
 
 
 def held(facts: Facts) -> tuple[float, float]:
     """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
-    calibrated one the median of them is; NaN while that is not known, and where they are not of scores.
+    calibrated one the median of them is; NaN while that is not known, and where they are in other units.
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
     family = law_of(facts.campaign).family
-    if family.counts_classes or facts.behind or facts.course.answers < facts.hits:
+    mixed = not design_of(facts.campaign).means_beside(law_of(facts.campaign))
+    if mixed or facts.behind or facts.course.answers < facts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
     low, high = family.interval(*facts.course.state[:, some])
@@ -354,10 +352,17 @@ def histogram_figures(facts: Facts) -> dict[str, Any]:
 def uncertainty_figures(facts: Facts) -> dict[str, Any]:
     """The typical interval as answers came in; `behind` says how many of them are not read yet."""
     return {
-        "points": [[answers, round(value, 2)] for answers, value in facts.precision.points()],
+        "points": spreads(facts),
         "behind": facts.behind,
         "note": f"Reading the answers; {plural(facts.behind, 'HIT')} to go." if facts.behind else PLAIN_UNCERTAINTY,
     }
+
+
+def spreads(facts: Facts) -> list[list[float]]:
+    """The typical interval after so many responses, in the unit of means; what it cannot say is left out."""
+    unit = design_of(facts.campaign).unit
+    known = ((answers, unit.spread(places)) for answers, places in facts.precision.points())
+    return [[answers, round(value, 2)] for answers, value in known if value is not None]
 
 
 def domain(family: Family, score: Array, variance: Array) -> tuple[float, float]:

@@ -60,9 +60,9 @@ class ItemsView:
 
 @dataclass(frozen=True)
 class ItemRow:
-    """One item's row in points, or hundredths of a share: score, the ends of its posterior's 95 % interval, mean of the
-    judgments and the ends of its calibrated 95 % interval, NaN where there is none. label: the likeliest one, where
-    classes are counted.
+    """One item's row, as places of units, 0 to 100: score and the ends of its posterior's 95 % interval in that of
+    scores; mean of the judgments and the ends of its calibrated 95 % interval, NaN where there is none, in that of
+    means. label: the likeliest one, where classes are counted.
     """
 
     place: int

@@ -10,6 +10,7 @@ from app.errors import Invalid
 
 BEST, MIDDLE, WORST = 1.0, 2.0, 3.0
 CHOICES = {"best": BEST, "worst": WORST}
+SAID = {BEST: "best", MIDDLE: "neither", WORST: "worst"}
 
 
 class BestWorst(TwoEnds):
@@ -41,6 +42,10 @@ class BestWorst(TwoEnds):
             f"You see {campaign.items_per_hit} items at a time and choose two of them: the one that is "
             f"“{self.best_label}” and the one that is “{self.worst_label}”."
         )
+
+    def said(self, values: Sequence[float], place: int) -> str:
+        """What was chosen; of the others nothing was said."""
+        return SAID[values[place]]
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """From the fields `best` and `worst`, each the number of an item; without both, only what is chosen.

@@ -11,9 +11,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from app.designs.answer import Answer, Form, touches_in
 from app.designs.numbers import decimal, whole_number
 from app.designs.scale import POINTS
+from app.designs.unit import LIKELIEST, Unit, by_order
+from app.designs.unit import POINTS as IN_POINTS
 from app.errors import Conflict, Invalid, Refusal, shortened
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
+from app.inference.online.law import Law
 
 Yields: TypeAlias = Reads
 Equal = Literal["tie", "unknown"]
@@ -42,6 +45,7 @@ class Design(BaseModel, ABC):
     usual_law: the update law where nobody chooses.
     fewest_items: of how many items an answer says something; fewer are never asked.
     noun: what annotators call the value of an item.
+    unit: of the means of its values, and of the scores of laws that take more than their order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -55,6 +59,7 @@ class Design(BaseModel, ABC):
     usual_law: ClassVar[str]
     fewest_items: ClassVar[int] = 1
     noun: ClassVar[str] = "score"
+    unit: ClassVar[Unit] = IN_POINTS
 
     @property
     @abstractmethod
@@ -79,6 +84,21 @@ class Design(BaseModel, ABC):
     def ordered(self) -> bool:
         """Whether one value can be higher than another, so that means, ranks and distances say something."""
         return self.yields != "classes"
+
+    def unit_of(self, law: Law) -> Unit:
+        """What a law's scores of these answers are in."""
+        if law.family.counts_classes:
+            return LIKELIEST
+        return by_order(law) if law.reads == "order" else self.unit
+
+    def means_beside(self, law: Law) -> bool:
+        """Whether means of its values and a law's scores share an axis."""
+        return self.ordered and self.unit_of(law) == self.unit
+
+    def said(self, values: Sequence[float], place: int) -> str:
+        """One of the stored values of a HIT as its annotator gave it, in words. place: 0 is the first as presented."""
+        value = values[place]
+        return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
     def task(self, campaign: Any) -> str:

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints
 from app.designs.design import Design, Yields
 from app.designs.numbers import decimal
 from app.designs.scale import POINTS
+from app.designs.unit import RATIO, Unit, in_three_digits
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
@@ -35,6 +36,7 @@ class Magnitude(Design):
     usual_items: ClassVar[int] = 3
     usual_law: ClassVar[str] = "log-normal"
     noun: ClassVar[str] = "value"
+    unit: ClassVar[Unit] = RATIO
 
     reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)] = Field(
         default="the reference",
@@ -76,6 +78,11 @@ class Magnitude(Design):
         value = self.reference_in_digits
         items, each = ("one item", "it") if campaign.items_per_hit == 1 else (f"{campaign.items_per_hit} items", "each")
         return f"You see {items} at a time and give {each} a number, beside a reference that has {value}."
+
+    def said(self, values: Sequence[float], place: int) -> str:
+        """With how many times the reference that is."""
+        value = values[place]
+        return f"{in_digits(value)}, {in_three_digits(value / self.reference_value)} × the reference"
 
     def stored(self, value: float) -> float | None:
         """As it was given."""

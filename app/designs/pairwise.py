@@ -29,6 +29,13 @@ class Pairwise(Order):
         other = ", or say that they are about equal" if self.ties_allowed else ""
         return f"You see two items at a time and choose one of them{other}."
 
+    def said(self, values: Sequence[float], place: int) -> str:
+        """Whether the item was chosen, and the side on which it stood."""
+        if values[0] == values[1]:
+            return "tie"
+        chosen = "chosen" if values[place] == min(values) else "not chosen"
+        return f"{chosen}, {('left', 'right')[place]}"
+
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """From the field `preferred`: the number of the item that is chosen, or `tie`.
 

@@ -8,10 +8,12 @@ import numpy.typing as npt
 from pydantic import Field
 
 from app.designs.design import Design, Yields
+from app.designs.unit import WON, Unit
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
 STEPS = 20  # of the scale, that people who say 'about equal' tell apart: items nearer than that are alike to them
+SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 
 
 class Places(Design):
@@ -20,6 +22,7 @@ class Places(Design):
     yields: ClassVar[Yields] = "order"
     fewest_items: ClassVar[int] = 2
     noun: ClassVar[str] = "place"
+    unit: ClassVar[Unit] = WON
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -30,6 +33,11 @@ class Places(Design):
     def possible(self) -> str:
         """Whole numbers."""
         return f"a whole number from 1 to {self.ends[1]:g}"
+
+    def said(self, values: Sequence[float], place: int) -> str:
+        """2nd of 4; places that are shared are called so."""
+        tied = ", tied" if list(values).count(values[place]) > 1 else ""
+        return f"{ordinal(int(values[place]))} of {len(values)}{tied}"
 
     def stored(self, value: float) -> float | None:
         """A whole number in the range of the places."""
@@ -76,6 +84,11 @@ class Order(Places):
         if not self.ties_allowed:
             seen = [(0, share, -place) for place, share in enumerate(shares)]
         return [1.0 + sum(other > one for other in seen) for one in seen]
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th; up to 20th."""
+    return f"{number}{SUFFIXES.get(number, 'th')}"
 
 
 def shares_in(values: Array, hit: npt.NDArray[np.intp]) -> Array:

@@ -251,6 +251,11 @@ class Law(ABC):
     layout: int = 0
     quick: bool = True
 
+    @property
+    def short_title(self) -> str:
+        """Its name for people."""
+        return self.title.partition(":")[0]
+
     @abstractmethod
     def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> Beliefs:
         """Before the first HIT. priors: the columns of the items' first states, (N,) each. kept: what is stored of the

@@ -1,0 +1,163 @@
+"""What pages call the numbers of a campaign: their unit, and how one of them is written.
+
+Posteriors, means and intervals lie on 0 to 1, or near it for a law without bounds. Drawings keep a hundredth of that as
+their step, a *place*; a unit says which number stands there.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.designs.scale import POINTS as STEPS
+from app.inference.online.law import Law
+
+UNKNOWN = "unknown yet"
+RATIOS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """title: of a column. axis: what stands on an axis. sign: behind a number. density: what a curve's height is.
+    column: what means of it are called in files. typical: what a typical interval says, in sentences, and scale: what
+    scores and variances are on.
+    """
+
+    title: str
+    axis: str
+    sign: str
+    density: str
+    column: str = "mean_score"
+    typical: str = ""
+    scale: str = "Variance is on the scale 0 to 1."
+
+    def value(self, place: float) -> float:
+        """The number at a place, 0 to 100."""
+        return place
+
+    @property
+    def standard_errors(self) -> bool:
+        """Whether a standard error in hundredths of the scale is one in this unit, too."""
+        return True
+
+    def words(self, place: float) -> str:
+        """That number as people read it."""
+        return f"{place:.1f}"
+
+    def rounded(self, place: float) -> str:
+        """With fewer digits: an end of an interval."""
+        return f"{place:.0f}"
+
+    def give_or_take(self, places: float) -> str:
+        """Half the width of an interval; that of the whole scale says nothing."""
+        return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN
+
+    def spread(self, places: float) -> float | None:
+        """Half the width of an interval as a number, None where it says nothing."""
+        return places
+
+    @property
+    def spread_axis(self) -> str:
+        """What stands on an axis of such halves."""
+        return f"± {self.sign}".rstrip()
+
+    @property
+    def ticks(self) -> list[tuple[float, str]] | None:
+        """Where an axis from 0 to 100 has its numbers, and these; None where the places are the numbers."""
+        return None
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What the page's script needs."""
+        told = {"title": self.title, "axis": self.axis, "sign": self.sign, "density": self.density}
+        return told | {"spread": self.spread_axis, "ticks": self.ticks}
+
+
+class RatioUnit(Unit):
+    """Ratios to a reference: that of 1 stands in the middle, and 0 and infinity at the ends."""
+
+    def value(self, place: float) -> float:
+        """The odds of the place's share."""
+        return place / (STEPS - place) if place < STEPS else float("inf")
+
+    @property
+    def standard_errors(self) -> bool:
+        """An error of a ratio is a factor."""
+        return False
+
+    def words(self, place: float) -> str:
+        """In three digits."""
+        return in_three_digits(self.value(place))
+
+    def rounded(self, place: float) -> str:
+        """In two digits."""
+        return in_three_digits(float(f"{self.value(place):.1e}"))
+
+    def give_or_take(self, places: float) -> str:
+        """As a factor, of an item that is about as good as the reference."""
+        factor = self.spread(places)
+        return UNKNOWN if factor is None else f"×/÷ {in_three_digits(factor)}"
+
+    def spread(self, places: float) -> float | None:
+        """The factor from the middle to the upper end."""
+        return self.value(STEPS / 2 + places) if places < STEPS / 2 - 0.5 else None
+
+    @property
+    def spread_axis(self) -> str:
+        """What multiplies and divides."""
+        return "×/÷"
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Of round ratios."""
+        return [(STEPS * ratio / (1.0 + ratio), in_three_digits(ratio)) for ratio in RATIOS]
+
+
+def in_three_digits(number: float) -> str:
+    """0.0123, 1.5, 1,230."""
+    if number >= 1000.0:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+POINTS = Unit(
+    "Score",
+    "score, points",
+    "points",
+    "density per point",
+    typical="Judging by how far annotators differ, the mean score that all annotators would give to such an item lies "
+    "within so many points of the mean so far, up or down, for 95 of 100 items.",
+)
+RATIO = RatioUnit(
+    "Ratio",
+    "ratio to the reference",
+    "× the reference",
+    "density along the axis",
+    "mean_ratio",
+    "Judging by how far annotators differ, the mean of all annotators lies between the mean so far divided by this "
+    "factor and multiplied by it, for 95 of 100 items that are about as good as the reference. In a mean a ratio r "
+    "counts as r / (1 + r), so that nobody’s large number outweighs the others.",
+    "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line, and variance is that "
+    "of this share.",
+)
+WON = Unit(
+    "Beaten",
+    "other items of its HITs that it beats, %",
+    "%",
+    "density per %",
+    "mean_share_beaten",
+    "Of the other items in its HITs, an item beats so many in 100, a tie counting half. Judging by how far annotators "
+    "differ, that share among all annotators lies within so many percentage points of the share so far, up or down, "
+    "for 95 of 100 items.",
+)
+LIKELIEST = Unit("Share", "share of the likeliest label, %", "%", "density per %")
+
+
+def by_order(law: Law) -> Unit:
+    """Of a law that reads an order alone: a scale of its own, on which only distances say something."""
+    return Unit(
+        "Score",
+        f"{law.short_title} score, from the order alone",
+        "",
+        "density",
+        scale="This scale is the law’s own, and items begin at its 50: distances and intervals on it say something, "
+        "and the numbers by themselves do not. Variance is on a hundredth of it.",
+    )
