@@ -22,12 +22,13 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Refusal, plural, shortened
+from app.errors import Invalid, Refusal, plural, shortened
 from app.settings import Settings, easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -153,8 +154,22 @@ def address_of(request: Request) -> str:
 
 async def entered(request: Request) -> dict[str, str]:
     """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
-    fields = (await request.form()).items()
-    return {name: value.replace("\r\n", "\n") for name, value in fields if isinstance(value, str)}
+    fields = texts_in(await request.form())
+    return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
+
+
+def texts_in(form: FormData) -> dict[str, str]:
+    """The texts of a form by their names. Raises `Invalid` (`field_twice`): of two, nobody knows which was meant."""
+    found: dict[str, str] = {}
+    for name, value in form.multi_items():
+        if name in found:
+            said = shortened(name)
+            raise Invalid(
+                f"The form holds the field “{said}” twice. Nothing was stored.", code="field_twice", field=said
+            )
+        if isinstance(value, str):
+            found[name] = value
+    return found
 
 
 # Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.

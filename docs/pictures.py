@@ -1,6 +1,7 @@
-"""Takes the pictures of the README from the running demo: `python docs/pictures.py`, from the project's root.
+"""Takes all pictures of the README and of docs: `python docs/pictures.py`, from the project's root.
 
-It starts `easel serve --demo` on data of its own, lets made-up annotators answer, and opens the pages in Chromium.
+It starts `easel serve --demo` on data of its own, lets made-up annotators answer, and opens the pages in Chromium; then
+a campaign of each design.
 """
 
 import asyncio
@@ -17,7 +18,8 @@ from playwright.async_api import Browser, Page, async_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from tests import chromium  # noqa: E402  (only after the line above)
+from docs import design_pictures  # noqa: E402  (only after the line above)
+from tests import chromium  # noqa: E402
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 EASEL = [sys.executable, "-m", "app.cli"]
@@ -91,25 +93,26 @@ async def take_researcher(browser: Browser, login: str) -> None:
         await page.screenshot(path=PICTURES / f"{name}.png")
 
 
-async def take(login: str, link: str) -> None:
+async def take(login: str, link: str, keys: dict[str, str]) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium.find(), chromium_sandbox=False)
         await take_hit(browser, link, "hit", WIDE)
         await take_hit(browser, link, "hit-dark", WIDE, "dark")
         await take_hit(browser, link, "hit-phone", PHONE)
         await take_researcher(browser, login)
+        await design_pictures.take(browser, link.partition("/link/")[0], keys, PICTURES)
         await browser.close()
 
 
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="easel-pictures-") as directory:
-        environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        environment["EASEL_DATA_DIR"] = directory
-        with demo(environment) as (login, link):
+        os.environ.pop("DATABASE_URL", None)
+        os.environ["EASEL_DATA_DIR"] = directory
+        with demo(dict(os.environ)) as (login, link):
             crowd = ["simulate", "lexical-frequency", "--hits", "240", "--truth", "oracle", "--pace", "0"]
-            subprocess.run([*EASEL, *crowd], cwd=ROOT, env=environment, check=True)
-            asyncio.run(take(login, link))
+            subprocess.run([*EASEL, *crowd], cwd=ROOT, check=True)
+            asyncio.run(take(login, link, design_pictures.make_campaigns()))
 
 
 if __name__ == "__main__":

@@ -59,15 +59,16 @@ class Posterior(BaseModel):
     a: float = Field(description="The first of them: alpha of a Beta posterior, or mu of a Gaussian.")
     b: float | None = Field(description="The second: beta of a Beta posterior, or sigma squared of a Gaussian.")
     score: float = Field(
-        description="Mode of the Beta, mean of the Gaussian, or the share of the likeliest label; 0 to 1 for the "
-        "bounded laws."
+        description="Mode of the Beta, mean of the Gaussian, median of the log-normal, where a ratio r is r / (1 + r), "
+        "or the share of the likeliest label; 0 to 1 for the bounded laws."
     )
     variance: float
     low: float = Field(description="Lower end of the posterior's central interval.")
     high: float
     judgments: int
     mean_score: float | None = Field(
-        description="Mean of the scores given, 0 to 1; null without any, and of labels, which have no order."
+        description="Mean of the scores given, 0 to 1; a ratio r counts as r / (1 + r), and a place as the share of "
+        "the other items of its HIT that it beats. Null without any, and of labels, which have no order."
     )
     standard_error: float | None = Field(
         description="Of that mean, judging by how far annotators differ; null while no two differ on any item."

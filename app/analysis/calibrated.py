@@ -14,6 +14,7 @@ from app.database.bulk import Numbers
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
+from app.designs.unit import Unit
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated
@@ -34,6 +35,14 @@ class Counted:
 def columns(of_some: Moderated) -> tuple[Array, ...]:
     """The `COLUMNS` of these items, NaN where there is nothing to say."""
     return of_some.mean, of_some.standard_error, *of_some.interval()
+
+
+def columns_in(unit: Unit, of_some: Moderated) -> dict[str, Array]:
+    """The same by name, in a unit, without what cannot be said in it."""
+    mean, error, *ends = columns(of_some)
+    named = {unit.mean_column: unit.in_files(mean)}
+    named |= {COLUMNS[1]: error} if unit.standard_errors else {}
+    return named | dict(zip(COLUMNS[2:], map(unit.in_files, ends), strict=True))
 
 
 def cells(of_some: Moderated) -> list[tuple[Any, ...]]:

@@ -78,12 +78,15 @@ class LongTable:
 
 @dataclass(frozen=True)
 class MethodExport:
-    """A download. title, contents: for people, the second in a sentence. fit: its rows; None for those of the table."""
+    """A download. title, contents: for people, the second in a sentence. fit: its rows; None for those of the table.
+    cuts: whether it is of labels, into which scores are cut where annotators choose none.
+    """
 
     name: str
     title: str
     contents: str
     fit: Callable[[Answers, Options], LongTable] | None = None
+    cuts: bool = False
 
 
 def no_rows(_expected: Expected) -> int:

@@ -153,25 +153,28 @@ async def written(table: TableFile, format_: Format, *, spreadsheet: bool) -> As
 
 
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, and
-    the mean of the scores with its standard error and calibrated interval. Where the posterior counts classes, the
-    likeliest label and its share; where values have no order, no mean.
+    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, or
+    as ratios, and the mean of what was given with its standard error and calibrated interval. Where the posterior
+    counts classes, the likeliest label and its share; where values have no order, no mean.
     """
-    family, design = law_of(campaign).family, design_of(campaign)
+    law, design = law_of(campaign), design_of(campaign)
+    family, unit = law.family, design.unit_of(law)
     label = (LABEL,) if family.counts_classes else ()
-    means = calibrated.COLUMNS if design.ordered else ()
-    ends = ("low_95", "high_95", "judgments")
-    own = ("id", "shown", *family.parameter_names, *label, family.score_name, "variance", *ends, *means)
     known = await calibrated.intervals(connection, campaign)
+    means = tuple(calibrated.columns_in(design.unit, known.of([]))) if design.ordered else ()
+    ends = ("low_95", "high_95", "judgments")
+    score = unit.score_column or family.score_name
+    own = ("id", "shown", *family.parameter_names, *label, score, "variance", *ends, *means)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
     def cells(items: Items) -> list[Cells]:
         n = items.numbers
         state = [n[name] for name in family.parameter_names]
-        posterior = columns_of(n["score"], n["variance"], *interval(family, state), n["judgments"])
+        mode, *between = map(unit.in_files, (n["score"], *interval(family, state)))
+        posterior = columns_of(mode, n["variance"], *between, n["judgments"])
         labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if label else []
-        told = columns_of(*calibrated.columns(known.of(n["number"]))) if means else []
+        told = columns_of(*calibrated.columns_in(design.unit, known.of(n["number"])).values()) if means else []
         columns = (*items.values(uploaded), *columns_of(*state), *labels, *posterior, *told)
         return list(zip(items.ids, items.shown, *columns, strict=True))
 

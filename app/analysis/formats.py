@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from app.upload import FORMULA_STARTS
+
 Cells = Sequence[Any]
 
 
@@ -25,7 +27,6 @@ class TableFile:
 
 FLOATS = frozenset({float, type(None)})
 QUOTED = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 EMPTY = '""'
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 

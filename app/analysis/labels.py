@@ -223,13 +223,15 @@ ITEMS = TableMethod(
         MethodExport(
             "item_labels",
             "Labels of items",
-            "Dawid and Skene’s label of every item, its confidence and uncertainty. Scores are cut at 50 points.",
+            "Dawid and Skene’s label of every item, its confidence and uncertainty.",
+            cuts=True,
         ),
         MethodExport(
             "labels",
             "Labels of judgments",
             "The label of every judgment with the confidence that it is right, and the label of its item.",
             judgments,
+            cuts=True,
         ),
     ),
 )

@@ -20,13 +20,15 @@ from app.inference.observations.coarsening import CLASSES, REACHES, readable
 @dataclass(frozen=True)
 class Offer:
     """By name and in order. classes: how many labels there are to choose from, 0 where annotators choose none.
-    has_baseline: whether the design says what others are compared with.
+    has_baseline: whether the design says what others are compared with. usual: the method that is shown beside the
+    campaign's own law where nobody has chosen, empty where the design names none.
     """
 
     scores: Mapping[str, ScoreMethod]
     tables: Mapping[str, TableMethod]
     classes: int = 0
     has_baseline: bool = False
+    usual: str = ""
 
     @property
     def sections(self) -> dict[TableSection, dict[str, TableMethod]]:
@@ -56,7 +58,7 @@ def reached_by(design: Design, items_per_hit: int | None = None) -> Offer:
         if method.reads in kinds and (method.cuts or readable(method.reads, design.yields, count))
     }
     tables = {name: table for name, table in TABLES.items() if kinds.intersection(table.reads)}
-    return Offer(scores, tables, count, bool(design.always_shown))
+    return Offer(scores, tables, count, bool(design.always_shown), design.usual_method)
 
 
 async def offered(connection: AsyncConnection, campaign: Row[Any]) -> Offer:

@@ -18,8 +18,13 @@ from app.analysis.sections import parts, picture_of
 from app.analysis.view import ROWS, AnalysisView, between
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.designs.scale import POINTS
 from app.drawing import COEFFICIENTS, interval, written
 from app.errors import NotFound, shortened
+from app.inference.online.law import Law
+from app.record.law import law_of
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -37,17 +42,19 @@ FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit."""
+    design = design_of(campaign)
     if campaign.status != "draft":
-        words = "Every item with its uploaded columns, posterior, score, variance, 95 % interval and judgments."
-        yield "Items", words, [(f"items.{end}", title) for end, title in FORMATS]
-    words = "One row for each item of each answer: annotator, score, rank, HIT, position, times, kind of input."
+        yield "Items", items_words(design, law_of(campaign)), [(f"items.{end}", title) for end, title in FORMATS]
+    told = f"score ({design.possible}){', label' * bool(design.classes)}{', rank' * design.ordered}"
+    words = f"One row for each item of each answer: annotator, {told}, HIT, position, times, kind of input."
     yield "Responses", words, [(f"responses.{end}", title) for end, title in FORMATS]
     words = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
     for one in exports:
-        yield one.title, one.contents, [(f"{one.name}.{end}", title) for end, title in FORMATS]
+        words = one.contents + f" {cut_words(design)}" * (one.cuts and not design.classes)
+        yield one.title, words, [(f"{one.name}.{end}", title) for end, title in FORMATS]
     yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
@@ -55,6 +62,21 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
             [("easl.csv", "CSV")],
         )
+
+
+def items_words(design: Design, law: Law) -> str:
+    """What the file of items has in its columns."""
+    score = design.unit_of(law).title.lower()
+    if law.family.counts_classes:
+        score = f"likeliest label and its {score}"
+    mean = f", and the {design.unit.mean_words} with its calibrated interval" * design.ordered
+    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
+
+
+def cut_words(design: Design) -> str:
+    """Where labels come from that nobody chose."""
+    middle = f"{design.unit.rounded(POINTS / 2)} {design.unit.sign}"
+    return f"The {design.noun}s that annotators gave are cut at {middle}."
 
 
 @router.get("")

@@ -26,15 +26,16 @@ COLUMNS = {
 }
 
 
-def chosen(view: AnalysisView, law: str, methods: Mapping[str, ScoreMethod]) -> tuple[str, str]:
-    """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside one
-    that rests on order alone.
+def chosen(view: AnalysisView, law: str, methods: Mapping[str, ScoreMethod], beside: str = "") -> tuple[str, str]:
+    """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside the
+    one that its design names, or else one that rests on order alone.
 
     Raises `NotFound` (`method_not_found`).
     """
     usual = [name for name, method in methods.items() if method.usual]
     one = view.one or (law if law in methods else [*usual, *methods][0])
-    other = view.other or next((name for name in (*reversed(usual), *methods) if name != one), one)
+    first = [beside] if beside in methods else []
+    other = view.other or next((name for name in (*first, *reversed(usual), *methods) if name != one), one)
     for name in (one, other):
         known(SCORES, name, "method_not_found")
     return one, other
@@ -98,7 +99,8 @@ async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView
 async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
     answers = await fits.answers(engine, slug)
-    names = chosen(view, answers.law, (await fits.offer(engine, slug)).scores or SCORES)
+    offer = await fits.offer(engine, slug)
+    names = chosen(view, answers.law, offer.scores or SCORES, offer.usual)
     found = [await scores_or_reason(fits, engine, slug, name) for name in names]
     comparison = None
     if not any(isinstance(one, Conflict) for one in found):

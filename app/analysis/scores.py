@@ -190,10 +190,17 @@ def online(
         low, high = family.interval(*state)
         seen = answers.judged
         columns = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
+        if law.reads == "ratio":
+            columns = as_ratios(*columns)
         values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
         return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
 
     return fit
+
+
+def as_ratios(score: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
+    """Shares s = r / (1 + r) of a ratio as ratios r; an error is that of s times the slope 1 / (1 - s)^2."""
+    return score / (1 - score), low / (1 - low), high / (1 - high), error / (1 - score) ** 2
 
 
 def for_its_classes(name: str, answers: Answers) -> Law:
@@ -249,6 +256,8 @@ def of_law(law: Law) -> ScoreMethod:
     """The method that an update law is."""
     bounded = np.isfinite(law.family.support).all()
     unit = f"{law.family.score_name} of the posterior, {'0 to 1' if bounded else 'without bounds'}"
+    if law.reads == "ratio":
+        unit = GEOMETRIC_MEAN.unit
     fit = online(law.name, ASKED) if bounded else online(law.name, told=how_far_off)
     return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, cuts=False)
 

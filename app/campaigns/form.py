@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_follow
 from app.designs.registry import DESIGNS
+from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
-DEFAULT_DESIGN = str(CampaignSettings.model_fields["design"].default)
 AREAS = ("question",)
 KIND_OF_VALUE = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
 LONGEST_LINE = 500  # what may be longer is asked in a field of several lines
@@ -226,11 +226,11 @@ def read(values: Mapping[str, str]) -> CampaignSettings:
 
 def design_settings(values: Mapping[str, str]) -> dict[str, object]:
     """Those of the chosen design, from their fields; what stands empty is left to the design."""
-    design = DESIGNS.get(values.get("design", DEFAULT_DESIGN))
+    design = DESIGNS.get(values.get("design", USUAL_DESIGN))
     properties = design.model_json_schema().get("properties", {}) if design else {}
     found: dict[str, object] = {}
     for name, schema in properties.items():
-        field_name, kind = f"{values.get('design', DEFAULT_DESIGN)}.{name}", kind_of(name, rules_of(schema))
+        field_name, kind = f"{values.get('design', USUAL_DESIGN)}.{name}", kind_of(name, rules_of(schema))
         raw = values.get(field_name, "").strip()
         if kind == "switch":
             found[name] = field_name in values
@@ -273,7 +273,7 @@ def problems(error: ValidationError) -> dict[str, str]:
 
 def problems_in_form(error: ValidationError, values: Mapping[str, str]) -> dict[str, str]:
     """The same, where what is wrong with a design's own settings is said at their fields."""
-    found, design = problems(error), values.get("design", DEFAULT_DESIGN)
+    found, design = problems(error), values.get("design", USUAL_DESIGN)
     for problem in error.errors(include_url=False, include_input=False):
         if problem["loc"] == (DESIGN_SETTINGS,):
             del found[DESIGN_SETTINGS]

@@ -37,7 +37,7 @@ from app.database.campaign import finish_if_complete
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.written import Written
-from app.errors import Conflict
+from app.errors import Conflict, plural
 from app.record.folding import lock_present, share
 from app.upload import check_size, read
 
@@ -63,7 +63,7 @@ class ImportedResponses(BaseModel):
 def sentences(done: ImportedResponses) -> list[str]:
     """What an import did, in words."""
     said = {
-        f"Imported {done.responses:,} responses on {done.items:,} items.": True,
+        f"Imported {plural(done.responses, 'response')} on {plural(done.items, 'item')}.": True,
         f"HITs passed over because they were imported before: {done.known:,}.": done.known,
         f"Scores left out because their item was marked N/A: {done.not_applicable:,}. The export of responses has "
         "these marks.": done.not_applicable,
@@ -73,7 +73,9 @@ def sentences(done: ImportedResponses) -> list[str]:
         f"Rows without a WorkerId: {done.without_worker:,}. They count as the answers of one annotator.": (
             done.without_worker
         ),
-        f"{done.over_wanted:,} items now have more judgments than you wanted; all of them count.": done.over_wanted,
+        f"Items that now have more judgments than you wanted: {done.over_wanted:,}. All of these count.": (
+            done.over_wanted
+        ),
         "Every item has the judgments you wanted, so the campaign is finished.": done.finished,
     }
     return [sentence for sentence, true in said.items() if true]

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -25,14 +26,16 @@ from app.crowd.registry import links, public_link, with_pages, with_results
 from app.designs.registry import DESIGNS, design_of
 from app.designs.written import Written
 from app.errors import Invalid, NotFound, Refusal
+from app.record.law import law_of
 from app.upload import MOST_ROWS
-from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page
+from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page, sanitised
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
 CAMPAIGN = "/campaigns/{slug}"
 ITEMS_PER_PAGE = 50
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "importing-responses.md"
 # action -> the word of the notice, and where one looks next
 AFTERWARDS = {
     "launch": ("launched", "/share"),
@@ -161,6 +164,12 @@ async def change_completion_code(request: Request, values: Entered, connection: 
     return see_other(address(slug, "/edit", done="saved"))
 
 
+@router.get("/importing-responses")
+async def guide_to_responses(request: Request) -> HTMLResponse:
+    """The page of the documentation."""
+    return page(request, "admin/guide.html", {"guide": sanitised(GUIDE.read_text("utf-8"))})
+
+
 @router.get(CAMPAIGN + "/items")
 async def items_page(
     request: Request, connection: Transaction, slug: str, page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
@@ -181,6 +190,7 @@ async def show_items(
     context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
     design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
+    context |= {"prior_columns": law_of(campaign).family.parameter_names}
     context |= {"written": Written(design), "example": responses_import.example(design, ids)}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 

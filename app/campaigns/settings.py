@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from app.crowd.registry import campaign_settings
 from app.designs.design import Design
-from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import DESIGNS, USUAL, design_of
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
@@ -86,7 +86,7 @@ class CampaignSettings(BaseModel):
     )
     high_label: Label = Field(default="high", title="Label at 100", description="The right end of the scale.")
     design: DesignName = Field(
-        default="slider", title="Way of asking",
+        default=USUAL, title="Way of asking",
         description="What annotators do with the items of a HIT.",
     )  # fmt: skip
     design_settings: dict[str, Any] = Field(

@@ -44,6 +44,10 @@ class ReadsValues(Protocol):
         """Which numbers an item can have, in words."""
 
     @property
+    def in_points(self) -> bool:
+        """Whether values are points, 0 to 100."""
+
+    @property
     def classes(self) -> Sequence[str]:
         """What its classes are called; none where values are no classes."""
 

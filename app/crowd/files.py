@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
 from app.crowd.platform import LONGEST_ID, Platform
 from app.errors import Invalid, listed, shortened, some_of
-from app.upload import Upload, UploadedRow, as_text, refuse
+from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
 
 OTHERS = ("position", "issued_at", "submitted_at", "not_applicable")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
@@ -54,7 +54,8 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
         if columns not in known:
             known[columns] = check_known(record.line, columns)
         exported = known[columns]
-        for line, cells in rows_of(record):
+        for line, given in rows_of(record):
+            cells = {name: unguarded(cell) for name, cell in given.items()} if exported else given
             key = id_in(cells, "annotator", line), id_in(cells, "hit", line)
             hits.setdefault(key, []).append(judged(line, cells, values, exported=exported))
     if not hits:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from app.designs.numbers import whole_number
 
+Given = float | str  # a number, or the label of a class
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
@@ -24,7 +25,7 @@ class Touch:
 class Answer:
     """A value and a touch for each item number, as they were sent: the design says whether they will do."""
 
-    values: Mapping[int, float]
+    values: Mapping[int, Given]
     touches: Mapping[int, Touch] = field(default_factory=dict)
     viewport: str | None = None
     source: str = "api"

@@ -16,7 +16,10 @@ class AskedValues(BaseModel):
     )
     lowest: float
     highest: float
-    classes: list[str] = Field(description="What the classes are called, from number 0 on; empty where there are none.")
+    classes: list[str] = Field(
+        description="What the classes are called, from number 0 on; empty where there are none. An answer may give a "
+        "class by its number or, as a text, by its label."
+    )
     equal: Equal = Field(description="What equal values say of two items: a `tie`, or that their order is `unknown`.")
     possible: str = Field(description="The same in words.")
 

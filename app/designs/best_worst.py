@@ -25,6 +25,7 @@ class BestWorst(TwoEnds):
     items_per_hit: ClassVar[range] = range(4, 6)
     usual_items: ClassVar[int] = 4
     usual_law: ClassVar[str] = "trueskill"
+    usual_method: ClassVar[str] = "best_worst_counts"
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -1,19 +1,20 @@
 """What a design is: a way of asking, and how its answers read."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
 
-from app.designs.answer import Answer, Form, touches_in
+from app.designs.answer import Answer, Form, Given, touches_in
 from app.designs.numbers import decimal, whole_number
 from app.designs.scale import POINTS
 from app.designs.unit import LIKELIEST, Unit, by_order
 from app.designs.unit import POINTS as IN_POINTS
-from app.errors import Conflict, Invalid, Refusal, shortened
+from app.errors import Conflict, Invalid, Refusal, listed, shortened, some_of
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
 from app.inference.online.law import Law
@@ -22,6 +23,7 @@ Yields: TypeAlias = Reads
 Equal = Literal["tie", "unknown"]
 
 FIELD = "score-"
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
 def on_one_line(text: str) -> str:
@@ -34,6 +36,22 @@ def on_one_line(text: str) -> str:
 OneLine = AfterValidator(on_one_line)
 
 
+def plain_number(value: object) -> object:
+    """Not what Pydantic alone takes for one: `true`, or "1_0". Raises ValueError."""
+    try:
+        return decimal(str(value).strip()) if isinstance(value, str | bool) else value
+    except ValueError:
+        raise ValueError("must be a number") from None
+
+
+def plain_text(value: object) -> object:
+    """A text or several without control characters, which nobody sees. Raises ValueError."""
+    for text in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(text, str) and CONTROL.search(text):
+            raise ValueError("must not contain control characters")
+    return value
+
+
 class Design(BaseModel, ABC):
     """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
     default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
@@ -42,7 +60,8 @@ class Design(BaseModel, ABC):
     yields: what the value of an item is: points 0 to 100, a positive ratio, a class, one of ordered classes, a place.
     equal: what equal values of two items say of their order: that it is a tie, or nothing.
     items_per_hit: how many items it can ask about at once. usual_items: how many where nobody chooses.
-    usual_law: the update law where nobody chooses.
+    usual_law: the update law where nobody chooses. usual_method: the method of analysis that is shown beside it then,
+        by name; empty where none is nearer to the design than any other.
     fewest_items: of how many items an answer says something; fewer are never asked.
     noun: what annotators call the value of an item.
     unit: of the means of its values, and of the scores of laws that take more than their order.
@@ -57,9 +76,17 @@ class Design(BaseModel, ABC):
     items_per_hit: ClassVar[range]
     usual_items: ClassVar[int]
     usual_law: ClassVar[str]
+    usual_method: ClassVar[str] = ""
     fewest_items: ClassVar[int] = 1
     noun: ClassVar[str] = "score"
     unit: ClassVar[Unit] = IN_POINTS
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def plainly_written(cls, value: object, info: ValidationInfo) -> object:
+        """Nothing that only looks like a text or a number."""
+        asked = cls.model_fields[info.field_name or ""].annotation
+        return plain_number(value) if asked is float else plain_text(value)
 
     @property
     @abstractmethod
@@ -90,6 +117,19 @@ class Design(BaseModel, ABC):
         if law.family.counts_classes:
             return LIKELIEST
         return by_order(law) if law.reads == "order" else self.unit
+
+    def number_of(self, given: Given) -> float:
+        """A number as it is, and the class that a label names. Raises `Invalid` (`class_unknown`)."""
+        if not isinstance(given, str):
+            return given
+        if given not in self.classes:
+            known = f"none of the labels {listed(self.classes)}" if self.classes else "no number"
+            raise Invalid(
+                f"“{shortened(given)}” is {known}. Nothing was stored.",
+                code="class_unknown",
+                classes=some_of(self.classes),
+            )
+        return float(self.classes.index(given))
 
     def means_beside(self, law: Law) -> bool:
         """Whether means of its values and a law's scores share an axis."""
@@ -150,14 +190,15 @@ class Design(BaseModel, ABC):
         """The answer's values in the order of `items`, as they are stored.
 
         Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`,
-        `score_out_of_range`, and what `together` raises.
+        `score_out_of_range`, and what `number_of` and `together` raise.
         """
         missing = [position for position, item in enumerate(items, start=1) if item not in answer.values]
         if missing:
             raise self.missing(missing, len(items))
         if len(answer.values) != len(items):
             raise unknown_items()
-        return self.together([self.checked(answer.values[item], place) for place, item in enumerate(items, start=1)])
+        given = [self.number_of(answer.values[item]) for item in items]
+        return self.together([self.checked(value, place) for place, value in enumerate(given, start=1)])
 
     def together(self, values: list[float]) -> list[float]:
         """The values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) for those that cannot be

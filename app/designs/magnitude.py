@@ -35,6 +35,7 @@ class Magnitude(Design):
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 3
     usual_law: ClassVar[str] = "log-normal"
+    usual_method: ClassVar[str] = "geometric_mean"
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO
 

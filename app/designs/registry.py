@@ -19,6 +19,8 @@ DESIGNS: dict[str, type[Design]] = {
     for design in (Slider, Rating, Ordinal, Categories, Pairwise, Baseline, Ranking, BestWorst, Magnitude)
 }
 
+USUAL = next(iter(DESIGNS))  # where nobody chooses; the schema has it as the default of stored campaigns, too
+
 
 def design_of(campaign: Any) -> Design:
     """The design of a campaign's row, with its settings."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.designs.scale import POINTS as STEPS
+from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 
 UNKNOWN = "unknown yet"
@@ -17,21 +18,28 @@ RATIOS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
 @dataclass(frozen=True)
 class Unit:
     """title: of a column. axis: what stands on an axis. sign: behind a number. density: what a curve's height is.
-    column: what means of it are called in files. typical: what a typical interval says, in sentences, and scale: what
-    scores and variances are on.
+    typical: what a typical interval says, in sentences; scale: what scores and variances are on. mean_words: means
+    within a sentence, mean_title: in a heading. mean_column: what they are called in files; score_column: scores, if not as their posterior does.
     """
 
     title: str
     axis: str
     sign: str
     density: str
-    column: str = "mean_score"
+    mean_column: str = "mean_score"
     typical: str = ""
     scale: str = "Variance is on the scale 0 to 1."
+    score_column: str = ""
+    mean_words: str = "mean score"
+    mean_title: str = "Mean"
 
     def value(self, place: float) -> float:
         """The number at a place, 0 to 100."""
         return place
+
+    def in_files(self, shares: Array) -> Array:
+        """Shares of the scale, 0 to 1, as files have them."""
+        return shares
 
     @property
     def standard_errors(self) -> bool:
@@ -44,7 +52,7 @@ class Unit:
 
     def rounded(self, place: float) -> str:
         """With fewer digits: an end of an interval."""
-        return f"{place:.0f}"
+        return f"{round(place)}"
 
     def give_or_take(self, places: float) -> str:
         """Half the width of an interval; that of the whole scale says nothing."""
@@ -77,6 +85,10 @@ class RatioUnit(Unit):
     def value(self, place: float) -> float:
         """The odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else float("inf")
+
+    def in_files(self, shares: Array) -> Array:
+        """Ratios."""
+        return shares / (1.0 - shares)
 
     @property
     def standard_errors(self) -> bool:
@@ -137,16 +149,20 @@ RATIO = RatioUnit(
     "counts as r / (1 + r), so that nobody’s large number outweighs the others.",
     "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line, and variance is that "
     "of this share.",
+    "ratio",
+    "mean ratio",
 )
 WON = Unit(
-    "Beaten",
+    "Share",
     "other items of its HITs that it beats, %",
     "%",
     "density per %",
     "mean_share_beaten",
-    "Of the other items in its HITs, an item beats so many in 100, a tie counting half. Judging by how far annotators "
-    "differ, that share among all annotators lies within so many percentage points of the share so far, up or down, "
-    "for 95 of 100 items.",
+    "Of the other items in its HITs, an item beats so many in 100; a tie, or a pair of which nothing was said, counts "
+    "half. Judging by how far annotators differ, that share among all annotators lies within so many percentage points "
+    "of the share so far, up or down, for 95 of 100 items.",
+    mean_words="share of other items that it beats",
+    mean_title="Beaten",
 )
 LIKELIEST = Unit("Share", "share of the likeliest label, %", "%", "density per %")
 

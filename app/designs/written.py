@@ -22,6 +22,11 @@ class Written:
         self.classes: Sequence[str] = design.classes
 
     @property
+    def in_points(self) -> bool:
+        """Whether values are points, 0 to 100."""
+        return self.design.yields == "points"
+
+    @property
     def possible(self) -> str:
         """Which numbers an item can have, in words."""
         return self.design.possible

@@ -12,7 +12,7 @@ from app.auth import guards
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver
-from app.designs.answer import Answer, InputKind, Touch
+from app.designs.answer import Answer, Given, InputKind, Touch
 from app.designs.asked import AskedValues
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
@@ -124,7 +124,9 @@ ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
 Score = Annotated[float, Field(ge=0, le=POINTS, allow_inf_nan=False, strict=True)]
 
 
-Value = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+ClassLabel = Annotated[str, StringConstraints(max_length=500)]
+Value = Number | ClassLabel
 
 
 class Response(BaseModel):
@@ -134,7 +136,9 @@ class Response(BaseModel):
         description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order.",
     )
     values: dict[ItemId, Value] | list[Value] | None = Field(
-        default=None, description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say."
+        default=None,
+        description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they "
+        "have `classes`, a number is that of a class and a text its label, also a label of digits.",
     )
     telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
@@ -146,7 +150,7 @@ class Response(BaseModel):
         return self
 
     @property
-    def given(self) -> Mapping[str, float] | Sequence[float]:
+    def given(self) -> Mapping[str, Given] | Sequence[Given]:
         """A value for each item."""
         given = self.values if self.scores is None else self.scores
         assert given is not None  # noqa: S101  (one of both is there)
@@ -165,7 +169,7 @@ class Receipt(BaseModel):
         {
             404: "`hit_not_found`",
             410: "`lease_expired`: others have answered meanwhile",
-            422: "`invalid`, `scores_missing`, `scores_unknown`",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`",
         }
     ),
 )

@@ -13,6 +13,7 @@ from app.crowd.platform import Arrival
 from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Id, fetch_one
+from app.designs.answer import Given
 from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
@@ -79,7 +80,7 @@ def refuse_others(hit: HitOfProgram, hit_id: int, annotator: str) -> None:
         )
 
 
-def values_by_number(hit: HitOfProgram, values: Mapping[str, float] | Sequence[float]) -> dict[int, float]:
+def values_by_number(hit: HitOfProgram, values: Mapping[str, Given] | Sequence[Given]) -> dict[int, Given]:
     """Values by item number, from values by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.

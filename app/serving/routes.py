@@ -27,7 +27,7 @@ from app.errors import Gone, Invalid, Refusal
 from app.serving import leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import by_id
-from app.web import LARGEST_ID, Now, ServingConnection, address_of, fetched, page, sanitised
+from app.web import LARGEST_ID, Now, ServingConnection, address_of, fetched, page, sanitised, texts_in
 
 router = APIRouter(include_in_schema=False)
 
@@ -116,7 +116,7 @@ async def post(
 ) -> Response:
     """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
-    form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    form = texts_in(await request.form())
     if platform.starts_here and "token" not in form:
         return await start(request, platform, link_key, connection, now=now)
     assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)

@@ -4,7 +4,6 @@ import { run } from "../hit.js";
 import { rowOfKey } from "../hit/letters.js";
 import { changed, native } from "../hit/native.js";
 import { all, announce } from "../hit/page.js";
-import { say } from "../hit/sending.js";
 
 const OTHER = { best: "worst", worst: "best" };
 const STEPS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
@@ -58,10 +57,14 @@ function take(hit, radio) {
 function drawn(hit) {
   const [best, worst] = ["best", "worst"].map((name) => chosen(hit, name));
   const words = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(radio)}`).join(", ");
-  const left = ["best", "worst"].filter((name) => !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
-  if (!hit.problem && left.length) say(hit, `Still to choose: ${left.join(" and ")}`);
-  if (hit.changed && words !== hit.said) announce(`${words}.${left.length ? ` Still to choose: ${left.join(" and ")}.` : ""}`);
+  const rest = toChoose(hit);
+  if (hit.changed && words !== hit.said) announce(`${words}.${rest && ` ${rest}.`}`);
   hit.said = words;
 }
 
-run(native({ begin, press, drawn }));
+function toChoose(hit) {
+  const left = ["best", "worst"].filter((name) => !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
+  return left.length ? `Still to choose: ${left.join(" and ")}` : "";
+}
+
+run(native({ begin, press, drawn, remains: (_count, hit) => toChoose(hit) }));

@@ -3,7 +3,7 @@
 //
 // `native(more)` is a design for `run`, with what a design does besides: `begin(hit)`, `press(hit, event)`, `resize(hit)`,
 // `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
-// `remains(count)`, the words for so many controls without one.
+// `remains(count, hit)`, the words for so many controls without one.
 
 import { all, announce } from "./page.js";
 import { keep, say } from "./sending.js";
@@ -95,7 +95,7 @@ function restore(hit, kept) {
 function drawStatus(hit) {
   const left = missing(hit).length;
   const button = hit.form.querySelector(".primary");
-  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? hit.remains(left) : "");
+  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? hit.remains(left, hit) : "");
   button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
   button.textContent = hit.sending ? "Sending …" : button.dataset.send;
 }
@@ -104,8 +104,8 @@ function ready(hit) {
   const left = missing(hit);
   if (!left.length) return true;
   left[0].focus();
-  say(hit, hit.remains(left.length));
-  announce(`${hit.remains(left.length)}.`);
+  say(hit, hit.remains(left.length, hit));
+  announce(`${hit.remains(left.length, hit)}.`);
   return false;
 }
 

@@ -29,9 +29,15 @@ def recognises(columns: Sequence[str]) -> bool:
 def judged_in(upload: Upload, digest: str, values: ReadsValues) -> list[ResultRow]:
     """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
 
-    Raises `Invalid`: `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
-    `na_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
+    Raises `Invalid`: `values_are_no_points`, `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`,
+    `item_repeated`, `na_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
+    if not values.in_points:
+        raise Invalid(
+            "A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give "
+            f"{values.possible}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
+            code="values_are_no_points",
+        )
     count = hit_size(upload.columns)
     known = set(upload.columns)
     check_answers(1, known, count)
