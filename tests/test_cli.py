@@ -68,7 +68,7 @@ def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
     launched = easel("campaign", "launch", "verbs").output
     assert launched.startswith("verbs is running.\nAnnotators: http://127.0.0.1:8000/link/")
     imported = easel("campaign", "import-responses", "verbs", files / "results.csv").output
-    assert imported == "Imported 1 responses on 2 items.\n"
+    assert imported == "Imported 1 response on 2 items.\n"
     assert easel("verify", "verbs").output == "Replayed 1 responses: the posteriors of 6 items are the same.\n"
     table = list(csv.DictReader(io.StringIO(easel("export", "verbs", "items").output)))
     assert [(row["id"], row["alpha"], row["judgments"]) for row in table[:3]] == [
@@ -188,7 +188,7 @@ def test_an_export_of_responses_becomes_those_of_another_campaign(easel, files):
     easel("campaign", "import-responses", "verbs", files / "rows.csv")
     (files / "export.csv").write_text(easel("export", "verbs", "responses").output)
     output = easel("campaign", "import-responses", "copy", files / "export.csv").output
-    assert output == "Imported 1 responses on 2 items.\n"
+    assert output == "Imported 1 response on 2 items.\n"
     assert easel("export", "copy", "items").output == easel("export", "verbs", "items").output
     again = easel("campaign", "import-responses", "verbs", files / "export.csv")
     assert again.exit_code == 1

@@ -62,6 +62,7 @@ class ImportedResponses(BaseModel):
 
 def sentences(done: ImportedResponses) -> list[str]:
     """What an import did, in words."""
+    have = "has" if done.over_wanted == 1 else "have"
     said = {
         f"Imported {plural(done.responses, 'response')} on {plural(done.items, 'item')}.": True,
         f"HITs passed over because they were imported before: {done.known:,}.": done.known,
@@ -73,7 +74,7 @@ def sentences(done: ImportedResponses) -> list[str]:
         f"Rows without a WorkerId: {done.without_worker:,}. They count as the answers of one annotator.": (
             done.without_worker
         ),
-        f"Items that now have more judgments than you wanted: {done.over_wanted:,}. All of these count.": (
+        f"{plural(done.over_wanted, 'item')} now {have} more judgments than you wanted; all of them count.": (
             done.over_wanted
         ),
         "Every item has the judgments you wanted, so the campaign is finished.": done.finished,

@@ -4,22 +4,26 @@ Posteriors, means and intervals lie on 0 to 1, or near it for a law without boun
 their step, a *place*; a unit says which number stands there.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from app.designs.scale import POINTS as STEPS
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 
 UNKNOWN = "unknown yet"
-RATIOS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
+RATIOS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
 
 
 @dataclass(frozen=True)
 class Unit:
     """title: of a column. axis: what stands on an axis. sign: behind a number. density: what a curve's height is.
-    typical: what a typical interval says, in sentences; scale: what scores and variances are on. mean_words: means
-    within a sentence, mean_title: in a heading. mean_column: what they are called in files; score_column: scores, if not as their posterior does.
+    typical: what a typical interval says, in sentences; scale: what scores and variances are on.
+    mean_words, mean_title: means, within a sentence and in a heading. mean_column: what they are called in files;
+    score_column: scores, if not as their posterior does.
     """
 
     title: str
@@ -84,11 +88,13 @@ class RatioUnit(Unit):
 
     def value(self, place: float) -> float:
         """The odds of the place's share."""
-        return place / (STEPS - place) if place < STEPS else float("inf")
+        return place / (STEPS - place) if place < STEPS else math.inf
 
     def in_files(self, shares: Array) -> Array:
-        """Ratios."""
-        return shares / (1.0 - shares)
+        """Ratios; infinite at the end of the scale."""
+        with np.errstate(divide="ignore"):
+            ratios: Array = shares / (1.0 - shares)
+        return ratios
 
     @property
     def standard_errors(self) -> bool:
@@ -119,12 +125,15 @@ class RatioUnit(Unit):
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Of round ratios."""
-        return [(STEPS * ratio / (1.0 + ratio), in_three_digits(ratio)) for ratio in RATIOS]
+        """Of round ratios, and the ends."""
+        inside = [(STEPS * ratio / (1.0 + ratio), in_three_digits(ratio)) for ratio in RATIOS]
+        return [(0.0, "0"), *inside, (STEPS, "∞")]
 
 
 def in_three_digits(number: float) -> str:
-    """0.0123, 1.5, 1,230."""
+    """0.0123, 1.5, 1,230; ∞."""
+    if number == math.inf:
+        return "∞"
     if number >= 1000.0:
         return f"{number:,.0f}"
     return f"{number:.3g}"
@@ -142,7 +151,7 @@ RATIO = RatioUnit(
     "Ratio",
     "ratio to the reference",
     "× the reference",
-    "density along the axis",
+    "density",
     "mean_ratio",
     "Judging by how far annotators differ, the mean of all annotators lies between the mean so far divided by this "
     "factor and multiplied by it, for 95 of 100 items that are about as good as the reference. In a mean a ratio r "

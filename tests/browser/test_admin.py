@@ -135,7 +135,7 @@ async def test_results_are_imported_and_a_mistake_in_them_is_said_in_place(
     await page.wait_for_url("**/items?done=responses&*")
     assert len(await running.responses()) == 30
     await send("example.csv", await page.locator(".example").text_content() or "")
-    await page.get_by_text("Imported 1 responses on 5 items.").wait_for()
+    await page.get_by_text("Imported 1 response on 5 items.").wait_for()
     assert len(await running.responses()) == 31
 
 

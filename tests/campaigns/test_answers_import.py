@@ -20,7 +20,7 @@ from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
 from app.errors import Conflict, Refusal
 from tests.campaigns.drafts import import_results, is_clean, launched
-from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import register
 from tests.toys.smiley import Smiley
 
@@ -387,3 +387,26 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     for hit in hits:
         assert len(set(hit.items)) == len(hit.items) == len(hit.scores)
         assert all(score is None or design.stored(score) == score for score in hit.scores)
+
+
+async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_for_spreadsheets(engine):
+    labels = {"labels": ["=same", "-other", "'quoted"]}
+    campaign = await launched(engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels)
+    await import_results(engine, campaign, HEADER + "h1,Ann,=1+1,=same\nh2,Ann,@home,-other\nh3,Ben,@home,'quoted\n")
+    file = await export(engine, campaign.slug, "responses", "csv", spreadsheet=True)
+    content = "".join([piece async for piece in file.chunks])
+    assert "'=same" in content
+    twin = await launched(
+        engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels, name="Twin"
+    )
+    assert (await import_results(engine, twin, content)).responses == 3
+
+
+@pytest.mark.parametrize("design", [name for name, one in DESIGNS.items() if one.yields != "points"])
+async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, design):
+    campaign = await running(
+        engine, items=4, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}
+    )
+    mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,2,1\n"
+    assert (await refused(engine, campaign, mturk)).code == "values_are_no_points"
+    assert await nothing_stored(engine)

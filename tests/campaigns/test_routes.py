@@ -529,7 +529,24 @@ async def test_the_page_shows_a_file_that_can_be_imported_as_it_stands(researche
     assert shown == "hit,annotator,item,value\nh1,Ann,1,67\nh1,Ann,2,33\n"
     reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", shown)})
     page = (await researcher.get(reply.headers["location"])).text
-    assert "Imported 1 responses on 2 items." in page
+    assert "Imported 1 response on 2 items." in page
+
+
+async def test_the_items_page_leads_to_the_guide_whether_responses_can_be_imported_yet_or_not(researcher):
+    address = await launched(researcher, items_per_hit="2")
+    for campaign in (address, await create(researcher)):
+        assert 'href="/admin/importing-responses"' in (await researcher.get(f"{campaign}/items")).text
+    guide = (await researcher.get("/admin/importing-responses")).text
+    assert "<h1>Importing responses</h1>" in guide
+    assert "One row for each item of a HIT" in guide
+
+
+async def test_a_field_that_a_form_holds_twice_is_refused(researcher):
+    body = "name=One&name=Two&question=Q"
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    reply = await researcher.post("/admin/campaigns/new", content=body, headers=form)
+    assert reply.status_code == 422
+    assert "holds the field “name” twice" in reply.text
 
 
 async def test_the_page_says_how_many_scores_of_the_results_were_na(researcher):

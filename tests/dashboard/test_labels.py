@@ -24,7 +24,7 @@ async def labelled(engine, **settings):
     """Item 0 was called shore, shore, row; item 1 bank, <none>; item 2 <none>; item 3 nothing."""
     campaign = await running(engine, items=4, items_per_hit=1, design_settings=SENSES, **settings)
     rows = "".join(f"{who},A{k},v{item},{label}\n" for k, (who, item, label) in enumerate(GIVEN))
-    await import_results(engine, campaign, "WorkerId,AssignmentId,Input.id1,Answer.range1\n" + rows)
+    await import_results(engine, campaign, "annotator,hit,item,value\n" + rows)
     return campaign
 
 

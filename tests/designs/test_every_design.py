@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
+from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
 from app.designs.scale import POINTS
 from app.errors import Invalid
@@ -196,3 +197,26 @@ def test_a_text_that_no_form_could_send_back_is_refused(name, setting, text):
     wrong = text if setting == "baseline" else [text, "c"]
     with pytest.raises(ValidationError):
         DESIGNS[name].model_validate({setting: wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("magnitude", {"reference_value": True}),
+        ("magnitude", {"reference_value": "1_0"}),
+        ("magnitude", {"reference": "a\x07b"}),
+        ("categories", {"labels": ["yes", "n\x1bo"]}),
+        ("ranking", {"best_label": "mo\x00st"}),
+    ],
+)
+def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(name, settings):
+    with pytest.raises(ValidationError, match=r"must be a number|must not contain control characters"):
+        DESIGNS[name].model_validate(settings)
+
+
+def test_a_label_names_its_class_also_if_it_is_a_number():
+    design = Ordinal(labels=("1", "2", "3"))
+    assert design.values(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
+    with pytest.raises(Invalid) as refused:
+        design.values(Answer({4: "4", 9: 1.0}), [4, 9])
+    assert refused.value.code == "class_unknown"

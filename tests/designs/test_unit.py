@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from app.designs.best_worst import BestWorst
+from app.designs.categories import Categories
+from app.designs.magnitude import Magnitude
+from app.designs.pairwise import Pairwise
+from app.designs.ranking import Ranking
+from app.designs.registry import DESIGNS
+from app.designs.slider import Slider
+from app.designs.unit import POINTS, RATIO, WON
+from app.inference.online.laws import ONLINE
+
+
+@pytest.mark.parametrize(
+    ("design", "values", "said"),
+    [
+        (Slider(), [71.0, 20.5], ["71", "20.5"]),
+        (Categories(), [0.0, 2.0], ["yes", "unclear"]),
+        (Magnitude(), [1000.0, 50.0], ["1,000, 10 × the reference", "50, 0.5 × the reference"]),
+        (Pairwise(), [2.0, 1.0], ["not chosen, left", "chosen, right"]),
+        (Pairwise(), [1.0, 1.0], ["tie", "tie"]),
+        (Ranking(), [3.0, 1.0, 1.0, 4.0], ["3rd of 4", "1st of 4, tied", "1st of 4, tied", "4th of 4"]),
+        (BestWorst(), [2.0, 1.0, 3.0, 2.0], ["neither", "best", "worst", "neither"]),
+    ],
+)
+def test_an_answer_is_told_as_it_was_given(design, values, said):
+    assert [design.said(values, place) for place in range(len(values))] == said
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE)
+def test_scores_from_an_order_alone_never_share_an_axis_with_means(design, law):
+    made = design()
+    assert made.means_beside(law) == (made.ordered and law.reads in ("points", "ratio"))
+
+
+def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():
+    assert [RATIO.words(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
+    assert RATIO.in_files(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
+    assert (50.0, "1") in RATIO.ticks
+
+
+def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_is_the_whole_scale():
+    assert [unit.give_or_take(10.0) for unit in (POINTS, WON, RATIO)] == ["± 10.0 points", "± 10.0 %", "×/÷ 1.5"]
+    assert {unit.give_or_take(50.0) for unit in (POINTS, WON, RATIO)} == {"unknown yet"}
+
+
+def test_ends_of_intervals_near_zero_have_no_sign():
+    assert POINTS.rounded(-0.3) == "0"
