@@ -27,7 +27,9 @@ CREATE = [
     *("campaign", "create", "--name", "Moods", "--question", "How does it feel?", "--design", "smiley"),
     *("--update-law", "smiles", "--rule", "in_order", "--items-per-hit", "3", "--judgments-per-item", "9"),
 ]
-RESULTS = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,A1,m0,m1,0,2\nW2,A2,m0,m1,1,2\n"
+RESULTS = "annotator,hit,item,value\n" + "".join(
+    f"{who},h,m0,{first}\n{who},h,m1,2\n" for who, first in (("W1", 0), ("W2", 1))
+)
 
 
 @pytest.fixture

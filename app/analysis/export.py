@@ -291,20 +291,8 @@ def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
         score, rank, *touch = told.get(number, [None] * 5)
         label = [None if score is None else design.classes[int(score)]] if design.classes else []
         yield (
-            *(
-                row.seq,
-                row.pseudonym,
-                row.name,
-                row.source,
-                row.hit_id,
-                row.iteration,
-                position,
-                item,
-                leader,
-                score,
-                *label,
-                rank,
-            ),
+            *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
+            *(position, item, leader, score, *label, rank),
             *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport), number not in told),
         )
 

@@ -106,7 +106,7 @@ async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
     item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v{left}")).text
-    assert '<td class="figure">100</td>' in item  # it won, in points
+    assert '<td class="words">chosen, left</td>' in item
 
 
 def hidden(html, name):
