@@ -111,7 +111,7 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
         assert reply.status_code == 200, page
     item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v2")).text
     assert "Dirichlet(1, 1, 2)" in item
-    assert '<td class="figure">100</td>' in item  # the happy one, in points
+    assert '<td class="words">happy</td>' in item
     form = (await researcher.get("/admin/campaigns/new")).text
     assert re.search(r'<textarea id="smiley.names" name="smiley.names"[^>]*>\nsad\nso so\nhappy</textarea>', form)
     for title in ("Smileys", "Smiles: each smiley is counted", "In order: the items with the fewest judgments"):

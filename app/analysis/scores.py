@@ -9,6 +9,7 @@ from app.analysis.coarsened import has_labels, reached
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
 from app.designs.scale import POINTS
+from app.designs.unit import RATIO
 from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
@@ -199,8 +200,9 @@ def online(
 
 
 def as_ratios(score: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
-    """Shares s = r / (1 + r) of a ratio as ratios r; an error is that of s times the slope 1 / (1 - s)^2."""
-    return score / (1 - score), low / (1 - low), high / (1 - high), error / (1 - score) ** 2
+    """Shares s = r / (1 + r) of a ratio as ratios r; an error is that of s times the slope, (1 + r)^2."""
+    ratio, low, high = map(RATIO.in_files, (score, low, high))
+    return ratio, low, high, error * (1.0 + ratio) ** 2
 
 
 def for_its_classes(name: str, answers: Answers) -> Law:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, Form, Given, touches_in
 from app.designs.numbers import decimal, whole_number
@@ -42,6 +42,9 @@ def plain_number(value: object) -> object:
         return decimal(str(value).strip()) if isinstance(value, str | bool) else value
     except ValueError:
         raise ValueError("must be a number") from None
+
+
+PlainNumber = BeforeValidator(plain_number)
 
 
 def plain_text(value: object) -> object:
@@ -83,10 +86,9 @@ class Design(BaseModel, ABC):
 
     @field_validator("*", mode="before")
     @classmethod
-    def plainly_written(cls, value: object, info: ValidationInfo) -> object:
-        """Nothing that only looks like a text or a number."""
-        asked = cls.model_fields[info.field_name or ""].annotation
-        return plain_number(value) if asked is float else plain_text(value)
+    def plainly_written(cls, value: object) -> object:
+        """No text that nobody sees."""
+        return plain_text(value)
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, PlainNumber, Yields
 from app.designs.numbers import decimal
 from app.designs.scale import POINTS
 from app.designs.unit import RATIO, Unit, in_three_digits
@@ -45,7 +45,7 @@ class Magnitude(Design):
         description="What items are compared with, shown above them: the words of one item, neither the best nor the "
         "worst.",
     )
-    reference_value: float = Field(
+    reference_value: Annotated[float, PlainNumber] = Field(
         default=100.0,
         ge=0.01,
         le=1_000_000.0,
