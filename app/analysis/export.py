@@ -19,6 +19,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
+from app.analysis.assignments_export import assignments_table
 from app.analysis.findings import Options, columns_of
 from app.analysis.fits import Fits
 from app.analysis.fitted_exports import Fitting, fitted
@@ -32,6 +33,7 @@ from app.analysis.formats import (
     json_lines,
     spreadsheet_lines,
 )
+from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
@@ -39,10 +41,12 @@ from app.database.tables import campaigns
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import ranks
+from app.designs.unjudged import EXTRA
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Family
 from app.record.law import law_of
+from app.record.stream import Response
 
 ROWS_AT_ONCE = 2_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
@@ -55,9 +59,7 @@ RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
 )
-ASSIGNMENT_COLUMNS = (
-    *("annotator", "name", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
-)
+REASON = "reason"  # why an item cannot be judged
 LABEL = "label"
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
@@ -155,16 +157,19 @@ async def written(table: TableFile, format_: Format, *, spreadsheet: bool) -> As
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, or
     as ratios, and the mean of what was given with its standard error and calibrated interval. Where the posterior
-    counts classes, the likeliest label and its share; where values have no order, no mean.
+    counts classes, the likeliest label and its share; where values have no order, no mean. Where annotators may say
+    that an item cannot be judged, how many did and why.
     """
     law, design = law_of(campaign), design_of(campaign)
     family, unit = law.family, design.unit_of(law)
     label = (LABEL,) if family.counts_classes else ()
+    told_of_unjudged = await unjudged_cells(connection, campaign)
+    unjudged_ = UNJUDGED_COLUMNS if told_of_unjudged else ()
     known = await calibrated.intervals(connection, campaign)
     means = tuple(calibrated.columns_in(design.unit, known.of([]))) if design.ordered else ()
     ends = ("low_95", "high_95", "judgments")
     score = unit.score_column or family.score_name
-    own = ("id", "shown", *family.parameter_names, *label, score, "variance", *ends, *means)
+    own = ("id", "shown", *family.parameter_names, *label, score, "variance", *ends, *means, *unjudged_)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
@@ -175,7 +180,8 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
         posterior = columns_of(mode, n["variance"], *between, n["judgments"])
         labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if label else []
         told = columns_of(*calibrated.columns_in(design.unit, known.of(n["number"])).values()) if means else []
-        columns = (*items.values(uploaded), *columns_of(*state), *labels, *posterior, *told)
+        unable = told_of_unjudged(n["number"].tolist()) if told_of_unjudged else []
+        columns = (*items.values(uploaded), *columns_of(*state), *labels, *posterior, *told, *unable)
         return list(zip(items.ids, items.shown, *columns, strict=True))
 
     chunks = in_blocks(connection, campaign, cells)
@@ -259,8 +265,9 @@ def in_columns(texts: str, numbers: dict[str, Numbers]) -> Items:
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
-    1. An item that was marked N/A has no score; HITs in which all were come last. A score that is a class, counted from
-    0, has its label beside it; without an order there are no ranks.
+    1. An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
+    with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
+    order there are no ranks.
     """
     design = design_of(campaign)
 
@@ -268,24 +275,29 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
         for statement in (RESPONSES, WITHOUT_SCORE):
             result = await connection.stream(statement, {"campaign": campaign.id})
             async for rows in result.partitions(ROWS_AT_ONCE):
-                yield [cells for row in rows for cells in answered_items(row, design)]
+                yield [cells[:width] for row in rows for cells in answered_items(row, design)]
 
-    return TableFile(response_columns(design), chunks())
+    columns = response_columns(design, reasons=campaign.cannot_be_judged)
+    width = len(columns)
+    return TableFile(columns, chunks())
 
 
-def response_columns(design: Design) -> tuple[str, ...]:
-    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes."""
+def response_columns(design: Design, *, reasons: bool) -> tuple[str, ...]:
+    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, and reasons where there can be any."""
     after = RESPONSE_COLUMNS.index("score") + 1
-    return (*RESPONSE_COLUMNS[:after], *([LABEL] if design.classes else []), *RESPONSE_COLUMNS[after:])
+    label, reason = [LABEL] if design.classes else [], [REASON] if reasons else []
+    return (*RESPONSE_COLUMNS[:after], *label, *RESPONSE_COLUMNS[after:], *reason)
 
 
 def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
-    """An answered HIT as `response_columns`, one tuple per item."""
+    """An answered HIT as `response_columns` with all of them, one tuple per item."""
     known, nothing = row.telemetry or {}, [None] * len(row.items)
     touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
     viewport = known.get("viewport")
-    places = ranks(design.points(np.array(row.scores, np.float64)).tolist()) if design.ordered else nothing
-    told = {item: rest for item, *rest in zip(row.items, row.scores, places, *touches, strict=True)}
+    said, reasons = Response.of(0, 0, row.items, row.scores), (row.extra or {}).get(EXTRA, {})
+    places = ranks(design.points(np.array(said.values, np.float64)).tolist()) if design.ordered else nothing
+    judged = dict(zip(said.items, zip(said.values, places, strict=False), strict=True))
+    told = {item: [*judged.get(item, (None, None)), *rest] for item, *rest in zip(row.items, *touches, strict=True)}
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
         leader = None if row.leader is None else number == row.leader
         score, rank, *touch = told.get(number, [None] * 5)
@@ -293,25 +305,10 @@ def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
         yield (
             *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
             *(position, item, leader, score, *label, rank),
-            *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport), number not in told),
+            *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport)),
+            number not in told or str(number) in reasons,
+            reasons.get(str(number)),
         )
-
-
-async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per arrival of an annotator; `completed_at` is when they were told that they are done here."""
-
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        result = await connection.stream(ASSIGNMENTS, {"campaign": campaign.id})
-        async for rows in result.partitions(ROWS_AT_ONCE):
-            yield [
-                (
-                    *(row.pseudonym, row.name, row.platform, guarded(row.external_id), row.arrived_at),
-                    *(row.hits_answered, row.last_answer_at, row.completed_at),
-                )
-                for row in rows
-            ]
-
-    return TableFile(ASSIGNMENT_COLUMNS, chunks())
 
 
 async def one_piece(text_: str) -> AsyncGenerator[str, None]:
@@ -362,7 +359,7 @@ IDS = """
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
 
 RESPONSES = text(f"""
-    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.telemetry, r.received_at,
+    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS}
     FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
@@ -372,20 +369,11 @@ RESPONSES = text(f"""
 WITHOUT_SCORE = text(f"""
     SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
            h.items AS shown,{IDS},
-           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS telemetry, h.issued_at,
+           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
+           h.issued_at,
            h.closed_at AS received_at
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
 """)  # noqa: S608  (made of constants)
-
-ASSIGNMENTS = text("""
-    SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,
-           count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
-    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-    JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
-    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
-    LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
-    WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
-""")

@@ -50,12 +50,12 @@ GROUPS = (
     FieldGroup(
         "What annotators see",
         ("name", "question", "instructions", "design", DESIGN_SETTINGS, "low_label", "high_label", "items_per_hit"),
-        ("middle_label", "show_numbers", "minutes_per_hit", "pay"),
+        ("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
     ),
     FieldGroup(
         "How much is asked, and of whom",
         ("judgments_per_item", "repeat_items", "hits_per_annotator", *OPEN_AFTER_LAUNCH),
-        ("lease_minutes",),
+        ("unjudged_people", "lease_minutes"),
     ),
     FieldGroup(
         "How answers become scores, and what is asked next",
@@ -193,13 +193,19 @@ def kind_of(name: str, rules: Mapping[str, Any]) -> str:
 def blank() -> dict[str, str]:
     """What stands in a new campaign's form."""
     fields = CampaignSettings.model_fields.items()
-    return {name: shown(info.default) for name, info in fields if not (info.is_required() or name == DESIGN_SETTINGS)}
+    return {
+        name: in_field(name, info.default)
+        for name, info in fields
+        if not (info.is_required() or name == DESIGN_SETTINGS)
+    }
 
 
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
     own = settings.design_settings.items()
-    filled_in = {name: shown(value) for name, value in settings.model_dump().items() if name != DESIGN_SETTINGS}
+    filled_in = {
+        name: in_field(name, value) for name, value in settings.model_dump().items() if name != DESIGN_SETTINGS
+    }
     return filled_in | {f"{settings.design}.{name}": text_of(value) for name, value in own}
 
 
@@ -212,8 +218,13 @@ def shown(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def in_field(name: str, value: object) -> str:
+    """A setting of the campaign: the numbers of its prior stand on one line."""
+    return shown(value) if name == "prior" else text_of(value)
+
+
 def text_of(value: object) -> str:
-    """A setting of a design: what is many stands on lines."""
+    """What is many stands on lines."""
     return "\n".join(map(str, value)) if isinstance(value, list) else shown(value)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
 from app.designs.answer import Answer
 from app.designs.design import Design
+from app.designs.unjudged import EXTRA
 from app.designs.written import KEPT
 from app.errors import Conflict, Invalid, plural, shortened
-from app.record import stream
+from app.record import stream, unjudged
 from app.record.folding import Locked, fold
 from app.record.stream import Response
 from app.upload import refuse
@@ -30,7 +32,10 @@ HIT_COLUMNS = (
     *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable"),
     *("issued_at", "expires_at", "closed_at"),
 )
-RESPONSE_COLUMNS = ("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "received_at")
+RESPONSE_COLUMNS = (
+    *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "received_at"),
+    "extra",
+)
 
 T = TypeVar("T")
 
@@ -39,7 +44,9 @@ T = TypeVar("T")
 class ImportedHit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
-    shown: all items. marks: the score of each, None where it was marked N/A. nameless: nobody knows whose it is.
+    shown: all items. marks: the score of each; where it was marked N/A, NaN if the campaign lets annotators say that an
+    item cannot be judged, else None. unjudged: in such a campaign the items that were marked, each with the reason.
+    nameless: nobody knows whose it is.
     """
 
     line: int
@@ -51,10 +58,11 @@ class ImportedHit:
     submitted_at: datetime | None
     details: dict[str, str]
     nameless: bool = False
+    unjudged: tuple[tuple[int, str], ...] = ()
 
     @property
     def items(self) -> list[int]:
-        """Those that have a score."""
+        """Those that its response has."""
         return [item for item, mark in zip(self.shown, self.marks, strict=True) if mark is not None]
 
     @property
@@ -83,7 +91,7 @@ NUMBERS = text("""
 """)
 
 ANSWER = """
-    SELECT given.worker, given.id, h.items AS shown, h.not_applicable, r.items, r.values AS scores
+    SELECT given.worker, given.id, h.items AS shown, h.not_applicable, r.items, r.values AS scores, r.extra
     FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
 OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id"
 
@@ -137,42 +145,54 @@ async def numbered(
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
-    return await asyncio.to_thread(hits_of, rows, numbers, design)
+    return await asyncio.to_thread(hits_of, rows, numbers, design, keeps_marks=campaign.cannot_be_judged)
 
 
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
     return list({external_id for row in rows for external_id in row.items})
 
 
-def hits_of(rows: list[ResultRow], numbers: Mapping[str, int], design: Design) -> list[ImportedHit]:
+def hits_of(
+    rows: list[ResultRow], numbers: Mapping[str, int], design: Design, *, keeps_marks: bool
+) -> list[ImportedHit]:
     """Takes each row from `rows`: to let go of a million at once would take a moment in which nothing else is done.
 
     Raises `Invalid` (`item_unknown`) and what `checked` does.
     """
     rows.reverse()
-    return [hit_of(rows.pop(), numbers, design) for _ in range(len(rows))]
+    return [hit_of(rows.pop(), numbers, design, keeps_marks=keeps_marks) for _ in range(len(rows))]
 
 
-def hit_of(row: ResultRow, numbers: Mapping[str, int], design: Design) -> ImportedHit:
+def hit_of(row: ResultRow, numbers: Mapping[str, int], design: Design, *, keeps_marks: bool) -> ImportedHit:
     for place, external_id in enumerate(row.items):
         if external_id not in numbers:
             said = shortened(external_id)
             refuse("item_unknown", row.line_of(place), f"the campaign has no item “{said}”.", item=said)
     shown = tuple(numbers[external_id] for external_id in row.items)
+    marked = marked_in(row, shown) if keeps_marks else {}
     return ImportedHit(
         row.line,
         row.worker_id,
         row.assignment_id,
         shown,
-        checked(design, row, shown),
+        checked(design, row, shown, marked),
         row.accepted_at,
         row.submitted_at,
         row.details,
         row.nameless,
+        tuple(marked.items()),
     )
 
 
-def checked(design: Design, row: ResultRow, shown: Sequence[int]) -> tuple[float | None, ...]:
+def marked_in(row: ResultRow, shown: Sequence[int]) -> dict[int, str]:
+    """The items that were marked, each with the reason, empty where none is known."""
+    reasons = row.reasons or [""] * len(shown)
+    return {item: reason for item, score, reason in zip(shown, row.scores, reasons, strict=True) if score is None}
+
+
+def checked(
+    design: Design, row: ResultRow, shown: Sequence[int], marked: Mapping[int, str]
+) -> tuple[float | None, ...]:
     """The marks of a HIT as its design stores them. Raises `Invalid` where nobody can have been asked so, or can have
     answered so: `item_missing`, `hit_size`, `answer_impossible`, and whatever else the design refuses.
     """
@@ -182,19 +202,21 @@ def checked(design: Design, row: ResultRow, shown: Sequence[int]) -> tuple[float
             refuse(
                 "item_missing", row.line, f"every HIT of this campaign has the item “{said}”, and this one lacks it."
             )
-    given = {item: mark for item, mark in zip(shown, row.scores, strict=True) if mark is not None}
+    marks = dict(zip(shown, row.scores, strict=True))
+    given = {item: mark for item, mark in marks.items() if mark is not None and not math.isnan(mark)}
     fewest, most = design.fewest_items, design.items_per_hit[-1]
-    if len(shown) > most or 0 < len(given) < fewest:
+    if len(shown) > most or (0 < len(given) < fewest and not marked):
         asked = f"{fewest} to {most}" if fewest < most else f"{most}"
         count = plural(len(shown) if len(shown) > most else len(given), "item")
         refuse("hit_size", row.line, f"this HIT has {count} with a {design.noun}, and can have {asked}.")
-    if not given:
+    told_of = [item for item, mark in marks.items() if mark is not None or item in marked]
+    if not told_of:
         return row.scores
     try:
-        values = iter(design.values(Answer(given), list(given)))
+        values = iter(design.values(Answer(given, unjudged=marked), told_of))
     except Invalid as refused:
         refuse(refused.code, row.line, f"nobody can answer so. {refused.message.removesuffix(KEPT).strip()}")
-    return tuple(None if mark is None else next(values) for mark in row.scores)
+    return tuple(next(values) if item in told_of else None for item in shown)
 
 
 Key: TypeAlias = tuple[str | None, str]
@@ -260,8 +282,19 @@ def answered(row: Row[Any]) -> bool:
 
 def same(hit: ImportedHit, row: Row[Any]) -> bool:
     """Whether this is what is stored."""
-    stored = (row.shown, row.not_applicable or [], row.items or [], row.scores or [])
-    return stored == (list(hit.shown), hit.not_applicable, hit.items, hit.scores)
+    marked = (row.extra or {}).get(EXTRA, {})
+    stored = (row.shown, row.not_applicable or [], row.items or [], told(row.scores or []), marked)
+    return stored == (list(hit.shown), hit.not_applicable, hit.items, told(hit.scores), reasons_of(hit))
+
+
+def told(scores: Sequence[float]) -> list[float | None]:
+    """What can be compared: NaN is not equal to itself."""
+    return [None if math.isnan(score) else score for score in scores]
+
+
+def reasons_of(hit: ImportedHit) -> dict[str, str]:
+    """As they lie beside the scores of a response."""
+    return {str(item): reason for item, reason in hit.unjudged}
 
 
 async def annotators_of(
@@ -328,10 +361,13 @@ async def store_responses(
         (
             *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
             one.hit.submitted_at or now,
+            json.dumps({EXTRA: reasons_of(one.hit)}) if one.hit.unjudged else None,
         )
         for seq, one in zip(seqs, closed, strict=True)
     ]
     await copy(connection, tables.responses, rows, *RESPONSE_COLUMNS)
+    if items := {item for one in closed for item, _ in one.hit.unjudged}:
+        await unjudged.count_anew(connection, locked.of, items=sorted(items))
     return judgments
 
 
@@ -343,4 +379,4 @@ async def counting(connection: AsyncConnection, campaign: Row[Any], closed: Sequ
 
 def unnumbered(closed: Sequence[Closed]) -> list[Response]:
     """Their answers; numbers are given later."""
-    return [Response(0, one.annotator, one.hit.items, one.hit.scores) for one in closed]
+    return [Response.of(0, one.annotator, one.hit.items, one.hit.scores) for one in closed]

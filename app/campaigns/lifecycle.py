@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import BigInteger, Row, Select, all_, cast, delete, exists, func, insert, select, text, update
+from sqlalchemy import BigInteger, Row, Select, all_, case, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown
@@ -132,6 +132,15 @@ def counted() -> Select[Any]:
     )
     drawn = count - func.cardinality(campaigns.c.always_shown)
     wanted = cast(drawn, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
+    # What nobody is asked for any more; only where there can be any, since it goes through all items.
+    spared = (
+        select(func.coalesce(func.sum(campaigns.c.judgments_per_item - current_posteriors.c.judgments), 0))
+        .where(current_posteriors.c.campaign_id == campaigns.c.id)
+        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
+        .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)
+        .scalar_subquery()
+    )
+    wanted -= case((campaigns.c.cannot_be_judged, spared), else_=0)
     return select(
         campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
     )

@@ -119,7 +119,7 @@ async def import_results(
     async for some, counts in stored_in_turn(engine, campaign, platform, new, now=now):
         stored += len(some)
         done.responses += sum(bool(hit.items) for hit in some)
-        done.not_applicable += sum(len(hit.not_applicable) for hit in some)
+        done.not_applicable += sum(len(hit.not_applicable) + len(hit.unjudged) for hit in some)
         done.without_score += sum(not hit.items for hit in some)
         done.without_worker += sum(hit.nameless for hit in some)
         judgments |= counts

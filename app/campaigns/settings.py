@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.crowd.registry import campaign_settings
-from app.designs.design import Design
+from app.designs.design import Design, OneLine
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
@@ -32,6 +32,7 @@ CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
 Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -57,6 +58,12 @@ RuleName: Any = one_of(RULES)
 Selection = Literal["streaming", "iterations"]
 
 
+USUAL_REASONS = [
+    "I do not understand it",
+    "It is broken or incomplete",
+    "It is in another language",
+    "Another reason",
+]
 FORMER_PRIOR = ("prior_a", "prior_b")
 
 
@@ -183,6 +190,20 @@ class CampaignSettings(BaseModel):
         default=30, ge=1, le=10_080, title="Lease (minutes)",
         description="How long a HIT is held for an annotator before others may get its items.",
     )  # fmt: skip
+    cannot_be_judged: bool = Field(
+        default=False, title="Offer “cannot be judged”",
+        description="Annotators may say of an item that it cannot be judged. It then has no score from them.",
+    )  # fmt: skip
+    unjudged_reasons: Annotated[list[Reason], Field(max_length=20)] = Field(
+        default=USUAL_REASONS,
+        title="Reasons why an item cannot be judged",
+        description="One per line, up to 20; annotators choose one. Empty: they need not say why.",
+    )
+    unjudged_people: int = Field(
+        default=2, ge=1, le=1_000, title="People who give an item up",
+        description="Once so many different people could not judge an item, nobody else is asked about it, and the "
+        "campaign closes without it.",
+    )  # fmt: skip
     prolific_completion_code: CompletionCode | None = Field(
         default=None, title="Prolific completion code",
         description="From the study's page on Prolific; annotators who come from there return with it.",
@@ -233,6 +254,20 @@ class CampaignSettings(BaseModel):
         if ONLINE[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
             raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
+
+    @field_validator("unjudged_reasons", mode="before")
+    @classmethod
+    def one_reason_a_line(cls, reasons: object) -> object:
+        """A text of lines, as forms and the command line send it."""
+        return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
+
+    @field_validator("unjudged_reasons")
+    @classmethod
+    def reasons_differ(cls, reasons: list[str]) -> list[str]:
+        """Each once."""
+        if len(set(reasons)) < len(reasons):
+            raise ValueError("each reason can be there only once")
+        return reasons
 
     @field_validator("high_label")
     @classmethod

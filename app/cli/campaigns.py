@@ -66,7 +66,8 @@ def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
     if "enum" in rules:
         return click.option(option, name, type=click.Choice(rules["enum"]), help=help_)
-    return click.option(option, name, metavar=METAVARS[rules["type"]], help=help_)
+    metavar = "LINES" if rules.get("items", {}).get("type") == "string" else METAVARS[rules["type"]]
+    return click.option(option, name, metavar=metavar, help=help_)
 
 
 def default_words(default: Any) -> str:

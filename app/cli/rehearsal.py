@@ -17,6 +17,10 @@ TRUTH_HELP = (
     "Default: random values."
 )
 
+UNJUDGEABLE_HELP = (
+    "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
+)
+
 
 @click.command()
 @click.argument("slug")
@@ -24,6 +28,7 @@ TRUTH_HELP = (
 @click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
 @click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
 @click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
+@click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
 @click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
 @click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
 def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:

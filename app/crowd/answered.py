@@ -12,9 +12,11 @@ NEEDED = ("hit", "annotator", "item", "value")  # the columns of Easel's own fil
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A HIT that was answered. A score is None where its item was marked N/A.
+    """A HIT that was answered. A score is None where its item was marked N/A, NaN where nothing is said of it since
+    others were.
 
     line: where it begins. lines: those of its items, where each has one of its own. nameless: nobody knows whose it is.
+    reasons: why items were marked, of each item, where anything is known of that.
 
     There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
     a row is one object with slots, and its tuples of plain values are left out by the collector.
@@ -30,6 +32,7 @@ class ResultRow:
     details: dict[str, str]
     lines: tuple[int, ...] = ()
     nameless: bool = False
+    reasons: tuple[str, ...] = ()
 
     def line_of(self, place: int) -> int:
         """Where the item at this place stands, 0 for the first."""

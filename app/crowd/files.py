@@ -1,9 +1,10 @@
 """Answers from anywhere, in files of Easel's own: a row for each item of a HIT, or in JSONL an object for each HIT.
 
-Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at` and `not_applicable`; or
-those of an export of responses. Pure: from a table to HITs that were answered.
+Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at`, `not_applicable` and
+`reason`; or those of an export of responses. Pure: from a table to HITs that were answered.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from app.crowd.platform import LONGEST_ID, Platform
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
 
-OTHERS = ("position", "issued_at", "submitted_at", "not_applicable")
+OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank"),
@@ -27,10 +28,11 @@ PLACE = re.compile("[1-9][0-9]{0,8}")
 MARKED = {"true": True, "false": False, "": False}
 
 # PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
+LONGEST_REASON = 200
 FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
-JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, datetime | None, datetime | None]
-"""Of a row its position, line, item, value, and when it was issued and submitted: a tuple, which the garbage collector
-leaves out.
+JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None]
+"""Of a row its position, line, item, value, why it has none, and when it was issued and submitted: a tuple, which the
+garbage collector leaves out.
 """
 
 
@@ -44,7 +46,8 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
 
     Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
-    `score_out_of_range`, `class_unknown`, `na_unknown`, `position_unusable`, `time_unreadable`, `file_empty`.
+    `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `time_unreadable`,
+    `file_empty`.
     """
     check_needed(upload.columns)
     hits: dict[tuple[str, str], list[JudgedItem]] = {}
@@ -137,23 +140,35 @@ def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: b
         line,
         item,
         mark_of(line, cells, values, exported=exported),
+        reason_of(line, cells),
         time_of(line, "issued_at", cells),
         time_of(line, "submitted_at", cells),
     )
 
 
 def mark_of(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> float | None:
-    """The value, None where the item was marked N/A."""
+    """The value, None where the item was marked N/A; NaN where an export has none beside an item that was."""
     cell, marked = cells.get("value", ""), cells.get("not_applicable", "").lower()
     if marked not in MARKED or (MARKED[marked] and cell):
         refuse("na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false.")
     if MARKED[marked]:
         return None
+    if not cell and exported:
+        return math.nan
     if not cell:
         refuse("scores_missing", line, f"the item “{shortened(cells['item'])}” has no value.")
     value = value_of(line, cell, values, exported=exported)
     check_label(line, value, cells.get("label", ""), values.classes)
     return value
+
+
+def reason_of(line: int, cells: dict[str, str]) -> str:
+    """Why an item was marked. Raises `Invalid` (`reason_unusable`)."""
+    reason = cells.get("reason", "")
+    if len(reason) > LONGEST_REASON or (reason and cells.get("not_applicable", "").lower() != "true"):
+        said = f"reason is one of at most {LONGEST_REASON} characters, where not_applicable is true."
+        refuse("reason_unusable", line, said)
+    return reason
 
 
 def value_of(line: int, cell: str, values: ReadsValues, *, exported: bool) -> float:
@@ -211,7 +226,7 @@ def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
     """Raises `Invalid` (`position_unusable`, `item_repeated`)."""
     first = rows[0][1]
     in_order(rows)
-    _, lines, items, values, issued, submitted = zip(*rows, strict=True)
+    _, lines, items, values, reasons, issued, submitted = zip(*rows, strict=True)
     check_once(items, lines)
     return ResultRow(
         line=first,
@@ -223,6 +238,7 @@ def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
         submitted_at=max(filter(None, submitted), default=None),
         details={},
         lines=lines,
+        reasons=reasons,
     )
 
 

@@ -55,10 +55,13 @@ def begun(beliefs: Beliefs) -> Course:
 
 
 def followed(course: Course, hits: Sequence[Hit]) -> Course:
-    """The course after these HITs too, in their order. Raises what the law raises."""
+    """The course after these HITs too, in their order; one without items is an answer that says nothing. Raises what
+    the law raises.
+    """
     # Copies: the course that this one continues stays what it is.
     after = Course(course.beliefs.copy(), course.judgments.copy(), course.early.copy(), course.answers + len(hits))
-    for hit, change in zip(hits, after.beliefs.steps(hits), strict=True):
+    judged = [hit for hit in hits if hit.items]
+    for hit, change in zip(judged, after.beliefs.steps(judged), strict=True):
         note(after, hit.items, zip(*change.state, strict=True))
     return after
 

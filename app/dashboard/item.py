@@ -15,8 +15,10 @@ from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
+from app.designs.unjudged import EXTRA
 from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
@@ -24,13 +26,14 @@ from app.inference.ratings.moderated import Moderated
 from app.record.known import Known
 from app.record.law import law_of
 from app.record.states import Revision
-from app.record.stream import COUNTING
+from app.record.stream import COUNTING, Response
 
 STEPS = 200
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text(f"""
-    SELECT a.name AS annotator, r.values, array_position(r.items, :number) - 1 AS place, r.received_at, r.counts
+    SELECT a.name AS annotator, r.annotator_id, r.seq, r.items, r.values, r.received_at, r.counts,
+           r.extra -> '{EXTRA}' ->> CAST(:number AS text) AS reason
     FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
@@ -74,10 +77,21 @@ class Judgment:
 
 
 @dataclass(frozen=True)
+class Unable:
+    """Somebody who could not judge the item, and why."""
+
+    annotator: str
+    reason: str
+    received_at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True)
 class ItemPage:
     """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x`, places of
     the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
-    unit of means, None if there is none. labels: how often each class was given, where values are classes.
+    unit of means, None if there is none. labels: how often each class was given, where values are classes. unable: who
+    could not judge it.
     """
 
     row: Row[Any]
@@ -87,6 +101,7 @@ class ItemPage:
     answers: Sequence[Judgment]
     calibrated: tuple[float, float, float] | None
     labels: Sequence[Given]
+    unable: Sequence[Unable]
 
     @property
     def weighted_mean(self) -> float | None:
@@ -116,7 +131,7 @@ async def item_of(
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
     law = law_of(campaign)
-    answers = await answers_to(connection, campaign, row.number)
+    answers, unable = await answers_to(connection, campaign, row.number)
     if asking := law.counted(row.number):
         known = Known(await driver_of(connection), Revision(campaign.id, row.revision), law, {})
         answers = weighted(answers, *await known.found(asking))
@@ -127,23 +142,23 @@ async def item_of(
     earlier = [curve(family, *moment, x, classes) for moment in course.earlier(row.number)]
     labels = given(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     told = None if family.counts_classes else calibrated(intervals.of([row.number]))
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels)
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable)
 
 
-async def answers_to(connection: AsyncConnection, campaign: Row[Any], number: int) -> list[Judgment]:
-    """Who said what of an item, newest first."""
+async def answers_to(
+    connection: AsyncConnection, campaign: Row[Any], number: int
+) -> tuple[list[Judgment], list[Unable]]:
+    """Who said what of an item, and who could not judge it, newest first."""
     design = design_of(campaign)
-    found = await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})
-    return [
-        Judgment(
-            row.annotator,
-            design.said(row.values, row.place),
-            row.received_at,
-            row.counts,
-            row.values[row.place],
-        )
-        for row in found
-    ]
+    rows = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})).all()
+    unable = [Unable(row.annotator, row.reason, row.received_at, row.counts) for row in rows if row.reason is not None]
+    told = [(row, Response.of(row.seq, row.annotator_id, row.items, row.values)) for row in rows]
+    return [judgment_of(design, row, said, number) for row, said in told if number in said.items], unable
+
+
+def judgment_of(design: Design, row: Row[Any], said: Response, number: int) -> Judgment:
+    place = said.items.index(number)
+    return Judgment(row.annotator, design.said(said.values, place), row.received_at, row.counts, said.values[place])
 
 
 def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: Sequence[float]) -> list[Judgment]:

@@ -14,7 +14,7 @@ from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
-from app.dashboard import campaigns, draft, figures, item, table
+from app.dashboard import campaigns, draft, figures, item, table, unjudged
 from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
@@ -86,6 +86,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     state = await live_of(request).state(campaign, now=now)
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
+        not_judged = await unjudged.listed(connection, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(base, campaign.link_key)
     context = {
@@ -94,6 +95,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "design": design_of(campaign),
         "unit": design_of(campaign).unit_of(law_of(campaign)),
         "shown": shown,
+        "unjudged": not_judged,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
         "dashes": figures.DASHES,

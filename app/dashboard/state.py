@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +21,7 @@ from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
 from app.dashboard.precision import Precision, typical
+from app.database.pool import GONE
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.registry import design_of
@@ -112,7 +114,10 @@ async def marker(
 
 @dataclass(frozen=True)
 class Facts:
-    """What was read of a campaign as of one moment: how many HITs count, those by minute, arrays (N,), names if few."""
+    """What was read of a campaign as of one moment: how many HITs count, those by minute, arrays (N,), names if few.
+
+    gone: which items have left the pool, since so many people could not judge them.
+    """
 
     campaign: Row[Any]
     until: datetime
@@ -124,6 +129,7 @@ class Facts:
     score: Array
     variance: Array
     judgments: Counts
+    gone: npt.NDArray[np.bool_]
     precision: Precision
     course: Course
 
@@ -135,11 +141,18 @@ class Facts:
     @property
     def left(self) -> int:
         """Judgments still wanted."""
-        return int(np.maximum(self.campaign.judgments_per_item - self.drawn, 0).sum())
+        return int(np.maximum(self.wanted_of_each - self.drawn, 0).sum())
 
     @property
     def wanted(self) -> int:
-        return len(self.drawn) * int(self.campaign.judgments_per_item)
+        """Judgments in all."""
+        return int(self.wanted_of_each.sum())
+
+    @cached_property
+    def wanted_of_each(self) -> Counts:
+        """Of the items that are drawn; of those that have left the pool, what they have."""
+        gone = np.delete(self.gone, self.campaign.always_shown)
+        return np.where(gone, self.drawn, int(self.campaign.judgments_per_item))
 
     @property
     def behind(self) -> int:
@@ -167,7 +180,8 @@ async def newest_state(
     minutes = await per_minute(connection, campaign.id, until)
     index = (await cache.posteriors(await driver_of(connection), campaign)).index
     # Copies: the originals change under other requests while a thread draws.
-    arrays = index.score.copy(), index.variance.copy(), index.judgments.copy()
+    gone = index.judgments >= GONE
+    arrays = index.score.copy(), index.variance.copy(), index.judgments - GONE * gone, gone
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
     known = await followers.precisions.newest(connection, campaign)
     course = (await followers.courses.newest(connection, campaign)).past

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.pool import wants
 from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
@@ -16,13 +17,14 @@ from app.errors import NotFound, shortened
 # that are always shown want none.
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
 # asks for a HIT next does.
-FINISH = text("""
+FINISH = text(f"""
     UPDATE campaigns SET status = 'finished', finished_at = :now
     WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
-        AND p.judgments < judgments_per_item AND p.subject <> ALL(always_shown) OFFSET fewest_items - 1)
-""")
+        AND {wants("p", judgments="judgments_per_item", people="unjudged_people")}
+        AND p.subject <> ALL(always_shown) OFFSET fewest_items - 1)
+""")  # noqa: S608  (made of constants)
 
 
 # By the parts of addresses.

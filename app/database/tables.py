@@ -169,6 +169,10 @@ campaigns = Table(
     Column("hits_per_annotator", Integer),
     Column("repeat_items", Boolean, nullable=False),
     Column("lease_minutes", Integer, nullable=False),
+    # Whether annotators may say that they cannot judge an item, why, and how many who do take it out of the pool
+    Column("cannot_be_judged", Boolean, nullable=False, server_default="false"),
+    Column("unjudged_reasons", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("unjudged_people", Integer, nullable=False, server_default="2"),
     Column("prolific_completion_code", Text),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),
@@ -211,6 +215,7 @@ posteriors = Table(
     Column("score", Double, nullable=False),  # mode or mean: follows from the state; stored so that SQL can sort
     Column("variance", Double, nullable=False),
     Column("judgments", Integer, nullable=False, server_default="0"),
+    Column("unjudged", Integer, nullable=False, server_default="0"),  # people who could not judge it
     # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
     # neither items nor campaigns are deleted once there are posteriors.
     # The revision last: of few items, those of all revisions (two at most) are found by the index in any case, whatever
@@ -230,6 +235,7 @@ current_posteriors = Table(
     Column("score", Double),
     Column("variance", Double),
     Column("judgments", Integer),
+    Column("unjudged", Integer),
 )
 
 # What a law knows besides the posteriors; it follows from the responses as they do.
@@ -361,7 +367,8 @@ responses = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import, simulation
     Column("items", ARRAY(Integer), nullable=False),  # as presented; with the values all that a replay needs
-    Column("values", ARRAY(Double), nullable=False),  # one per item, in that order; the design says what they mean
+    # One per item, in that order; the design says what they mean. NaN: nothing is said of that item
+    Column("values", ARRAY(Double), nullable=False),
     Column("extra", JSONB),  # what no law reads: reasons, comments, flags
     Column("telemetry", JSONB),  # how the answer came about; what the page could not know is left out
     Column("received_at", Time, nullable=False),
@@ -372,6 +379,7 @@ responses = Table(
     goes_with("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
+    Index("responses_unjudged_idx", "campaign_id", "seq", postgresql_where=text("extra ? 'cannot_be_judged'")),
 )
 
 # What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in

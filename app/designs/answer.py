@@ -23,12 +23,16 @@ class Touch:
 
 @dataclass(frozen=True)
 class Answer:
-    """A value and a touch for each item number, as they were sent: the design says whether they will do."""
+    """A value and a touch for each item number, as they were sent: the design says whether they will do.
+
+    unjudged: of the items that cannot be judged, and so have no value, the reason.
+    """
 
     values: Mapping[int, Given]
     touches: Mapping[int, Touch] = field(default_factory=dict)
     viewport: str | None = None
     source: str = "api"
+    unjudged: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

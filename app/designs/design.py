@@ -1,5 +1,6 @@
 """What a design is: a way of asking, and how its answers read."""
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from app.designs.numbers import decimal, whole_number
 from app.designs.scale import POINTS
 from app.designs.unit import LIKELIEST, Unit, by_order
 from app.designs.unit import POINTS as IN_POINTS
+from app.designs.unjudged import unjudged_in
 from app.errors import Conflict, Invalid, Refusal, listed, shortened, some_of
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
@@ -160,8 +162,12 @@ class Design(BaseModel, ABC):
         """What was sent for a HIT of these items, as an answer. Raises `Invalid`; what was entered is kept."""
         if isinstance(sent, Answer):
             return sent
-        values = self.entered(sent.fields, items)
-        return Answer(values, touches_in(sent.fields, items), sent.fields.get("viewport", "")[:40] or None, sent.source)
+        form, unjudged = sent.fields, unjudged_in(sent.fields, items)
+        if unjudged:  # a form without scripts cannot take back what was entered before
+            form = {**form, **dict.fromkeys((f"{FIELD}{item}" for item in unjudged), "")}
+        values = {item: value for item, value in self.entered(form, items).items() if item not in unjudged}
+        viewport = form.get("viewport", "")[:40] or None
+        return Answer(values, touches_in(form, items), viewport, sent.source, unjudged)
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
         """The values in a form's fields `score-NUMBER`; an empty one counts as not given.
@@ -189,18 +195,28 @@ class Design(BaseModel, ABC):
             ) from problem
 
     def values(self, answer: Answer, items: Sequence[int]) -> list[float]:
-        """The answer's values in the order of `items`, as they are stored.
+        """The answer's values in the order of `items`, as they are stored: NaN where nothing is said of an item, since
+        it cannot be judged, or too few others can.
 
         Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`,
         `score_out_of_range`, and what `number_of` and `together` raise.
         """
-        missing = [position for position, item in enumerate(items, start=1) if item not in answer.values]
+        judged = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
+        if not answer.unjudged.keys() <= set(items):
+            raise unknown_items()
+        if answer.unjudged and len(judged) < self.fewest_items:
+            return [math.nan] * len(items)
+        missing = [place for item, place in judged.items() if item not in answer.values]
         if missing:
             raise self.missing(missing, len(items))
-        if len(answer.values) != len(items):
+        if len(answer.values) != len(judged):
             raise unknown_items()
-        given = [self.number_of(answer.values[item]) for item in items]
-        return self.together([self.checked(value, place) for place, value in enumerate(given, start=1)])
+        given = {item: self.number_of(answer.values[item]) for item in judged}
+        told = self.together([self.checked(given[item], place) for item, place in judged.items()])
+        if not answer.unjudged:
+            return told
+        value_of = dict(zip(judged, told, strict=True))
+        return [value_of.get(item, math.nan) for item in items]
 
     def together(self, values: list[float]) -> list[float]:
         """The values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) for those that cannot be

@@ -49,8 +49,8 @@ async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers:
 
 
 async def lock(connection: AsyncConnection, of: Revision, answers: Sequence[Response]) -> Locked:
-    """The posteriors of these answers' items, in number order."""
-    touched = sorted({number for answer in answers for number in answer.items})
+    """The posteriors of these answers' items, those too of which they say nothing, in number order."""
+    touched = sorted({number for answer in answers for number in (*answer.items, *answer.others)})
     rows = await connection.execute(LOCK_POSTERIORS, {**of.parameters, "numbers": touched})
     return Locked(of, {row.subject: row.state for row in rows})
 

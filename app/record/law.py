@@ -25,12 +25,16 @@ def parameters_of(campaign: Any) -> Parameters:
 
 
 def hit_of(campaign: Any, response: Response) -> Hit:
-    """A response as the campaign's law takes it."""
-    return hits_of(campaign, [response])[0]
+    """A response as the campaign's law reads it; of one that says nothing, a HIT without items, which no law takes."""
+    return as_read(campaign, [response])[0]
 
 
 def hits_of(campaign: Any, responses: Sequence[Response]) -> list[Hit]:
-    """Responses as the campaign's law takes them."""
+    """Responses as the campaign's law takes them, without those that say nothing."""
+    return as_read(campaign, [one for one in responses if one.items])
+
+
+def as_read(campaign: Any, responses: Sequence[Response]) -> list[Hit]:
     if ONLINE[campaign.update_law].reads in CLASSES:
         return [Hit(one.annotator, one.items, one.values) for one in responses]
     shares = design_of(campaign).shares

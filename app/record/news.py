@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.pool import counted
 from app.database.session import Record
 
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
@@ -62,19 +63,22 @@ class News(Record):
 NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
-def changes(*, campaign: str, revision: str, since: str) -> str:
-    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new."""
+def changes(*, campaign: str, revision: str, people: str, since: str) -> str:
+    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new. people: how
+    many who cannot judge an item take it out of the pool; its judgments are then told as `pool.counted` does.
+    """
     return f"""
     WITH recent AS MATERIALIZED ({written(since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
-           array_agg(score) AS new_scores, array_agg(variance) AS new_variances, array_agg(judgments) AS new_judgments
-    FROM posteriors WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
+           array_agg(score) AS new_scores, array_agg(variance) AS new_variances,
+           array_agg({counted("p", people=people)}) AS new_judgments
+    FROM posteriors p WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
     AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
 
-OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", since=":since")
+OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", people="c.unjudged_people", since=":since")
 
 CHANGES = text(f"""
     SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}

@@ -13,7 +13,7 @@ from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.inference.online.law import Beliefs, Kept, Law
-from app.record import states, stream
+from app.record import states, stream, unjudged
 from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 
@@ -22,7 +22,8 @@ MISMATCHES_SHOWN = 20
 
 # Of items that have none, NaN.
 POSTERIORS = """
-    SELECT {state}, coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1)
+    SELECT {state}, coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1),
+           coalesce(p.unjudged, -1)
     FROM priors LEFT JOIN current_posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
 """
 
@@ -68,10 +69,11 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
     law = law_of(campaign)
     names = law.family.parameter_names
-    kinds = dict.fromkeys((*names, "score", "variance"), "f8") | {"judgments": "i4"}
+    kinds = dict.fromkeys((*names, "score", "variance"), "f8") | dict.fromkeys(("judgments", "unjudged"), "i4")
     stored = await numbers(connection, POSTERIORS.format(state=columns(law, "p.state")), (campaign.id,), **kinds)
     beliefs, judgments, responses = await applied(connection, campaign)
-    again = await asyncio.to_thread(replayed, law, beliefs, judgments)
+    said = await unjudged.people(connection, campaign)
+    again = await asyncio.to_thread(replayed, law, beliefs, judgments, said)
     count, found = await asyncio.to_thread(differences, stored, again)
     ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
     mismatches = [Mismatch(number, ids[number], column, kept, anew) for number, column, kept, anew in found]
@@ -86,11 +88,13 @@ def columns(law: Law, state: str) -> str:
     return ", ".join(f"coalesce({state}[{k}], 'NaN')" for k, _ in enumerate(law.family.parameter_names, start=1))
 
 
-def replayed(law: Law, beliefs: Beliefs, judgments: Numbers) -> dict[str, Numbers]:
-    """What the columns of the posteriors must be."""
+def replayed(law: Law, beliefs: Beliefs, judgments: Numbers, said: Mapping[int, int]) -> dict[str, Numbers]:
+    """What the columns of the posteriors must be. said: by item, how many people could not judge it."""
+    people = np.zeros_like(judgments)
+    people[[*said]] = [*said.values()]
     state = dict(zip(law.family.parameter_names, beliefs.state, strict=True))
     score, variance = law.family.score(*beliefs.state), law.family.variance(*beliefs.state)
-    return {**state, "score": score, "variance": variance, "judgments": judgments}
+    return {**state, "score": score, "variance": variance, "judgments": judgments, "unjudged": people}
 
 
 async def ids_of(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> dict[int, str]:

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.campaign import finish_if_complete
 from app.errors import Conflict, NotFound
-from app.record import states, stream
+from app.record import states, stream, unjudged
 from app.record.folding import fold, lock
 from app.record.law import law_of
 from app.record.news import Watermark, look
@@ -213,6 +213,8 @@ async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
         if len(answers) > FEW:
             return False
         await follow(connection, draft, answers)
+        if draft.campaign.cannot_be_judged:
+            await unjudged.count_anew(connection, draft.of, decided=draft.decided)
         if (await connection.execute(SWITCH, {**of, "decided": draft.decided})).rowcount != 1:
             raise RuntimeError(f"somebody else has made revision {draft.of.revision} of campaign {draft.of.campaign}")
     return True

@@ -1,7 +1,8 @@
 """A campaign's responses, in the order in which they count: all who read them do it here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import text
@@ -24,21 +25,29 @@ def counting(campaign: str, decided: str) -> str:
 
 COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
 
-# Written after the watermark $4 and before $5, if there are such.
-RESPONSES = f"""
+
+def responses_where(condition: str) -> str:
+    """SQL for the responses that count: written after the watermark $4 and before $5, if there are such."""
+    return f"""
     SELECT seq, annotator_id, items, values FROM responses
     WHERE campaign_id = $1 AND seq > $2
     AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
-    AND {counting("$1", f"coalesce($6, {DECIDED.format(campaign='$1')})")}
+    AND {counting("$1", f"coalesce($6, {DECIDED.format(campaign='$1')})")} AND {condition}
     ORDER BY seq LIMIT $3
 """  # noqa: S608  (made of constants)
+
+
+RESPONSES = responses_where("true")
+
+# Those that judge something, so that no page of judgments is empty but the last.
+JUDGED = responses_where("'NaN' <> ANY(values)")
 
 COUNT = f"SELECT count(*) FROM ({RESPONSES}) AS r"  # noqa: S608  (made of a constant)
 
 JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
-    FROM ({RESPONSES}) AS r, unnest(r.items, r.values) AS shown (item, value)
+    FROM ({JUDGED}) AS r, unnest(r.items, r.values) AS shown (item, value) WHERE shown.value <> 'NaN'
 """  # noqa: S608  (made of a constant)
 
 LEFT_OUT = text(f"""
@@ -48,12 +57,25 @@ LEFT_OUT = text(f"""
 
 
 class Response(NamedTuple):
-    """One answered HIT. annotator: their row's id. items: as presented. values: of each, as its design has them."""
+    """What one answered HIT says. annotator: their row's id. items: as presented. values: of each, as its design has
+    them. others: the items of which it says nothing.
+    """
 
     seq: int
     annotator: int
     items: list[int]
     values: list[float]
+    others: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, seq: int, annotator: int, items: list[int], values: list[float]) -> "Response":
+        """Of an answer as it is stored, in which NaN says nothing: everybody who reads the record leaves that out."""
+        total = sum(values)
+        if total == total:  # noqa: PLR0124  (one NaN makes it NaN, and this is the quickest way to see that)
+            return cls(seq, annotator, items, values)
+        judged = [(item, value) for item, value in zip(items, values, strict=True) if not math.isnan(value)]
+        others = [item for item, value in zip(items, values, strict=True) if math.isnan(value)]
+        return cls(seq, annotator, [item for item, _ in judged], [value for _, value in judged], others)
 
 
 async def left_out(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
@@ -77,7 +99,7 @@ async def responses(
     """
     driver = await copying(connection)
     arguments = campaign_id, after, limit, *snapshots(since, until), decided
-    return [Response(*row) for row in await driver.fetch(RESPONSES, *arguments)]
+    return [Response.of(*row) for row in await driver.fetch(RESPONSES, *arguments)]
 
 
 async def count(
@@ -115,7 +137,7 @@ async def in_pieces(
 async def judgments(
     connection: AsyncConnection, campaign_id: int, *, after: int = 0, since: Watermark | None = None, limit: int
 ) -> dict[str, Numbers]:
-    """The judgments of those responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
+    """The judgments of such responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
     arguments = campaign_id, after, limit, *snapshots(since, None), None

@@ -92,10 +92,13 @@ class SelectionIndex:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
         return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
 
-    def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
+    def leaves_something(
+        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
+    ) -> bool:
         """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
         if allow_seen:
             over = [item for item in items if self._wants(item) and self.judgments.item(item) == self._wanted - 1]
+            over += [item for item in {*barred}.difference(over) if self._wants(item)]
         else:
             over = [item for item in {*items, *seen} if self._wants(item)]
         return len(self.leaders) >= len(over) + self._fewest

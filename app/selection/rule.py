@@ -84,8 +84,12 @@ class Index(Protocol):
     def full(self, held: Mapping[int, int]) -> set[int]:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
 
-    def leaves_something(self, items: Collection[int], *, seen: Collection[int], allow_seen: bool) -> bool:
-        """Whether anything can be asked of an annotator once they have answered a HIT of these items."""
+    def leaves_something(
+        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
+    ) -> bool:
+        """Whether anything can be asked of an annotator once they have answered a HIT of these items. barred: of the
+        seen items those that they are not asked about again, whatever `allow_seen` says.
+        """
 
 
 class Rule(Protocol):

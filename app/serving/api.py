@@ -72,6 +72,10 @@ class HitShown(BaseModel):
     id: int
     items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
     values: AskedValues
+    reasons: list[str] | None = Field(
+        description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
+        "campaign does not let annotators say so."
+    )
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
 
@@ -104,7 +108,9 @@ async def next_hit(
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
     items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
     asked = AskedValues.of(design_of(work.assignment))
-    return Work(hit=HitShown(id=work.hit.id, items=items, values=asked, expires_at=work.hit.expires_at), reason=None)
+    reasons = work.assignment.unjudged_reasons if work.assignment.cannot_be_judged else None
+    shown = HitShown(id=work.hit.id, items=items, values=asked, reasons=reasons, expires_at=work.hit.expires_at)
+    return Work(hit=shown, reason=None)
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
@@ -131,14 +137,19 @@ Value = Number | ClassLabel
 
 class Response(BaseModel):
     annotator: Annotator
-    scores: dict[ItemId, Score] | list[Score] | None = Field(
+    scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,
-        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order.",
+        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null "
+        "for an item that cannot be judged.",
     )
-    values: dict[ItemId, Value] | list[Value] | None = Field(
+    values: dict[ItemId, Value | None] | list[Value | None] | None = Field(
         default=None,
         description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they "
         "have `classes`, a number is that of a class and a text its label, also a label of digits.",
+    )
+    reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
+        default_factory=dict,
+        description="By item id, why it cannot be judged: one of the HIT's `reasons` for each item without a value.",
     )
     telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
@@ -150,8 +161,8 @@ class Response(BaseModel):
         return self
 
     @property
-    def given(self) -> Mapping[str, Given] | Sequence[Given]:
-        """A value for each item."""
+    def given(self) -> Mapping[str, Given | None] | Sequence[Given | None]:
+        """A value for each item, None where it cannot be judged."""
         given = self.values if self.scores is None else self.scores
         assert given is not None  # noqa: S101  (one of both is there)
         return given
@@ -169,7 +180,7 @@ class Receipt(BaseModel):
         {
             404: "`hit_not_found`",
             410: "`lease_expired`: others have answered meanwhile",
-            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`",
         }
     ),
 )
@@ -185,8 +196,10 @@ async def submit(
     touches = {
         number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, response.telemetry).items()
     }
-    values = outside.values_by_number(hit, response.given)
-    answer = Answer(values, touches, response.viewport, source=outside.PLATFORM)
+    given = outside.values_by_number(hit, response.given)
+    values = {number: value for number, value in given.items() if value is not None}
+    unjudged = outside.reasons_by_number(hit, response.reasons, given.keys() - values.keys())
+    answer = Answer(values, touches, response.viewport, source=outside.PLATFORM, unjudged=unjudged)
     receipt = await submission.submit(
         connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
     )

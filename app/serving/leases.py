@@ -16,10 +16,11 @@ from sqlalchemy import text
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
+from app.database.pool import wants
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.record.store import PRESENT
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposals import Proposal, propose
+from app.serving.proposals import Proposal, never_again, propose
 from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, capped, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
@@ -93,7 +94,7 @@ COMPLETE = text("""
 
 WANTED = text(f"""
     SELECT p.subject AS number FROM posteriors p
-    WHERE {PRESENT} AND p.judgments < :wanted AND p.subject <> ALL(CAST(:always AS int[]))
+    WHERE {PRESENT} AND {wants("p", judgments=":wanted", people=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
 """)  # noqa: S608  (made of constants)
 
 ANY_OPEN = text(f"""
@@ -268,7 +269,9 @@ def is_last(cache: PosteriorCache, work: Work) -> bool:
 
 def something_left(here: Standing, copy: Copy, items: Collection[int]) -> bool:
     """Whether anything can be asked of this annotator, or will be once these items are answered."""
-    return copy.index.leaves_something(items, seen=here.seen, allow_seen=here.repeat_items)
+    return copy.index.leaves_something(
+        items, seen=here.seen, barred=here.not_judged or (), allow_seen=here.repeat_items
+    )
 
 
 async def without_hit(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
@@ -286,6 +289,7 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
     parameters = {
         "campaign": here.id,
         "wanted": here.judgments_per_item,
+        "people": here.unjudged_people,
         "always": here.always_shown,
         "now": now,
     }
@@ -293,8 +297,10 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
     if len(wanted) < here.fewest_items:
         await execute(connection, FINISH, parameters)
         return "all_done"
-    unseen = wanted.difference(here.seen)
-    if not here.repeat_items and (len(unseen) < here.fewest_items or await waits_for_nobody(connection, here)):
+    barred = never_again(here)
+    some_barred = not here.repeat_items or barred
+    left = wanted.difference(barred)
+    if some_barred and (len(left) < here.fewest_items or await waits_for_nobody(connection, here)):
         return "seen_all"
     return "wait"
 

@@ -1,6 +1,6 @@
 """HITs for annotators whom a researcher's program names, with items by the researcher's own ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,7 +13,6 @@ from app.crowd.platform import Arrival
 from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Id, fetch_one
-from app.designs.answer import Given
 from app.errors import Invalid, NotFound, shortened
 from app.serving.standing import AssignmentKey, standing_where
 
@@ -80,7 +79,7 @@ def refuse_others(hit: HitOfProgram, hit_id: int, annotator: str) -> None:
         )
 
 
-def values_by_number(hit: HitOfProgram, values: Mapping[str, Given] | Sequence[Given]) -> dict[int, Given]:
+def values_by_number(hit: HitOfProgram, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
     """Values by item number, from values by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
@@ -93,6 +92,22 @@ def values_by_number(hit: HitOfProgram, values: Mapping[str, Given] | Sequence[G
             )
         return dict(zip(hit.hit_items, values, strict=True))
     return by_number(hit, values)
+
+
+def reasons_by_number(hit: HitOfProgram, reasons: Mapping[str, str], unjudged: Collection[int]) -> dict[int, str]:
+    """Of the items without a value, by number, the reason; empty where none is given.
+
+    Raises `Invalid` (`reason_unknown`) for another item's, and what `by_number` raises.
+    """
+    told = by_number(hit, reasons)
+    if others := told.keys() - set(unjudged):
+        said = shortened(hit.ids[hit.hit_items.index(min(others))])
+        raise Invalid(
+            f"“{said}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
+            code="reason_unknown",
+            item=said,
+        )
+    return {number: told.get(number, "") for number in unjudged}
 
 
 def by_number(hit: HitOfProgram, values: Mapping[str, T]) -> dict[int, T]:

@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import Row, text
 
 from app.database.bulk import numbers_of
+from app.database.pool import counted
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK, News
 from app.record.store import present
@@ -32,7 +33,8 @@ LAST = text(f"""
 """)  # noqa: S608  (made of constants)
 
 POSTERIORS = f"""
-    SELECT p.score, p.variance, p.judgments FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+    SELECT p.score, p.variance, {counted("p", people="(SELECT unjudged_people FROM campaigns WHERE id = $1)")}
+    FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
+from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
@@ -32,23 +33,26 @@ class Proposal:
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
 
 
+WANTS = wants("p", judgments=":wanted", people=":people")
+
 # A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
-# answers are dropped from it, and a place without others is over. First come places that this process is not about to
-# lease to others, then those without an item that this annotator has scored; those with such items only come last.
+# answers, or left the pool, are dropped from it, and a place without others is over. First come places that this
+# process is not about to lease to others; of these the ones without an item that this annotator has scored, then those
+# with some, and last those that have nothing but items that they are not asked about again.
 FREE_PLACE = text(f"""
     SELECT plan.ordinal, plan.leader,
            ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
                  JOIN posteriors p ON {PRESENT} AND p.subject = i AND p.subject = ANY(plan.items)
-                 WHERE p.judgments < :wanted ORDER BY place) AS place_items
+                 WHERE {WANTS} ORDER BY place) AS place_items
     FROM planned_hits plan
     WHERE plan.campaign_id = :campaign AND plan.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h
         WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
         AND {TAKEN})
-    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND p.judgments < :wanted
+    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND {WANTS}
                 OFFSET 0)  -- so that it is asked of each place, and its items are found by the index
-    ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items && CAST(:seen AS int[]),
-             plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
+    ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
+             plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
 # The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers,
@@ -116,6 +120,13 @@ def known_to(here: Standing) -> set[int]:
     return {*here.seen, *here.held_elsewhere}
 
 
+def never_again(here: Standing) -> Collection[int]:
+    """The items that this annotator is not asked about again, whatever is left: where items are shown again, those of
+    which their answers say nothing. So nobody is asked for ever about what they cannot judge.
+    """
+    return (here.not_judged or ()) if here.repeat_items else here.seen
+
+
 async def propose(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now."""
     copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
@@ -130,6 +141,8 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache) -> Proposal | None
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     leases_pending = cache.leases_pending(here.id)
     full = open_hits.full_with(chain.from_iterable(items for _, items in leases_pending), copy.index)
+    if here.not_judged:
+        full = full.union(here.not_judged)
     leading = open_hits.leading.union(leader for leader, _ in leases_pending)
     draw = copy.index.draw(
         asking_of(here).n, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
@@ -174,7 +187,9 @@ async def free_place(
         "campaign": here.id,
         "iteration": iteration,
         "wanted": here.judgments_per_item,
+        "people": here.unjudged_people,
         "seen": list(known_to(here)),
+        "not_judged": here.not_judged or [],
         "leases_pending": [leader for leader, _ in cache.leases_pending(here.id)],
         "now": now,
     }
@@ -182,9 +197,8 @@ async def free_place(
     if place is None:
         (waited_for,) = await fetch(connection, WAITED_FOR, parameters, WaitedFor)
         return None, waited_for.hits == 0
-    items = (
-        place.place_items if here.repeat_items else [item for item in place.place_items if item not in known_to(here)]
-    )
+    barred = here.not_judged or () if here.repeat_items else known_to(here)
+    items = [item for item in place.place_items if item not in barred]
     if not items:
         return None, False
     if len(items) < min(max(2, here.fewest_items), asking_of(here).n):
@@ -207,7 +221,7 @@ async def filled(
     draw = copy.index.draw(
         asking_of(here).n,
         seen=known_to(here),
-        full=copy.index.full(Counter(row.item for row in counted)),
+        full=copy.index.full(Counter(row.item for row in counted)).union(here.not_judged or ()),
         leading=set(),
         allow_seen=here.repeat_items,
         begun=items,

@@ -38,6 +38,9 @@ TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.c
 ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
+NEWS_OF_COPY = changes(campaign="c.id", revision="c.revision", people="c.unjudged_people", since="copy.since")
+
+
 class ServedCampaign(Followed):
     """What annotators' pages and the serving of HITs ask of a campaign's row."""
 
@@ -58,6 +61,9 @@ class ServedCampaign(Followed):
     hits_per_annotator: int | None
     repeat_items: bool
     lease_minutes: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
     iteration: int
     revision: int
 
@@ -71,7 +77,9 @@ CAMPAIGN = ", ".join(
 class Standing(ServedCampaign, Heard):
     """Where an assignment stands in its campaign.
 
-    hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the annotator's other assignments.
+    seen: the items that its annotator was asked about. not_judged: those of them of which their answers say nothing,
+    where items may be shown again. hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the
+    annotator's other assignments.
     """
 
     assignment_id: int
@@ -85,6 +93,7 @@ class Standing(ServedCampaign, Heard):
     held_elsewhere: list[int]
     begun_elsewhere: bool
     seen: list[int]
+    not_judged: list[int] | None
     hit_id: int | None
     hit_items: list[int]
     draft: dict[str, Any] | None
@@ -112,6 +121,10 @@ def standing_where(condition: str) -> TextClause:
                    AND h.assignment_id <> s.id AND h.closed_at IS NULL) AS begun_elsewhere,
            ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
                  WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS seen,
+           CASE WHEN c.cannot_be_judged AND c.repeat_items THEN
+               ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
+                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN')
+           END AS not_judged,
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
            END AS held,
@@ -138,7 +151,7 @@ def standing_where(condition: str) -> TextClause:
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
         FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}
     ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {CLOCK})
-    LEFT JOIN LATERAL ({changes(campaign="c.id", revision="c.revision", since="copy.since")}) AS news ON true
+    LEFT JOIN LATERAL ({NEWS_OF_COPY}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
 

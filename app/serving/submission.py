@@ -19,10 +19,11 @@ from app.database.campaign import FINISH
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.answer import Answer, Form, telemetry
 from app.designs.registry import design_of
+from app.designs.unjudged import extra, refuse_unoffered
 from app.errors import Gone, NotFound
-from app.record import states
+from app.record import states, unjudged
 from app.record.known import Known
-from app.record.law import hit_of, law_of, parameters_of
+from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 from app.record.store import PRESENT, UPDATE
 from app.record.stream import Response
@@ -51,7 +52,7 @@ def closing(condition: str) -> str:
     )
     SELECT closed.items AS hit_items, closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design,
            c.design_settings, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
-           c.always_shown, c.decided > 0 AND EXISTS (
+           c.always_shown, c.cannot_be_judged, c.unjudged_reasons, c.unjudged_people, c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
            ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
@@ -82,9 +83,9 @@ ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit
 # more, and what was read of an earlier revision leads to nothing.
 STORE = text(f"""
     WITH response AS (
-        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, telemetry, received_at)
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, extra, telemetry, received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
-               CAST(:values AS float8[]), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
+               CAST(:values AS float8[]), CAST(:extra AS jsonb), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
         RETURNING seq
@@ -114,6 +115,9 @@ class ClosedHit(Record):
     tie_margin_points: int
     judgments_per_item: int
     always_shown: list[int]
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
     left_out: bool
     numbers: list[int]
     states: list[list[float]]
@@ -239,6 +243,7 @@ async def store(
     """
     design = design_of(hit)
     answer = design.read(sent, hit.hit_items)
+    refuse_unoffered(hit, answer, hit.hit_items)
     values = design.values(answer, hit.hit_items)
     parameters = {
         "campaign": hit.campaign_id,
@@ -247,15 +252,17 @@ async def store(
         "source": answer.source,
         "items": hit.hit_items,
         "values": values,
+        "extra": extra(hit, answer),
         "telemetry": telemetry(answer, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, hit, Response(0, hit.annotator_id, hit.hit_items, values))
+    } | await posteriors_after(connection, hit, Response.of(0, hit.annotator_id, hit.hit_items, values))
     (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
-    if stored.all_reached:
+    given_up = answer.unjudged and await are_given_up(connection, hit, stored.seq, [*answer.unjudged])
+    if stored.all_reached or given_up:
         await execute(connection, FINISH, parameters)
     return Receipt(key["hit"], stored.seq)
 
@@ -271,8 +278,15 @@ async def posteriors_after(connection: Driver, hit: ClosedHit, response: Respons
         raise LeaseEnded
     known = Known(connection, of, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await known.apply([hit_of(hit, response)], parameters_of(hit))
+        await known.apply(hits_of(hit, [response]), parameters_of(hit))
     return await known.keep()
+
+
+async def are_given_up(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
+    """Count that the annotator could not judge these items; whether one of them now leaves the pool."""
+    if hit.left_out:
+        return False
+    return await unjudged.add(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
 
 
 async def is_present(connection: Driver, of: Revision) -> bool:

@@ -116,6 +116,22 @@ async def made_up_annotators(
     ]
 
 
+def beyond_judging(campaign: Row[Any], items: int, share: float, rng: np.random.Generator) -> dict[int, str]:
+    """About this share of the items, with a reason of the campaign why they cannot be judged.
+
+    Raises `Invalid` (`unjudged_not_offered`).
+    """
+    if not share:
+        return {}
+    if not campaign.cannot_be_judged:
+        raise Invalid(
+            f"In “{campaign.name}” every item is judged: it does not offer “cannot be judged”. Nobody answered.",
+            code="unjudged_not_offered",
+        )
+    reasons = campaign.unjudged_reasons or [""]
+    return {item: reasons[item % len(reasons)] for item in np.flatnonzero(rng.random(items) < share).tolist()}
+
+
 async def simulate(
     database: AsyncEngine,
     campaign: Row[Any],
@@ -126,18 +142,21 @@ async def simulate(
     truth_column: str | None,
     rng: np.random.Generator,
     clock: Callable[[], datetime],
+    unjudgeable: float = 0.0,
     answered: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
     """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left.
 
-    `clock` gives the time of each step; `answered` is awaited after every HIT. Raises `Conflict` (`not_running`,
-    `people_have_answered`) and `Invalid` for a truth that cannot be.
+    unjudgeable: the share of the items of which everybody says that they cannot be judged. `clock` gives the time of
+    each step; `answered` is awaited after every HIT. Raises `Conflict` (`not_running`, `people_have_answered`) and
+    `Invalid` for a truth that cannot be, or that nobody may judge (`unjudged_not_offered`).
     """
     refuse_unless_open(campaign)
     design, cache = design_of(campaign), PosteriorCache()
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
+        beyond = beyond_judging(campaign, len(truth), unjudgeable, rng)
         crowd = await made_up_annotators(connection, campaign, annotators, noise=noise, rng=rng, now=clock())
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
@@ -145,14 +164,16 @@ async def simulate(
             work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
         if work.hit is None:
             return done
-        seen = [someone.sees(truth[item], rng) for item in work.hit.items]
-        values = dict(zip(work.hit.items, design.given(seen), strict=True))
+        judged = [item for item in work.hit.items if item not in beyond]
+        seen = [someone.sees(truth[item], rng) for item in judged]
+        values = dict(zip(judged, design.given(seen), strict=True)) if judged else {}
         touches = {
             item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
             for k, item in enumerate(work.hit.items)
         }
         async with statements(database) as connection:
-            answer = Answer(values, touches, source=SIMULATION.name)
+            unjudged = {item: beyond[item] for item in work.hit.items if item in beyond}
+            answer = Answer(values, touches, source=SIMULATION.name, unjudged=unjudged)
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
         if answered is not None:
             await answered()

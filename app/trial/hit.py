@@ -13,6 +13,7 @@ from app.database.campaign import item_numbers
 from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.registry import design_of
+from app.designs.unjudged import refuse_unoffered
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ async def trial_hit(connection: AsyncConnection, campaign: Row[Any], number: int
 def check(campaign: Row[Any], hit: TrialHit, form: Form) -> None:
     """Raises `Invalid` for what an annotator could not send."""
     design = design_of(campaign)
-    design.values(design.read(form, hit.items), hit.items)
+    answer = design.read(form, hit.items)
+    refuse_unoffered(campaign, answer, hit.items)
+    design.values(answer, hit.items)
 
 
 def as_served(campaign: Row[Any], hit: TrialHit) -> SimpleNamespace:

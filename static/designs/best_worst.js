@@ -8,13 +8,14 @@ import { all, announce } from "../hit/page.js";
 const OTHER = { best: "worst", worst: "best" };
 const STEPS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
 
-const column = (hit, name) => all(hit.fieldset, `[name="${name}"]`);
+const column = (hit, name) => all(hit.fieldset, `[name="${name}"]:enabled`);
 const chosen = (hit, name) => column(hit, name).find(({ checked }) => checked);
 const label = (radio) => document.getElementById(`${radio.name}-${radio.value}`).textContent;
 const itemName = (radio) => document.getElementById(`text-${radio.value}`).textContent.trim().slice(0, 30);
 
 // What follows from a choice in the one column for the other one.
 function follow(hit, { name, value }) {
+  if (!(name in OTHER)) return;
   const other = chosen(hit, OTHER[name]);
   if (other?.value === value) other.checked = false;
   if (column(hit, name).length === 2) column(hit, OTHER[name]).find((radio) => radio.value !== value).checked = true;
@@ -46,7 +47,7 @@ function press(hit, event) {
 
 function take(hit, radio) {
   radio.focus();
-  if (hit.sending || radio.checked) return;
+  if (hit.sending || radio.checked || radio.disabled) return;
   radio.checked = true;
   follow(hit, radio);
   hit.means = "keyboard";
@@ -63,7 +64,7 @@ function drawn(hit) {
 }
 
 function toChoose(hit) {
-  const left = ["best", "worst"].filter((name) => !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
+  const left = ["best", "worst"].filter((name) => column(hit, name).length && !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
   return left.length ? `Still to choose: ${left.join(" and ")}` : "";
 }
 

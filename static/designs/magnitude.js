@@ -11,7 +11,7 @@ const BELOW_ZERO = /^-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 const NEIGHBOURS = { ArrowUp: -1, ArrowDown: 1 };
 const words = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
-const fields = (hit) => all(hit.fieldset, ".judged input");
+const fields = (hit) => all(hit.fieldset, ".judged input:enabled");
 const timesOf = (field) => field.closest("li").querySelector(".times");
 
 // What is wrong with a field: in short beside it, and in a sentence. Null where nothing is, or nothing was entered.
@@ -54,7 +54,7 @@ function drawn(hit) {
 function read(fieldset) {
   const hit = plain.read(fieldset);
   const { ready } = hit;
-  fieldset.addEventListener("input", ({ target }) => check(target), { capture: true });
+  fieldset.addEventListener("input", ({ target }) => { if (target.matches("input")) check(target); }, { capture: true });
   return Object.assign(hit, { ready: () => ready() || explain(hit) });
 }
 

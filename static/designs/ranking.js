@@ -17,6 +17,7 @@ const AFTER_DROP_MS = 50;      // a click that soon after a drop is the end of i
 
 const rows = (hit) => all(hit.fieldset, ".row");
 const rowOf = (hit, item) => rows(hit).find((row) => row.dataset.item === item);
+const judged = (hit) => rows(hit).filter((row) => !inputOf(row).disabled);
 const inputOf = (row) => row.querySelector("input");
 const badgeOf = (row) => row.querySelector(".badge");
 const nameOf = (row) => row.querySelector(".text").textContent.trim().slice(0, 30);
@@ -34,15 +35,15 @@ function begin(hit) {
 
 // The one place where the order is set; `item` is what was moved, and null is no order at all.
 function set(hit, item, order, means = hit.means) {
-  if (hit.sending || !order) return;
   const row = rowOf(hit, item);
+  if (hit.sending || !order || inputOf(row).disabled) return;
   hit.order = order;
   hit.means = means;
   write(hit);
   changed(hit, inputOf(row));
   badgeOf(row).focus({ preventScroll: true });
   if (hit.means === "keyboard") row.scrollIntoView({ block: "nearest" });     // who presses has the next one before them
-  const left = rows(hit).length - order.length;
+  const left = judged(hit).length - order.length;
   announce(`${spoken(hit, row)}${left ? `, ${left} left` : ""}.`);
 }
 
@@ -114,13 +115,18 @@ function press(hit, event) {
 // ---- Drawing: all that is seen follows from the order ----
 
 function drawn(hit) {
+  const placeless = hit.order.filter(({ item }) => inputOf(rowOf(hit, item)).disabled);
+  if (placeless.length) {                        // what cannot be judged has no place
+    hit.order = placeless.reduce((order, { item }) => without(order, item), hit.order);
+    write(hit);
+  }
   const before = new Map(rows(hit).map((row) => [row, row.getBoundingClientRect()]));
   const sorted = hit.order.map(({ item }) => rowOf(hit, item));
   const rest = hit.items.map((item) => rowOf(hit, item)).filter((row) => !sorted.includes(row));
   arrange(hit.fieldset.querySelector(".order"), sorted);
   arrange(hit.fieldset.querySelector(".rest"), rest);
   for (const row of [...sorted, ...rest]) drawRow(hit, row);
-  all(hit.fieldset, ".slot").forEach((slot, at) => { slot.hidden = at < sorted.length; });
+  all(hit.fieldset, ".slot").forEach((slot, at) => { slot.hidden = at < sorted.length || at >= judged(hit).length; });
   hit.fieldset.querySelector(".unranked").hidden = !rest.length;
   if (hit.changed) slide(before);
 }
@@ -178,7 +184,7 @@ function read(fieldset) {
   const { ready } = hit;
   hit.ready = () => {
     const complete = ready();
-    if (!complete) badgeOf(hit.fieldset.querySelector(".rest .row"))?.focus();
+    if (!complete) badgeOf(hit.fieldset.querySelector(".rest .row:not(:has([data-unjudged]))"))?.focus();
     return complete;
   };
   return hit;

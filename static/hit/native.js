@@ -7,6 +7,7 @@
 
 import { all, announce } from "./page.js";
 import { keep, say } from "./sending.js";
+import * as unjudged from "./unjudged.js";
 
 const nothing = () => {};
 
@@ -15,7 +16,7 @@ const left = (count) => `${count} left`;
 export function native({
   begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true, remains = left,
 } = {}) {
-  const draw = (hit) => { drawStatus(hit); drawn(hit); };
+  const draw = (hit) => { unjudged.draw(hit); drawStatus(hit); drawn(hit); };
   return {
     read: (fieldset) => Object.assign(read(fieldset, draw, complete), { remains }),
     begin: (hit) => { listen(hit); begin(hit); draw(hit); },
@@ -36,8 +37,9 @@ function read(fieldset, draw, complete) {
   });
 }
 
-const controls = (hit) => [...hit.fieldset.elements].filter(({ name }) => name);
-const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => controls(hit).some((control) => control.name === name));
+const named = (hit) => [...hit.fieldset.elements].filter(({ name }) => name);
+const controls = (hit) => named(hit).filter((control) => !control.disabled && !unjudged.isOne(control));
+const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => named(hit).some((control) => control.name === name));
 
 // Of radio buttons, one for all of a name.
 export const missing = (hit) => controls(hit).filter((control, place, others) =>
@@ -77,7 +79,7 @@ const told = (hit) => [...hit.touches].flatMap(([item, { first, changes, means }
 
 // Chooses a radio button as a click on it would.
 export function choose(hit, radio, means = "keyboard") {
-  if (hit.sending || radio.checked) return;
+  if (hit.sending || radio.checked || radio.disabled) return;
   hit.means = means;
   radio.checked = true;
   changed(hit, radio);
@@ -110,4 +112,4 @@ function ready(hit) {
 }
 
 export const groups = (hit) => [...new Set(controls(hit).map(({ name }) => name))]
-  .map((name) => all(hit.fieldset, `[name="${name}"]`));
+  .map((name) => all(hit.fieldset, `[name="${name}"]:enabled`));

@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from app.analysis import calibrated
 from app.analysis import export as exports
-from app.analysis.export import ASSIGNMENT_COLUMNS, RESPONSE_COLUMNS, export
+from app.analysis.assignments_export import ASSIGNMENT_COLUMNS
+from app.analysis.export import RESPONSE_COLUMNS, export
 from app.analysis.formats import guarded
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction

@@ -14,6 +14,7 @@ from tests.browser.acts import box_of, open_hit, score_all, submit, violations
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of
 from tests.serving.campaigns import submit as submit_scores
+from tests.serving.test_unjudged import answer as answer_unable
 
 PICTURE = "document.getElementById('heatmap').toDataURL()"
 
@@ -322,3 +323,19 @@ async def test_rows_that_moved_slide_and_figures_that_changed_are_tinted(watch: 
     await page.wait_for_function("() => [...window.tinted].some((name) => name.includes('score'))")
     assert (await page.evaluate("slid") > 0) == (motion == "no-preference")
     await expect(page.locator(".large .changed")).not_to_have_count(0)
+
+
+async def test_what_cannot_be_judged_is_listed_as_it_is_said(asked: Any, watch: Any) -> None:
+    campaign = await asked(cannot_be_judged=True)
+    page = await watch(campaign)
+    heading = page.get_by_role("heading", name="Cannot be judged")
+    await expect(heading).to_have_count(0)
+    for k in range(2):
+        me = await annotator(campaign.engine, campaign.row, f"unable {k}")
+        hit = await hit_of(campaign.engine, me, now=datetime.now(UTC))
+        await answer_unable(campaign.engine, me, hit, hit.items)
+    await expect(heading).to_be_visible()
+    assert await violations(page) == ""
+    item = page.locator("#unjudged tbody a").first
+    await item.click()
+    await expect(page.get_by_role("region", name="Who could not judge it")).to_contain_text("It is broken")

@@ -109,7 +109,7 @@ async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
     found = await verified(engine, campaign.slug)
     assert [(m.number, m.column) for m in found.mismatches] == [
         (3, "judgments"),
-        *((5, column) for column in ("alpha", "beta", "score", "variance", "judgments")),
+        *((5, column) for column in ("alpha", "beta", "score", "variance", "judgments", "unjudged")),
     ]
 
 

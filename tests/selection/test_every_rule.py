@@ -103,6 +103,8 @@ def test_it_tells_whether_anything_is_left_after_a_hit(rule):
     assert index.leaves_something([0, 1], seen=(), allow_seen=True)
     assert not index.leaves_something([0, 1, 2, 3], seen=(), allow_seen=True)
     assert not index.leaves_something([0, 1], seen=[2, 3], allow_seen=False)
+    assert index.leaves_something([0, 1], seen=[2, 3], barred=[2], allow_seen=True)
+    assert not index.leaves_something([0, 1], seen=[2, 3], barred=[2, 3], allow_seen=True)
 
 
 def test_what_changed_is_there_to_be_read(rule):

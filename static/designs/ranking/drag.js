@@ -17,7 +17,7 @@ function press(hit, event, handlers) {
   const row = event.target.closest(".ranking .row");
   const surface = event.pointerType === "touch" ? event.target.closest(".badge") : row && !event.target.closest(PRESSED);
   if (hit.gesture && event.isPrimary) end(hit);          // its end was not heard of
-  if (!row || !surface || event.button !== 0 || hit.sending || hit.gesture) return;
+  if (!row || !surface || row.querySelector("[data-unjudged]") || event.button !== 0 || hit.sending || hit.gesture) return;
   hit.gesture = { row, handlers, id: event.pointerId, x: event.clientX, y: event.clientY + scrollY, moved: false };
   for (const [name, handler] of handlers) hit.fieldset.addEventListener(name, handler);
 }

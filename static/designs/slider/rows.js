@@ -2,6 +2,7 @@
 
 import { all, announce, calm } from "../../hit/page.js";
 import { keep, say } from "../../hit/sending.js";
+import * as unjudged from "../../hit/unjudged.js";
 
 const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
@@ -61,11 +62,15 @@ export function begin(hit) {
 // ---- Scores: the one place where a score is set; null is none ----
 
 export function place(hit, row, score, kind, { counts = true, keeps = counts } = {}) {
-  if (hit.sending) return draw(hit);
+  if (hit.sending || row.input.disabled) return draw(hit);
   row.score = score;
   row.kind = kind;
   if (row.firstTouchMs === "") row.firstTouchMs = Math.round(performance.now() - hit.shownAt);
   if (counts) row.changes += 1;
+  changed(hit, keeps);
+}
+
+function changed(hit, keeps = true) {
   hit.changed = true;
   hit.equalAsked = false;
   hit.problem = false;
@@ -79,7 +84,7 @@ export const scored = (hit) => hit.rows.filter((row) => row.score !== null);
 export const stepped = (row, by) => (row.score === null ? FIRST_SCORE : clamp(row.score + by));
 
 const rowsAsShown = (hit) => all(hit.fieldset, ".row").map((element) => rowOf(hit, element.dataset.item));
-const missing = (hit) => rowsAsShown(hit).filter((row) => row.score === null);
+const missing = (hit) => rowsAsShown(hit).filter((row) => row.score === null && !row.input.disabled);
 // The row with the focus; where there is none, the one that is to be scored next.
 export const rowInHand = (hit) => rowAround(hit, document.activeElement) ?? missing(hit)[0];
 const inCompany = (hit) => hit.rows.length > 1;
@@ -88,28 +93,34 @@ const rankOf = (hit, row) => 1 + scored(hit).filter((other) => other.score > row
 const byScore = (hit) => [...hit.rows].sort((a, b) => (b.score ?? -1) - (a.score ?? -1));
 
 function entries(hit) {
-  return Object.fromEntries(scored(hit).map((row) => [row.item, {
-    score: row.score, first_touch_ms: Number(row.firstTouchMs), changes: row.changes, input_kind: row.kind,
-  }]));
+  return Object.fromEntries([
+    ...scored(hit).map((row) => [row.item, {
+      score: row.score, first_touch_ms: Number(row.firstTouchMs), changes: row.changes, input_kind: row.kind,
+    }]),
+    ...unjudged.said(hit).map(([name, value]) => [name, { value }]),
+  ]);
 }
 
 function restore(hit, kept) {
   for (const [item, entry] of Object.entries(kept)) {
     const row = rowOf(hit, item);
+    if (entry.value !== undefined) unjudged.restore(hit, item, entry.value);
     if (row) Object.assign(row, { score: entry.score, firstTouchMs: entry.first_touch_ms, changes: entry.changes, kind: entry.input_kind });
   }
 }
 
-const fields = (hit) => hit.rows.flatMap((row) => [
-  [`score-${row.item}`, row.score],
+const fields = (hit) => [...unjudged.said(hit), ...hit.rows.flatMap((row) => [
+  [`score-${row.item}`, row.score ?? ""],
   [`first_touch_ms-${row.item}`, row.firstTouchMs],
   [`changes-${row.item}`, row.changes],
   [`input_kind-${row.item}`, row.kind],
-]);
+])];
 
 // ---- Drawing: everything that is seen follows from the scores ----
 
 export function draw(hit) {
+  unjudged.draw(hit);
+  for (const row of hit.rows) if (row.input.disabled) row.score = null;
   for (const row of hit.rows) drawRow(hit, row);
   hit.strip.draw(hit);
   drawStatus(hit);
@@ -120,7 +131,8 @@ export function draw(hit) {
 
 function drawRow(hit, row) {
   const placed = row.score !== null;
-  for (const element of [row.element, row.chip]) element?.toggleAttribute("data-scored", placed);
+  row.element.toggleAttribute("data-scored", placed);
+  row.chip?.toggleAttribute("data-scored", placed || row.input.disabled);
   row.input.value = placed ? row.score : FIRST_SCORE;
   row.input.setAttribute("aria-valuetext", spoken(hit, row));
   row.thumb.style.setProperty("--at", row.score ?? FIRST_SCORE);
@@ -132,7 +144,7 @@ function drawRow(hit, row) {
 function spoken(hit, row) {
   if (row.score === null) return "not scored yet";
   if (!inCompany(hit)) return `${row.score} of 100`;
-  const company = missing(hit).length ? `${COUNTS[scored(hit).length]} so far` : COUNTS[hit.rows.length];
+  const company = `${COUNTS[scored(hit).length]}${missing(hit).length ? " so far" : ""}`;
   return `${row.score} of 100, ${isTied(hit, row) ? "tied " : ""}${ORDINALS[rankOf(hit, row)]} of ${company}`;
 }
 
@@ -169,7 +181,7 @@ function ready(hit) {
   return false;
 }
 
-const allEqual = (hit) => inCompany(hit) && hit.rows.every(({ score }) => score === hit.rows[0].score);
+const allEqual = (hit) => scored(hit).length > 1 && scored(hit).every(({ score }, _, [first]) => score === first.score);
 
 function askFor(hit, left) {
   goTo(left[0]);
@@ -178,7 +190,7 @@ function askFor(hit, left) {
 }
 
 function askWhetherEqual(hit) {
-  const words = `All ${COUNTS[hit.rows.length]} have the same score. If you mean it, submit again.`;
+  const words = `All ${COUNTS[scored(hit).length]} have the same score. If you mean it, submit again.`;
   hit.equalAsked = true;
   drawStatus(hit);
   say(hit, words);
@@ -195,6 +207,7 @@ export function goTo(row) {
 function takeNativeInput(hit, event) {
   const row = hit.rows.find(({ input }) => input === event.target);
   if (row) place(hit, row, Number(row.input.value), "keyboard");
+  else if (unjudged.isOne(event.target)) changed(hit);
 }
 
 function chooseTie(hit, event) {

@@ -1,0 +1,41 @@
+"""The export of assignments, for paying them: each arrival of an annotator, and what came of it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.formats import Cells, TableFile, guarded
+
+ROWS_AT_ONCE = 2_000
+ASSIGNMENT_COLUMNS = (
+    *("annotator", "name", "platform", "assignment", "arrived_at", "hits_answered", "last_answer_at", "completed_at"),
+)
+
+ASSIGNMENTS = text("""
+    SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,
+           count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
+    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
+    LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
+    WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
+""")
+
+
+async def assignments_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+    """One row per arrival of an annotator; `completed_at` is when they were told that they are done here."""
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        result = await connection.stream(ASSIGNMENTS, {"campaign": campaign.id})
+        async for rows in result.partitions(ROWS_AT_ONCE):
+            yield [
+                (
+                    *(row.pseudonym, row.name, row.platform, guarded(row.external_id), row.arrived_at),
+                    *(row.hits_answered, row.last_answer_at, row.completed_at),
+                )
+                for row in rows
+            ]
+
+    return TableFile(ASSIGNMENT_COLUMNS, chunks())

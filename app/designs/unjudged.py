@@ -1,0 +1,45 @@
+"""What annotators say of items that they cannot judge, where their campaign lets them: a reason from its list."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.designs.answer import Answer
+from app.errors import Invalid, listed
+
+FIELD = "unjudged-"
+YES = "yes"  # what a form sends where the list of reasons is empty
+EXTRA = "cannot_be_judged"  # what `responses.extra` calls it: by item number the reason, empty where there are none
+
+
+def unjudged_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
+    """From a form's fields `unjudged-NUMBER`: the reason by item; an empty field says nothing."""
+    said = {item: form.get(f"{FIELD}{item}", "").strip() for item in items}
+    return {item: reason for item, reason in said.items() if reason}
+
+
+def refuse_unoffered(campaign: Any, answer: Answer, items: Sequence[int]) -> None:
+    """Raises `Invalid` for what the campaign does not let annotators say: `reason_missing`, `reason_unknown`, and
+    `invalid`, as for anything else in the place of a value.
+    """
+    for item, reason in answer.unjudged.items():
+        if not campaign.cannot_be_judged:
+            said = "In this campaign every item is judged. Nothing was stored."
+            raise Invalid(said, code="invalid", fields={"values": said})
+        if reason in (campaign.unjudged_reasons or ("", YES)):
+            continue
+        place = items.index(item) + 1 if item in items else 0
+        known = f"one of {listed(campaign.unjudged_reasons)}" if campaign.unjudged_reasons else "left out"
+        raise Invalid(
+            f"The reason why item {place} cannot be judged must be {known}. What you entered is kept.",
+            code="reason_unknown" if reason else "reason_missing",
+            position=place,
+        )
+
+
+def extra(campaign: Any, answer: Answer) -> str | None:
+    """What lies beside the values of an answer, as JSON; None where nothing does."""
+    if not answer.unjudged:
+        return None
+    reasons = {str(item): reason if campaign.unjudged_reasons else "" for item, reason in answer.unjudged.items()}
+    return json.dumps({EXTRA: reasons})

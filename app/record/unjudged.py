@@ -1,0 +1,95 @@
+"""Items that annotators could not judge: how many different people said so of each. Of so many, it leaves the pool.
+
+Like a posterior, the number follows from the record: those whose answers do not count say nothing. An answer adds to
+it; whoever makes a revision or verifies one counts anew.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.session import Driver, Record, fetch
+from app.designs.unjudged import EXTRA
+from app.record.states import Revision
+from app.record.store import PRESENT
+from app.record.stream import COUNTING, DECIDED, counting
+
+# One more person for each of :items, except where the same one has said so before.
+ADD = text(f"""
+    UPDATE posteriors p SET unjudged = p.unjudged + 1
+    WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[])) AND NOT EXISTS (
+        SELECT FROM responses
+        WHERE campaign_id = :campaign AND annotator_id = CAST(:annotator AS bigint) AND seq <> :seq
+        AND extra -> '{EXTRA}' ? CAST(p.subject AS text) AND {COUNTING}
+    )
+    RETURNING p.unjudged
+""")  # noqa: S608  (made of constants)
+
+# Of the answers that count by the decisions up to :decided, or those that the present revision knows.
+DECIDED_OR_PRESENT = f"coalesce(CAST(:decided AS bigint), {DECIDED.format(campaign=':campaign')})"
+COUNT = f"""
+    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people
+    FROM responses, jsonb_object_keys(extra -> '{EXTRA}') AS said (item)
+    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND {counting(":campaign", DECIDED_OR_PRESENT)}
+    GROUP BY 1
+"""  # noqa: S608  (made of constants)
+
+PEOPLE = text(COUNT)
+
+SET = text(f"""
+    UPDATE posteriors p SET unjudged = said.people FROM ({COUNT}) AS said
+    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = 0 AND p.subject = said.item
+    AND (CAST(:items AS int[]) IS NULL OR p.subject = ANY(CAST(:items AS int[])))
+""")  # noqa: S608  (made of constants)
+
+
+# Why, too: of each item and reason how many different people gave it.
+REASONS = text(f"""
+    SELECT CAST(said.item AS int) AS item, said.reason, count(DISTINCT annotator_id) AS people
+    FROM responses, jsonb_each_text(extra -> '{EXTRA}') AS said (item, reason)
+    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND {COUNTING}
+    GROUP BY 1, 2 ORDER BY 3 DESC, 2
+""")  # noqa: S608  (made of constants)
+
+
+class Unjudged(Record):
+    """How many people could not judge an item."""
+
+    unjudged: int
+
+
+async def add(connection: Driver, campaign: int, annotator: int, seq: int, items: list[int]) -> int:
+    """Count an answer that was stored, and counts; the most people that any of its items has now.
+
+    The items' posteriors are locked.
+    """
+    parameters = {"campaign": campaign, "annotator": annotator, "seq": seq, "items": items}
+    return max((row.unjudged for row in await fetch(connection, ADD, parameters, Unjudged)), default=0)
+
+
+async def people(connection: AsyncConnection, campaign: Row[Any]) -> dict[int, int]:
+    """By item, how many people could not judge it, by the present revision."""
+    rows = await connection.execute(PEOPLE, {"campaign": campaign.id, "decided": None})
+    return {row.item: row.people for row in rows}
+
+
+async def reasons(connection: AsyncConnection, campaign_id: int) -> dict[int, dict[str, int]]:
+    """By item, why people could not judge it, by the present revision: how many gave each reason, the most frequent
+    first; the empty reason where none was asked for.
+    """
+    found: dict[int, dict[str, int]] = {}
+    for row in await connection.execute(REASONS, {"campaign": campaign_id}):
+        found.setdefault(row.item, {})[row.reason] = row.people
+    return found
+
+
+async def count_anew(
+    connection: AsyncConnection, of: Revision, *, decided: int | None = None, items: Sequence[int] | None = None
+) -> None:
+    """Set it for these items, whose posteriors are locked, or for all of a revision that nobody else writes.
+
+    decided: the number of the last decision that matters, that of the present revision by default.
+    """
+    await connection.execute(SET, {**of.parameters, "decided": decided, "items": items})

@@ -1,0 +1,46 @@
+// What cannot be judged: of each item a list of reasons. What is said of an item takes its controls out of the HIT; where
+// too few others are left to be compared, it takes out all.
+
+import { all } from "./page.js";
+
+const lists = (hit) => all(hit.fieldset, ".cannot-judge select");
+
+export const isOne = (element) => element.matches(".cannot-judge select");
+
+/** [name, reason] of the items of which one is given. */
+export const said = (hit) => lists(hit).filter(({ value }) => value).map(({ name, value }) => [name, value]);
+
+/** From a draft. */
+export function restore(hit, name, reason) {
+  const list = lists(hit).find((one) => one.name === name);
+  if (list) list.value = reason;
+}
+
+export function draw(hit) {
+  const marks = lists(hit);
+  if (!marks.length) return;
+  const marked = new Map(marks.filter(({ value }) => value).map((list) => [itemOf(list), list]));
+  const nothing = marks.length - marked.size < Math.max(1, Number(hit.fieldset.querySelector(".cannot-judge").dataset.fewest));
+  for (const control of hit.fieldset.elements) {
+    if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
+  }
+  for (const words of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(words, marked.get(itemOf(words)));
+}
+
+const itemOf = (element) => {
+  const part = element.closest("[data-item], [data-side]");
+  return part?.dataset.item ?? part?.dataset.side;
+};
+
+function take(control, out) {
+  control.disabled = out;
+  if (out && control.type === "radio") control.checked = false;
+}
+
+// Beside the words of the item; its other parts are hidden by the stylesheet.
+function tell(words, list) {
+  words.toggleAttribute("data-unjudged", Boolean(list));
+  if (!list) return;
+  const reason = list.selectedOptions[0].textContent.trim();
+  words.dataset.unjudged = list.options.length > 2 ? `cannot be judged: ${reason}` : reason;
+}

@@ -1,0 +1,59 @@
+"""What the campaign's page tells of items that cannot be judged."""
+
+from app.dashboard import unjudged
+from app.dashboard.follow import Followers
+from app.dashboard.item import answers_to
+from app.dashboard.state import newest_state
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.serving.posterior_cache import PosteriorCache
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
+from tests.serving.test_unjudged import BROKEN, answer, asking
+
+
+async def seen(engine, campaign):
+    """The state, and the list."""
+    async with snapshot(engine) as connection:
+        row = await campaign_by_slug(connection, campaign.slug)
+        state = await newest_state(connection, PosteriorCache(), Followers(), row, now=NOW)
+        return state, await unjudged.listed(connection, row)
+
+
+async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engine):
+    campaign = await asking(engine, items=2, judgments_per_item=4)
+    for k, reason in enumerate((BROKEN, "Another reason")):
+        me = await annotator(engine, campaign, f"ann {k}")
+        await answer(engine, me, await hit_of(engine, me), [1] if k else [0, 1], reason)
+    state, listed = await seen(engine, campaign)
+    assert [(line.external_id, line.people, dict(line.reasons), line.gone) for line in listed.lines] == [
+        ("v1", 2, {"Another reason": 1, BROKEN: 1}, True),
+        ("v0", 1, {BROKEN: 1}, False),
+    ]
+    assert (listed.found, listed.gone) == (2, 1)
+    assert (state.figures["done"], state.figures["wanted"]) == (1, 4)  # v1 wants none any more
+    assert state.figures["words"]["judgments"] == "1 of 4"
+    assert state.figures["words"]["hits"] == "2 HITs"
+
+
+async def test_of_an_item_who_judged_it_and_who_could_not(engine):
+    campaign = await asking(engine, design="ranking", items=3, items_per_hit=3, judgments_per_item=4)
+    for k in range(2):
+        me = await annotator(engine, campaign, f"ann {k}")
+        hit = await hit_of(engine, me)
+        await answer(engine, me, hit, [0] * k)
+    async with snapshot(engine) as connection:
+        answers, unable = await answers_to(connection, campaign, 0)
+        others, nobody = await answers_to(connection, campaign, 1)
+    assert ([one.annotator for one in answers], [one.annotator for one in unable]) == (["A1"], ["A2"])
+    assert [one.reason for one in unable] == [BROKEN]
+    assert {one.value for one in others} <= {1.0, 2.0, 3.0}
+    assert (len(others), nobody) == (2, [])
+
+
+async def test_a_campaign_that_does_not_ask_lists_nothing(engine):
+    campaign = await asking(engine, cannot_be_judged=False)
+    me = await annotator(engine, campaign)
+    work = await next_hit(engine, me)
+    assert work.hit is not None
+    _, listed = await seen(engine, campaign)
+    assert (listed.lines, listed.found) == ((), 0)
