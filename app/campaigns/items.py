@@ -21,7 +21,7 @@ from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.record.law import law_of
-from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
+from app.upload import MOST_ROWS, Upload, UploadedRow, as_number, as_text, read, refuse
 
 LONGEST_ID = 200
 LONGEST_SHOWN = 10_000
@@ -90,12 +90,7 @@ def proposed(columns: Sequence[str], first_rows: Sequence[Mapping[str, Any]]) ->
 
 def has_words(value: Any) -> bool:
     """Whether a cell holds something else than a number."""
-    text = as_text(value).strip()
-    try:
-        float(text)
-    except ValueError:
-        return bool(text)
-    return False
+    return bool(as_text(value).strip()) and as_number(value) is None
 
 
 def items_in(upload: Upload, shown: TextOfItem, law: Law, taken: Collection[str] = ()) -> Iterator[NewItem]:

@@ -39,14 +39,19 @@ COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :
 
 @dataclass(frozen=True)
 class MadeUpAnnotator:
-    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`."""
+    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`; or who
+    is careless, and answers without looking.
+    """
 
     assignment: AssignmentId
     bias: float
     noise: float
+    careless: bool = False
 
     def sees(self, truth: float, rng: np.random.Generator) -> float:
         """Where an item seems to stand on the scale, perhaps beyond its ends."""
+        if self.careless:
+            return float(rng.random())
         return truth + self.bias + self.noise * float(rng.standard_normal())
 
 
@@ -101,16 +106,20 @@ async def made_up_annotators(
     number: int,
     *,
     noise: float,
+    careless: float,
     rng: np.random.Generator,
     now: datetime,
 ) -> list[MadeUpAnnotator]:
-    """`number` annotators whose biases have a standard deviation of half the noise."""
+    """`number` annotators whose biases have a standard deviation of half the noise. The first of them, a share of
+    `careless`, answer without looking.
+    """
     driver = await driver_of(connection)
     return [
         MadeUpAnnotator(
             await arrive(driver, campaign.id, SIMULATION.name, Arrival(f"simulated {k}", SIMULATION.name), now=now),
             bias=noise / 2 * rng.standard_normal(),
             noise=noise,
+            careless=k < round(careless * number),
         )
         for k in range(number)
     ]
@@ -123,6 +132,7 @@ async def simulate(
     hits: int,
     annotators: int,
     noise: float,
+    careless: float = 0.0,
     truth_column: str | None,
     rng: np.random.Generator,
     clock: Callable[[], datetime],
@@ -138,7 +148,9 @@ async def simulate(
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
-        crowd = await made_up_annotators(connection, campaign, annotators, noise=noise, rng=rng, now=clock())
+        crowd = await made_up_annotators(
+            connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
+        )
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:

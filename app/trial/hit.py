@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import item_numbers
-from app.database.tables import items
+from app.database.tables import campaigns, items
 from app.designs.answer import Form
 from app.designs.registry import design_of
 
@@ -40,6 +41,12 @@ async def trial_hit(connection: AsyncConnection, campaign: Row[Any], number: int
     )
     texts = {row.number: row.shown for row in await connection.execute(statement)}
     return TrialHit(number, drawn, [texts.get(item, f"Item {item + 1}") for item in drawn])
+
+
+async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
+    """That somebody tried the draft with the settings that it has: all that is kept of it."""
+    mine = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
+    await connection.execute(update(campaigns).where(*mine).values(tried_at=now))
 
 
 def check(campaign: Row[Any], hit: TrialHit, form: Form) -> None:

@@ -14,7 +14,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
 from app.trial import hit as hits
-from app.web import Entered, Transaction, fetched, page, sanitised
+from app.web import Entered, Now, Transaction, fetched, page, sanitised
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 free = APIRouter(prefix="/admin", dependencies=[Depends(looking)], include_in_schema=False)
@@ -39,8 +39,10 @@ async def trial_hit(request: Request, connection: Transaction, slug: str, number
 
 
 @free.post(CAMPAIGN + "/try/hit")
-async def try_hit(request: Request, values: Entered, connection: Transaction, slug: str) -> HTMLResponse:
-    """Checked as an annotator's answer is; the next set, or the same with what is wrong."""
+async def try_hit(request: Request, values: Entered, connection: Transaction, slug: str, now: Now) -> HTMLResponse:
+    """Checked as an annotator's answer is; the next set, or the same with what is wrong. That a draft was tried is all
+    that is kept.
+    """
     campaign = await campaign_of_page(connection, slug)
     number = min(whole_number(values.get("hit")) or 0, MOST - 1)
     hit = await hits.trial_hit(connection, campaign, number)
@@ -50,6 +52,7 @@ async def try_hit(request: Request, values: Entered, connection: Transaction, sl
         if fetched(request):
             raise
         return trial_page(request, campaign, hit, {"notice": refusal, "form": values})
+    await hits.note_trial(connection, campaign, now=now)
     return trial_page(request, campaign, await hits.trial_hit(connection, campaign, number + 1))
 
 

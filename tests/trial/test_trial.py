@@ -49,6 +49,20 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
         assert await values(engine, f"SELECT 1 FROM {table}") == []
 
 
+async def test_a_draft_is_tried_until_its_settings_change(engine, researcher, campaign):
+    address, settings = PAGE.format(campaign.slug), f"/admin/campaigns/{campaign.slug}/edit"
+
+    async def ticked():
+        return re.search(r'class="done"><span[^>]*>Done: </span><a[^>]*>Try it', (await researcher.get(settings)).text)
+
+    assert not await ticked()
+    await researcher.post(address + "/hit", data=scores((await researcher.get(address + "/hit")).text))
+    assert await ticked()
+    form = {"name": campaign.name, "question": "Another?", "items_per_hit": "3"}
+    assert (await researcher.post(settings, data=form)).status_code == 303
+    assert not await ticked()
+
+
 async def test_our_script_is_told_what_is_wrong(researcher, campaign):
     address = PAGE.format(campaign.slug) + "/hit"
     headers = {"X-Easel": "fetch", "Accept": "application/json"}
