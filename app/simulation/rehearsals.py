@@ -122,7 +122,7 @@ class Rehearsals:
         rng = np.random.default_rng(campaign.seed)
         pause: Callable[[], Awaitable[None]] = partial(asyncio.sleep, self.pause)
         try:
-                await simulate(
+            await simulate(
                 self.database,
                 campaign,
                 hits=MOST_HITS,
