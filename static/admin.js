@@ -1,5 +1,5 @@
 // Researchers' pages work without this file; it brings the current tab into view, adds copy buttons, times in the
-// reader's zone, a warning before unsaved settings are left, and a picture of the HIT that follows the form.
+// reader's zone, a warning before unsaved settings are left, and a HIT that follows the form.
 
 // On a phone the tabs go on beyond the edge, and the current one may lie there.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
@@ -31,10 +31,10 @@ for (const small of document.querySelectorAll(".window")) {
 // The settings form: what was changed and not saved is said beside the button, and asked about before the page is left.
 const settings = document.querySelector("form.settings");
 if (settings) {
-  const fields = [...settings.elements].filter((field) => field.name && field.type !== "hidden");
+  const fields = [...settings.elements].filter((field) => field.name && field.type !== "hidden" && !(field instanceof HTMLFieldSetElement));
   const chosen = (select) => [...select.options].findIndex((option) => option.defaultSelected);
   const changed = (field) => {
-    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
     if (field instanceof HTMLSelectElement) return field.selectedIndex !== Math.max(0, chosen(field));
     return field.value !== field.defaultValue;
   };
@@ -47,23 +47,40 @@ if (settings) {
     if (line.textContent !== words) line.textContent = words;
   };
 
-  const picture = () => {
-    for (const part of settings.querySelectorAll("[data-shows]")) {
-      part.textContent = settings.elements[part.dataset.shows].value.trim() || (part.dataset.empty ?? "");
+  // What annotators see of it: a page whose address has what the form says. The frame goes there once nobody has typed
+  // for a moment, and by `replace`, so that Back still leaves this page.
+  const frame = settings.querySelector("iframe[name=seen]");
+  let looked;
+  const seen = () => {
+    const query = new URLSearchParams();
+    for (const field of settings.querySelectorAll("[data-seen] :is(input, textarea, select)")) {
+      if (field.disabled || !field.value || (/checkbox|radio/.test(field.type) && !field.checked)) continue;
+      if (field.closest("[data-designs]")?.hidden) continue;
+      query.set(field.name, field.value.slice(0, frame.dataset.longest));
     }
-    const rows = Number(settings.elements.items_per_hit.value);
-    if (rows >= 2 && rows <= 10) settings.querySelectorAll(".miniature li").forEach((row, i) => { row.hidden = i >= rows; });
+    return `${frame.src.split("?")[0]}?${query}`;
+  };
+  let last = frame.src;
+  const look = (delay = 300) => {
+    clearTimeout(looked);
+    looked = setTimeout(() => {
+      if (seen() === last) return;
+      last = seen();
+      frame.contentWindow.location.replace(last);
+    }, delay);
   };
 
-  // Fields that the chosen way of asking does not read are left out; what is usual for it is chosen anew.
+  // Fields that the chosen way of asking or update law does not read are left out; what is usual for it is chosen anew.
   // What was chosen for another one is there again when it is. Of what is hidden, only what could not be sent stays behind.
-  const { design } = settings.elements;
+  const { design, update_law } = settings.elements;
   const usual = ["items_per_hit", "update_law", "prior"].map((name) => settings.elements[name]);
   const chosenFor = {};
   let before = design?.value;
   const fit = () => {
-    for (const field of settings.querySelectorAll("[data-designs]")) {
-      field.hidden = !field.dataset.designs.split(" ").includes(design.value);
+    const law = update_law.value || settings.querySelector("[name=design]:checked").dataset.law;
+    const isFor = (names, name) => !names || names.split(" ").includes(name);
+    for (const field of settings.querySelectorAll("[data-designs], [data-laws]")) {
+      field.hidden = !isFor(field.dataset.designs, design.value) || !isFor(field.dataset.laws, law);
       if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
       for (const control of field.querySelectorAll("input, select, textarea")) {
         control.disabled = false;
@@ -71,17 +88,20 @@ if (settings) {
       }
     }
   };
-  design?.addEventListener("change", () => {
-    chosenFor[before] = usual.map(({ value }) => value);
-    before = design.value;
-    usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
-    fit();
+  settings.addEventListener("change", ({ target }) => {
+    if (target.name === "design") {
+      chosenFor[before] = usual.map(({ value }) => value);
+      before = design.value;
+      usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
+    }
+    if (target.name === "design" || target === update_law) fit();
+    look(0);
   });
   if (design) fit();
 
-  settings.addEventListener("input", () => { tell(); picture(); });
+  settings.addEventListener("input", () => { tell(); look(); });
   settings.addEventListener("submit", () => { leaving = true; });
-  addEventListener("pageshow", () => { leaving = false; tell(); picture(); });
+  addEventListener("pageshow", () => { leaving = false; tell(); fit(); look(0); });
   addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
 }
 

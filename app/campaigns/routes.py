@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -105,16 +105,16 @@ def settings_page(
     errors: Mapping[str, str] | None = None,
     *,
     campaign: Any = None,
-    texts: Sequence[str] = (),
     chosen: str | None = None,
 ) -> HTMLResponse:
-    """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture,
-    `chosen` is the question that a new campaign began with.
+    """The form with what was entered, and beside each field what is wrong with it; `chosen` is the question that a new
+    campaign began with.
     """
-    context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
+    sections = form.sections(values, errors)
+    context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
+    context |= {"open_after_launch": OPEN_AFTER_LAUNCH, "longest_seen": form.LONGEST_SEEN}
     context |= {"began_with": question(chosen) if chosen else None}
-    context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
-    context |= {"scaled": form.designs_of("low_label")}
+    context |= {"seen": form.seen(sections, values.get("design", form.DEFAULT_DESIGN))}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
@@ -134,10 +134,7 @@ async def create(
 async def edit_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """The form while the campaign is a draft; afterwards the same settings to read."""
     campaign = await lifecycle.find_for_page(connection, slug)
-    settings = lifecycle.settings_of(campaign)
-    return settings_page(
-        request, form.filled(settings), campaign=campaign, texts=await listing.first_texts(connection, campaign.id)
-    )
+    return settings_page(request, form.filled(lifecycle.settings_of(campaign)), campaign=campaign)
 
 
 @router.post(CAMPAIGN + "/edit")
@@ -146,8 +143,7 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
         settings = form.read(values)
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
-        texts = await listing.first_texts(connection, campaign.id)
-        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign, texts=texts)
+        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign)
     await lifecycle.edit(connection, slug, lambda _: settings)
     return see_other(address(slug, "/edit", done="saved"))
 

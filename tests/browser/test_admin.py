@@ -11,10 +11,12 @@ from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import login
+from app.designs.registry import DESIGNS
 from tests.browser.acts import violations
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
+FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
 PAGES = ("analysis", "items", "edit", "share", "export", "launch/confirm", "finish/confirm")
 
 Enter = Callable[..., Any]
@@ -227,16 +229,44 @@ async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: E
     assert asked == ["beforeunload"]
 
 
-async def test_the_picture_of_the_hit_follows_the_form(enter: Enter) -> None:
+async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, task: Callable[..., Any]) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
+    draft = await task(["abide", "accrue", "accuse", "achieve", "adjust"], launched=False)
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/edit")
+    shown = page.frame_locator("iframe[name=seen]")
     await page.get_by_label("Question", exact=True).fill("How loud?")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100").fill("deafening")
-    picture = page.locator(".miniature")
-    await expect(picture).to_contain_text("How loud?")
-    await expect(picture).to_contain_text("deafening")
-    await expect(picture.locator("li:visible")).to_have_count(3)
+    await expect(shown.get_by_text("deafening").first).to_be_visible()
+    await expect(shown.get_by_role("slider")).to_have_count(3)
+    for name in DESIGNS:
+        await page.locator(f"input[value={name}]").check()
+        await expect(
+            shown.locator(f"fieldset.hit.ready:has([name^={FIRST_FIELD.get(name, 'score-')}])")
+        ).to_be_visible()
+        await expect(shown.locator("legend")).to_have_text("How loud?")
+    await page.locator("input[value=pairwise]").check()
+    await page.get_by_label("Ties allowed").uncheck()
+    await expect(shown.get_by_text("about equal")).to_have_count(0)
+    await shown.get_by_text("left", exact=True).last.click()
+    await shown.get_by_role("button", name="Submit and next").click()
+    await expect(shown.get_by_text("1 set done")).to_be_visible()  # checked with the settings as the form has them
+    assert await draft.rows("SELECT 1 FROM campaigns WHERE id = :campaign AND tried_at IS NOT NULL") == []
+    page.on("dialog", lambda dialog: dialog.accept())
+    await page.go_back()
+    await page.wait_for_url("**/admin")  # the frame left nothing to go back through
+
+
+async def test_a_hit_follows_the_form_without_javascript_when_it_is_asked_to(enter: Enter) -> None:
+    page = await enter(java_script_enabled=False)
+    await page.goto(page.url + "/campaigns/new")
+    await page.locator("input[value=magnitude]").check()
+    await page.get_by_label("Question", exact=True).fill("How loud?")
+    await page.get_by_role("button", name="Show what annotators see now").click()
+    shown = page.frame_locator("iframe[name=seen]")
+    await expect(shown.get_by_text("How loud?")).to_be_visible()
+    await expect(shown.get_by_text("An item of middling quality")).to_be_visible()
+    await expect(page.get_by_label("Question", exact=True)).to_have_value("How loud?")
 
 
 COVERED = """() => {
@@ -324,17 +354,22 @@ async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callabl
 async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    design = page.get_by_label("Way of asking", exact=True)
+    design = page.get_by_role("group", name="Way of asking")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100").fill("deafening")
     await page.locator("summary", has_text="Update law").click()
     await page.get_by_label("Update law", exact=True).select_option("easl-aware")
-    await design.select_option("best_worst")
+    await expect(page.get_by_label("Epsilon")).to_be_hidden()
+    await expect(page.get_by_text("How often is this verb used?")).to_be_visible()
+    await design.get_by_label("Best-worst scaling").check()
+    await expect(page.get_by_text("How often is this verb used?")).to_be_hidden()
+    await expect(page.get_by_label("Epsilon")).to_be_visible()
+    await expect(page.get_by_text("mu and sigma2 of the")).to_be_visible()
     await expect(page.get_by_label("Label at 100")).to_be_hidden()
     await expect(page.get_by_label("Items per HIT")).to_have_value("")
     laws = page.get_by_label("Update law", exact=True).locator("option:enabled")
     assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
-    await design.select_option("slider")
+    await design.get_by_label("Ranking with scores").check()
     await expect(page.get_by_label("Items per HIT")).to_have_value("3")
     await expect(page.get_by_label("Label at 100")).to_have_value("deafening")
     await expect(page.get_by_label("Update law", exact=True)).to_have_value("easl-aware")
