@@ -126,37 +126,76 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };
 
-  const busy = (is) => { form.querySelector("button").disabled = is; };
+  const busy = (is) => { form.querySelector("button.primary").disabled = is; };
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
 
+  // What is in the file, read by the server; `put` takes it. An answer that another choice has overtaken is dropped.
+  let asked = 0;
+  const describe = async (body, put) => {
+    const mine = ++asked;
+    const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
+    show("Reading the file …");
+    try {
+      const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
+      const text = await reply.text();
+      if (mine !== asked) return;
+      if (reply.ok) put(text);
+      else say(JSON.parse(text).error.message);
+    } catch {
+      if (mine === asked) say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
+    } finally {
+      if (mine === asked) show(null);
+    }
+  };
+
   file.addEventListener("change", async () => {
     say();
+    asked++;
+    show(null);
     if (preview) preview.innerHTML = plain;
     if (!file.files.length) return;
     if (tooLarge()) { refuseLarge(); return; }
     if (!preview) return;
-    const chosen = file.files[0];
     const body = new FormData();
-    body.append("file", chosen);
-    const headers = { "x-csrf-token": form.elements.csrf.value, accept: "application/json" };
-    show("Reading the file …");
-    try {
-      const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
-      if (chosen !== file.files[0]) return;
-      if (reply.ok) preview.innerHTML = await reply.text();
-      else say((await reply.json()).error.message);
-    } catch {
-      say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
-    } finally {
-      show(null);
-    }
+    body.append("file", file.files[0]);
+    if (form.elements.replace?.checked) body.append("replace", "on");
+    await describe(body, (html) => { preview.innerHTML = html; });
   });
 
   form.addEventListener("input", (event) => {
     if (event.target.name === "template" && form.elements.show_by) form.elements.show_by.value = "template";
     if (event.target.name === "shown" && form.elements.show_by) form.elements.show_by.value = "shown";
   });
+
+  // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
+  form.addEventListener("change", (event) => {
+    const checked = preview?.querySelector("[data-checked]");
+    if (event.target === file || !checked || !file.files.length) return;
+    say();
+    describe(new FormData(form), (html) => {
+      const anew = document.createElement("template");
+      anew.innerHTML = html;
+      checked.replaceWith(anew.content.querySelector("[data-checked]"));
+    });
+  });
+
+  // A file that is dropped anywhere on the page is meant for the form; elsewhere the browser would open it instead.
+  const drop = part("drop");
+  if (drop) {
+    drop.querySelector(".invitation").hidden = false;
+    const over = (is) => drop.classList.toggle("over", is);
+    const brings = (event) => event.dataTransfer?.types.includes("Files");
+    document.addEventListener("dragover", (event) => { if (brings(event)) { event.preventDefault(); over(true); } });
+    document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over(false); });
+    document.addEventListener("drop", (event) => {
+      if (!brings(event)) return;
+      event.preventDefault();
+      over(false);
+      file.files = event.dataTransfer.files;
+      file.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -223,7 +223,7 @@ def prior_hint(family: Family) -> str:
     if family.counts_classes:
         return "A count for each label, separated by commas. Empty: all alike, 1 together."
     usual = ", ".join(f"{number:.4g}" for number in family.default_prior)
-    return f"{' and '.join(family.parameter_names)} of the {family.name} posterior, with a comma. Empty: {usual}."
+    return f"{', '.join(family.parameter_names)} of the {family.name} posterior, with commas. Empty: {usual}."
 
 
 def laws_by_design() -> dict[str, str]:
