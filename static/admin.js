@@ -126,7 +126,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };
 
-  const busy = (is) => { form.querySelector("button.primary").disabled = is; };
+  const busy = (is) => { form.querySelector("button:not([formaction])").disabled = is; };
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
 

@@ -30,7 +30,7 @@ WHAT_IS_WRONG = {
 
 
 @dataclass
-class Problem:
+class WrongRows:
     """Rows of which the same is wrong: what, how many, and the lines of the first ones."""
 
     what: str
@@ -61,7 +61,7 @@ class Description:
     matching: Matching
     row_count: int
     first_rows: list[FirstRow]
-    problems: list[Problem]
+    problems: list[WrongRows]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def describe(
         raise no_items()
     matching = matched(upload.columns, first, chosen)
     reader = ItemReader(upload.columns, matching, law, taken)
-    problems: dict[str, Problem] = {}
+    problems: dict[str, WrongRows] = {}
     shown: list[FirstRow] = []
     for record in chain(first, upload.records):
         item = read_or_note(reader, record, problems)
@@ -92,12 +92,12 @@ def describe(
     return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()))
 
 
-def read_or_note(reader: ItemReader, record: UploadedRow, problems: dict[str, Problem]) -> NewItem | None:
+def read_or_note(reader: ItemReader, record: UploadedRow, problems: dict[str, WrongRows]) -> NewItem | None:
     try:
         return reader.item(record)
     except Invalid as refusal:
         what = WHAT_IS_WRONG.get(refusal.code, refusal.message)
-        problems.setdefault(refusal.code, Problem(what)).note(record.line)
+        problems.setdefault(refusal.code, WrongRows(what)).note(record.line)
         return None
 
 

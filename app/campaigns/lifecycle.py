@@ -9,21 +9,21 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import BigInteger, Row, Select, all_, cast, delete, exists, func, insert, select, text, update
+from sqlalchemy import BigInteger, Row, Select, all_, cast, delete, exists, func, insert, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
-from app.database.tables import campaigns, current_posteriors, items
+from app.database.tables import campaigns, current_posteriors, items, posteriors
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
-from app.record.states import Revision
+from app.record.states import LOCK_OUT_HOLDERS, Revision
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -172,6 +172,7 @@ def summary(campaign: Row[Any]) -> dict[str, Any]:
         "slug": campaign.slug,
         "name": campaign.name,
         "status": campaign.status,
+        "rehearsal": campaign.rehearsal_of is not None,
         "items": campaign.item_count,
         "judgments_taken": campaign.judgments_taken,
         "judgments_wanted": campaign.judgments_wanted,
@@ -244,8 +245,16 @@ async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], set
 
 async def remove(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    campaign = await removable(connection, slug)
-    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign.id))
+    await erase(connection, (await removable(connection, slug)).id)
+
+
+async def erase(connection: AsyncConnection, campaign_id: int) -> None:
+    """Delete a campaign and its rehearsal, with all that belongs to them. Answers under way are waited for."""
+    both = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
+    for each in list(await connection.scalars(select(campaigns.c.id).where(or_(*both)).order_by(campaigns.c.id))):
+        await connection.execute(LOCK_OUT_HOLDERS, {"campaign": each})
+        await connection.execute(delete(posteriors).where(posteriors.c.campaign_id == each))
+    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))
 
 
 async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:

@@ -15,7 +15,7 @@ USUAL_TRUTHS = ("oracle", "truth", "gold")
 
 
 @dataclass(frozen=True)
-class Offer:
+class RehearsalOffer:
     """The form that starts a rehearsal: the one that is there already, the columns that hold numbers, and the one that
     is plainly meant.
     """
@@ -29,11 +29,13 @@ class Offer:
         return next((name for name in USUAL_TRUTHS if name in self.columns), "")
 
 
-async def offer(connection: AsyncConnection, campaign: Row[Any]) -> Offer | None:
+async def offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOffer | None:
     """None for a campaign that is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
-    return Offer(await rehearsal_of(connection, campaign.id), await columns_of_numbers(connection, campaign.id))
+    return RehearsalOffer(
+        await rehearsal_of(connection, campaign.id), await columns_of_numbers(connection, campaign.id)
+    )
 
 
 async def rehearsal_of(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:

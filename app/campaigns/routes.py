@@ -28,7 +28,7 @@ from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
 from app.designs.registry import DESIGNS, design_of
 from app.designs.written import Written
-from app.errors import Invalid, NotFound, Refusal
+from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.record.law import law_of
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page, sanitised
@@ -329,6 +329,8 @@ def progress_line(report: int | str | Refusal) -> dict[str, Any]:
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find_for_page(connection, slug)
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
     base = base_url(request)
     context = {
         "campaign": campaign,

@@ -90,9 +90,15 @@ def refuse_unless_open(campaign: Row[Any]) -> None:
         raise Conflict(f"“{campaign.name}” is {state}. Nobody answered.", code="not_running", status=campaign.status)
 
 
+async def answered_by_people(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+    """Whether the campaign holds answers of people."""
+    found = await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})
+    return bool(found.scalar_one())
+
+
 async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
-    if (await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})).scalar_one():
+    if await answered_by_people(connection, campaign):
         raise Conflict(
             f"People have answered “{campaign.name}”, and made-up answers would spoil theirs. Make another campaign "
             "for them, or try things out on fresh data: start Easel with EASEL_DATA_DIR=~/easel-demo.",

@@ -14,24 +14,30 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import Row, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.rehearsed import rehearsal_of
 from app.database.session import TROUBLE
-from app.database.tables import campaigns, posteriors
+from app.database.tables import campaigns, items
 from app.errors import Conflict, Refusal
-from app.record.states import LOCK_OUT_HOLDERS
-from app.simulation.crowd import refuse_to_mix, simulate, truth_of
+from app.simulation.crowd import answered_by_people, simulate, truth_of
 
 log = logging.getLogger(__name__)
 
 MOST = 10  # on one installation, so that nobody fills its disk
 MOST_ITEMS = 10_000  # of one
+MOST_BYTES = 100_000_000  # of the items of one
 MOST_HITS = 2_000  # that a crowd answers
 AT_ONCE = 3  # crowds in one process
 PAUSE_SECONDS = 0.1  # between two answers of a crowd: slow enough to watch, and it leaves the processor to others
+
+# By the row, not by the slug: another process may have put another rehearsal in its place.
+FINISH = text("""
+    UPDATE campaigns SET status = 'finished', finished_at = :now
+    WHERE id = :campaign AND status IN ('running', 'paused')
+""")
 
 
 @dataclass(frozen=True)
@@ -66,10 +72,12 @@ async def begin(connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, n
 async def refuse_unless_small(connection: AsyncConnection, campaign: Row[Any]) -> None:
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal itself. Rehearse its campaign.", code="is_a_rehearsal")
-    if campaign.item_count > MOST_ITEMS:
+    size = func.sum(func.pg_column_size(items.c.shown) + func.pg_column_size(items.c.fields))
+    of_campaign = select(size).where(items.c.campaign_id == campaign.id)
+    if campaign.item_count > MOST_ITEMS or (await connection.scalar(of_campaign) or 0) > MOST_BYTES:
         raise Conflict(
-            f"“{campaign.name}” has {campaign.item_count:,} items, and a rehearsal takes {MOST_ITEMS:,} at most. "
-            "Rehearse a campaign with some of them.",
+            f"“{campaign.name}” is too large: a rehearsal has {MOST_ITEMS:,} items and {MOST_BYTES // 10**6} MB at "
+            "most. Rehearse a campaign with some of its items.",
             code="too_large_to_rehearse",
         )
     there = select(func.count()).select_from(campaigns).where(campaigns.c.rehearsal_of.is_not(None))
@@ -88,11 +96,9 @@ async def remove(connection: AsyncConnection, slug: str) -> Row[Any]:
     campaign = await lifecycle.find(connection, slug)
     if campaign.rehearsal_of is None:
         raise Conflict(f"“{campaign.name}” is no rehearsal. Nothing was removed.", code="not_a_rehearsal")
-    # Before any row is locked, in the order of those who store.
-    await connection.execute(LOCK_OUT_HOLDERS, {"campaign": campaign.id})
-    await refuse_to_mix(connection, campaign)
-    await connection.execute(delete(posteriors).where(posteriors.c.campaign_id == campaign.id))
-    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign.id))
+    if await answered_by_people(connection, campaign):  # nobody lets them, and theirs are never deleted
+        raise Conflict(f"“{campaign.name}” holds answers of people, so it stays.", code="people_have_answered")
+    await lifecycle.erase(connection, campaign.id)
     return campaign
 
 
@@ -138,9 +144,9 @@ class Rehearsals:
             log.warning("the crowd of “%s” went away: %s", campaign.name, problem)
         finally:
             # Whatever ended it, no crowd comes back to it.
-            with suppress(Refusal, *TROUBLE):
+            with suppress(*TROUBLE):
                 async with self.database.begin() as connection:
-                    await lifecycle.transition(connection, campaign.slug, "finish", now=self.clock())
+                    await connection.execute(FINISH, {"campaign": campaign.id, "now": self.clock()})
 
     async def end(self, campaign_id: int) -> None:
         """Send the crowd of a campaign away, if it answers in this process."""

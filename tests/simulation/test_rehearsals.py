@@ -72,12 +72,16 @@ async def test_of_two_clicks_at_once_one_begins_it(engine):
     assert len({copy.id for copy, _ in both}) == 1
 
 
-async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client):
+async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
     copy, _ = await begun(engine, await running(engine))
     async with engine.connect() as connection:
         assert [row.name for row in await lifecycle.listed(connection)] == ["Verbs"]
         assert [row.name for row in await lifecycle.listed(connection, rehearsals=True)] == [copy.name]
     assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
+    address = PAGE.format(copy.slug)
+    assert (await researcher.get(f"{address}/share")).status_code == 409
+    file = {"file": ("a.csv", "hit,annotator,item,value\nh,a,v1,5\n")}
+    assert "is a rehearsal" in (await researcher.post(f"{address}/responses", files=file)).text
 
 
 async def test_a_long_name_leaves_room_for_what_it_is(engine):
@@ -99,8 +103,10 @@ async def test_what_is_no_rehearsal_or_holds_answers_of_people_is_not_removed(en
 
 async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine, monkeypatch):
     campaign = await running(engine, launched=False)
-    monkeypatch.setattr(rehearsals, "MOST_ITEMS", 11)
-    assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
+    for limit in ("MOST_ITEMS", "MOST_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(rehearsals, limit, 11)
+            assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
     small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
     await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
     assert await code_of(begun(engine, empty)) == "no_items"
@@ -135,6 +141,30 @@ async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
     await removed(engine, copy.slug)
     await asyncio.wait_for(task, 10)
     assert await value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
+
+
+async def test_it_goes_with_the_draft_that_it_rehearses(engine):
+    campaign = await running(engine, launched=False)
+    copy, _ = await begun(engine, campaign)
+    await answered(engine, copy)
+    async with engine.begin() as connection:
+        await lifecycle.remove(connection, campaign.slug)
+    assert set((await sizes(engine)).values()) == {0}
+
+
+async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engine):
+    campaign = await running(engine, judgments_per_item=1000)
+    first, _ = await begun(engine, campaign)
+    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds.start(first, CROWD)
+    await until(engine, "SELECT count(*) > 2 FROM responses")
+    task = crowds.tasks[first.id]
+    async with engine.begin() as connection:
+        await rehearsals.remove(connection, first.slug)
+        second, new = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
+    await asyncio.wait_for(task, 10)
+    assert (new, second.slug) == (True, first.slug)
+    assert (await lifecycle_row(engine, second.slug)).status == "running"
 
 
 async def test_careless_annotators_do_not_look(engine):
