@@ -65,7 +65,7 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenColumns:
     """What somebody said of the columns, None where they said nothing; `identifier` can be `ROW_NUMBERS`."""
 
     identifier: str | None = None
@@ -74,7 +74,7 @@ class Chosen:
 
 
 def describe(
-    file: BinaryIO, name: str, chosen: Chosen, law: Law, taken: Collection[str] = (), *, max_mb: int
+    file: BinaryIO, name: str, chosen: ChosenColumns, law: Law, taken: Collection[str] = (), *, max_mb: int
 ) -> Description:
     """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
     upload = read(file, name, max_mb=max_mb)
@@ -101,7 +101,7 @@ def read_or_note(reader: ItemReader, record: UploadedRow, problems: dict[str, Wr
         return None
 
 
-def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: Chosen) -> Matching:
+def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: ChosenColumns) -> Matching:
     """As somebody said, and for the rest as is likely."""
     by_name = {name.casefold(): name for name in reversed(columns)}
     identifier = next((by_name[name] for name in USUAL_IDS if name in by_name), None)

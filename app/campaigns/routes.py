@@ -1,10 +1,9 @@
 """Researchers' pages that set a campaign up and lead it through its life."""
 
 import asyncio
-import json
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import BytesIO
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,9 +19,9 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
 from app.campaigns import campaign_file, form, items, lifecycle, listing, responses_import, stored_file
-from app.campaigns.described import ROW_NUMBERS, Chosen, column_of_ids, describe
+from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.documents import LARGEST, MEDIA_TYPE
-from app.campaigns.progress import Job, watched
+from app.campaigns.progress import Job, progress_lines
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
@@ -227,7 +226,7 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
     """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
     form_data = await request.form()
     file = uploaded(form_data)
-    chosen = Chosen(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
+    chosen = ChosenColumns(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
     async with database.begin() as connection:
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
@@ -311,19 +310,6 @@ def text_in(form_data: FormData, name: str) -> str | None:
     value = form_data.get(name)
     others = {"shown", "template"} - {form_data.get("show_by", name)}
     return value.strip() or None if isinstance(value, str) and name not in others else None
-
-
-async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
-    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
-    async with aclosing(watched(job)) as reports:
-        async for report in reports:
-            yield json.dumps(progress_line(report)) + "\n"
-
-
-def progress_line(report: int | str | Refusal) -> dict[str, Any]:
-    if isinstance(report, Refusal):
-        return {"error": {"code": report.code, "message": report.message}}
-    return {"done": report} if isinstance(report, str) else {"rows": report}
 
 
 @router.get(CAMPAIGN + "/share")

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from app.campaigns.described import LINES_NAMED, ROW_NUMBERS, Chosen, describe
+from app.campaigns.described import LINES_NAMED, ROW_NUMBERS, ChosenColumns, describe
 from app.campaigns.items import Matching
 from app.errors import Invalid, Refusal
 from app.inference.online.laws import ONLINE
@@ -14,7 +14,7 @@ from tests.serving.campaigns import value, values
 
 def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
-    return describe(file, "items.csv", Chosen(**chosen), ONLINE["easl"], taken, max_mb=1)
+    return describe(file, "items.csv", ChosenColumns(**chosen), ONLINE["easl"], taken, max_mb=1)
 
 
 def problems(content, **how):
