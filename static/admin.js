@@ -75,7 +75,7 @@ if (settings) {
   const { design, update_law } = settings.elements;
   const usual = ["items_per_hit", "update_law", "prior"].map((name) => settings.elements[name]);
   const chosenFor = {};
-  let before = design?.value;
+  let before = design.value;
   const fit = () => {
     const law = update_law.value || settings.querySelector("[name=design]:checked").dataset.law;
     const isFor = (names, name) => !names || names.split(" ").includes(name);
@@ -97,7 +97,7 @@ if (settings) {
     if (target.name === "design" || target === update_law) fit();
     look(0);
   });
-  if (design) fit();
+  fit();
 
   settings.addEventListener("input", () => { tell(); look(); });
   settings.addEventListener("submit", () => { leaving = true; });

@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
+from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_follow
-from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
-from app.inference.online.law import Family
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 
@@ -100,19 +99,7 @@ class FormField:
     designs: str = ""
     laws: str = ""
     only_for: Mapping[str, str] = field(default_factory=dict)
-    hints: Sequence["Hint"] = ()
-
-
-@dataclass(frozen=True)
-class Hint:
-    """What is said of a field to those who chose one of these designs or laws; to all where none is named.
-    shown: whether they did, when the page is made.
-    """
-
-    text: str
-    designs: str = ""
-    laws: str = ""
-    shown: bool = True
+    hints: Sequence[Hint] = ()
 
 
 @dataclass(frozen=True)
@@ -193,37 +180,8 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         designs=designs_of(name),
         laws=laws_of(name),
         only_for=laws_by_design() if name == "update_law" else {},
-        hints=hints_of(name, values),
+        hints=hints_of(name, values.get("design", DEFAULT_DESIGN), values.get("update_law", "")),
     )
-
-
-def hints_of(name: str, values: Mapping[str, str]) -> list[Hint]:
-    """What a setting means for the chosen design or law, and for the others when they are chosen."""
-    chosen = DESIGNS.get(values.get("design", ""), DESIGNS[DEFAULT_DESIGN])
-    law = values.get("update_law") or chosen.usual_law
-    if name == "question":
-        hints = [Hint(f"For example: {one.example}", one.name, shown=one is chosen) for one in DESIGNS.values()]
-    elif name == "items_per_hit":
-        hints = [Hint(items_hint(one), one.name, shown=one is chosen) for one in DESIGNS.values()]
-    elif name == "prior":
-        hints = [Hint(prior_hint(one.family), laws=one.name, shown=one.name == law) for one in ONLINE.values()]
-    else:
-        return []
-    return hints
-
-
-def items_hint(design: type[Design]) -> str:
-    """How many items a HIT of this design can have."""
-    fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
-    return f"{fewest} to {most}. Empty: {design.usual_items}, as is usual." if most > fewest else f"Always {most}."
-
-
-def prior_hint(family: Family) -> str:
-    """Which numbers an item begins with."""
-    if family.counts_classes:
-        return "A count for each label, separated by commas. Empty: all alike, 1 together."
-    usual = ", ".join(f"{number:.4g}" for number in family.default_prior)
-    return f"{', '.join(family.parameter_names)} of the {family.name} posterior, with commas. Empty: {usual}."
 
 
 def laws_by_design() -> dict[str, str]:

@@ -123,8 +123,8 @@ class CampaignSettings(BaseModel):
     )  # fmt: skip
     gamma: Width = Field(
         default=0.1, title="Gamma",
-        description="How quickly match quality falls with distance, and the noise of a comparison, or of a value near "
-        "the reference. Paper: 0.1.",
+        description="How quickly match quality falls with distance; for some update laws also the noise of an answer. "
+        "Paper: 0.1.",
     )  # fmt: skip
     epsilon: Width = Field(
         default=0.1, title="Epsilon",
