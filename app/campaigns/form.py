@@ -180,7 +180,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         designs=designs_of(name),
         laws=laws_of(name),
         only_for=laws_by_design() if name == "update_law" else {},
-        hints=hints_of(name, values.get("design", DEFAULT_DESIGN), values.get("update_law", "")),
+        hints=hints_of(name, values.get("design", USUAL_DESIGN), values.get("update_law", "")),
     )
 
 

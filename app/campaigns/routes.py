@@ -26,6 +26,7 @@ from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
 from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import USUAL as USUAL_DESIGN
 from app.designs.written import Written
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.record.law import law_of
@@ -117,7 +118,7 @@ def settings_page(
     context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
     context |= {"open_after_launch": OPEN_AFTER_LAUNCH, "longest_seen": form.LONGEST_SEEN}
     context |= {"began_with": question(chosen) if chosen else None}
-    context |= {"seen": form.seen(sections, values.get("design", form.DEFAULT_DESIGN))}
+    context |= {"seen": form.seen(sections, values.get("design", USUAL_DESIGN))}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
