@@ -35,6 +35,8 @@ from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
+from app.simulation import routes as simulation
+from app.simulation.rehearsals import Rehearsals
 from app.trial import routes as trial
 
 log = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.posterior_cache = PosteriorCache()
     state.fits = Fits()
     state.live = Live(state.database, state.posterior_cache, web.get_now)
+    state.rehearsals = Rehearsals(state.database, web.now)
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
@@ -84,6 +87,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         yield
     revising.cancel()
     await asyncio.gather(revising, return_exceptions=True)
+    await state.rehearsals.stop()
     await state.live.stop()
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
@@ -141,6 +145,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(campaigns.router)
     app.include_router(trial.router)
     app.include_router(trial.free)
+    app.include_router(simulation.router)
     app.include_router(dashboard.home)
     app.include_router(dashboard.router)
     app.include_router(analysis.router)

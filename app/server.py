@@ -230,7 +230,8 @@ async def welcome(url: str, base: str, *, with_demo: bool, to_a_person: bool) ->
 
 async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]:
     """A line for each of the newest campaigns that annotators can work on."""
-    statement = select(campaigns.c.name, campaigns.c.link_key).where(campaigns.c.status == "running")
+    those = campaigns.c.status == "running", campaigns.c.rehearsal_of.is_(None)
+    statement = select(campaigns.c.name, campaigns.c.link_key).where(*those)
     running = await connection.execute(statement.order_by(campaigns.c.id.desc()).limit(LINKS_SHOWN))
     return [f"  Annotators   {public_link(base, key)}  ({name})" for name, key in running]
 

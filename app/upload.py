@@ -6,6 +6,7 @@ Pure: from an open binary file to values. Whatever is wrong raises `Invalid` wit
 import codecs
 import csv
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -272,6 +273,15 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from strings(inner)
+
+
+def as_number(value: Any) -> float | None:
+    """A value that is a finite number, in JSON or in words; None for all others."""
+    try:
+        number = float(as_text(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def as_text(value: Any) -> str:

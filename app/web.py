@@ -58,8 +58,12 @@ async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection
         yield connection
 
 
-async def get_now() -> datetime:
+def now() -> datetime:
     return datetime.now(UTC)
+
+
+async def get_now() -> datetime:
+    return now()
 
 
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:

@@ -1,5 +1,5 @@
 // Researchers' pages work without this file; it brings the current tab into view, adds copy buttons, times in the
-// reader's zone, a warning before unsaved settings are left, and a picture of the HIT that follows the form.
+// reader's zone, a warning before unsaved settings are left, and a HIT that follows the form.
 
 // On a phone the tabs go on beyond the edge, and the current one may lie there.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
@@ -31,10 +31,10 @@ for (const small of document.querySelectorAll(".window")) {
 // The settings form: what was changed and not saved is said beside the button, and asked about before the page is left.
 const settings = document.querySelector("form.settings");
 if (settings) {
-  const fields = [...settings.elements].filter((field) => field.name && field.type !== "hidden");
+  const fields = [...settings.elements].filter((field) => field.name && field.type !== "hidden" && !(field instanceof HTMLFieldSetElement));
   const chosen = (select) => [...select.options].findIndex((option) => option.defaultSelected);
   const changed = (field) => {
-    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
     if (field instanceof HTMLSelectElement) return field.selectedIndex !== Math.max(0, chosen(field));
     return field.value !== field.defaultValue;
   };
@@ -47,23 +47,40 @@ if (settings) {
     if (line.textContent !== words) line.textContent = words;
   };
 
-  const picture = () => {
-    for (const part of settings.querySelectorAll("[data-shows]")) {
-      part.textContent = settings.elements[part.dataset.shows].value.trim() || (part.dataset.empty ?? "");
+  // What annotators see of it: a page whose address has what the form says. The frame goes there once nobody has typed
+  // for a moment, and by `replace`, so that Back still leaves this page.
+  const frame = settings.querySelector("iframe[name=seen]");
+  let looked;
+  const seen = () => {
+    const query = new URLSearchParams();
+    for (const field of settings.querySelectorAll("[data-seen] :is(input, textarea, select)")) {
+      if (field.disabled || !field.value || (/checkbox|radio/.test(field.type) && !field.checked)) continue;
+      if (field.closest("[data-designs]")?.hidden) continue;
+      query.set(field.name, field.value.slice(0, frame.dataset.longest));
     }
-    const rows = Number(settings.elements.items_per_hit.value);
-    if (rows >= 2 && rows <= 10) settings.querySelectorAll(".miniature li").forEach((row, i) => { row.hidden = i >= rows; });
+    return `${frame.src.split("?")[0]}?${query}`;
+  };
+  let last = frame.src;
+  const look = (delay = 300) => {
+    clearTimeout(looked);
+    looked = setTimeout(() => {
+      if (seen() === last) return;
+      last = seen();
+      frame.contentWindow.location.replace(last);
+    }, delay);
   };
 
-  // Fields that the chosen way of asking does not read are left out; what is usual for it is chosen anew.
+  // Fields that the chosen way of asking or update law does not read are left out; what is usual for it is chosen anew.
   // What was chosen for another one is there again when it is. Of what is hidden, only what could not be sent stays behind.
-  const { design } = settings.elements;
+  const { design, update_law } = settings.elements;
   const usual = ["items_per_hit", "update_law", "prior"].map((name) => settings.elements[name]);
   const chosenFor = {};
-  let before = design?.value;
+  let before = design.value;
   const fit = () => {
-    for (const field of settings.querySelectorAll("[data-designs]")) {
-      field.hidden = !field.dataset.designs.split(" ").includes(design.value);
+    const law = update_law.value || settings.querySelector("[name=design]:checked").dataset.law;
+    const isFor = (names, name) => !names || names.split(" ").includes(name);
+    for (const field of settings.querySelectorAll("[data-designs], [data-laws]")) {
+      field.hidden = !isFor(field.dataset.designs, design.value) || !isFor(field.dataset.laws, law);
       if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
       for (const control of field.querySelectorAll("input, select, textarea")) {
         control.disabled = false;
@@ -71,17 +88,20 @@ if (settings) {
       }
     }
   };
-  design?.addEventListener("change", () => {
-    chosenFor[before] = usual.map(({ value }) => value);
-    before = design.value;
-    usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
-    fit();
+  settings.addEventListener("change", ({ target }) => {
+    if (target.name === "design") {
+      chosenFor[before] = usual.map(({ value }) => value);
+      before = design.value;
+      usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
+    }
+    if (target.name === "design" || target === update_law) fit();
+    look(0);
   });
-  if (design) fit();
+  fit();
 
-  settings.addEventListener("input", () => { tell(); picture(); });
+  settings.addEventListener("input", () => { tell(); look(); });
   settings.addEventListener("submit", () => { leaving = true; });
-  addEventListener("pageshow", () => { leaving = false; tell(); picture(); });
+  addEventListener("pageshow", () => { leaving = false; tell(); fit(); look(0); });
   addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
 }
 
@@ -106,37 +126,76 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };
 
-  const busy = (is) => { form.querySelector("button").disabled = is; };
+  const busy = (is) => { form.querySelector("button:not([formaction])").disabled = is; };
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
 
+  // What is in the file, read by the server; `put` takes it. An answer that another choice has overtaken is dropped.
+  let asked = 0;
+  const describe = async (body, put) => {
+    const mine = ++asked;
+    const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
+    show("Reading the file …");
+    try {
+      const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
+      const text = await reply.text();
+      if (mine !== asked) return;
+      if (reply.ok) put(text);
+      else say(JSON.parse(text).error.message);
+    } catch {
+      if (mine === asked) say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
+    } finally {
+      if (mine === asked) show(null);
+    }
+  };
+
   file.addEventListener("change", async () => {
     say();
+    asked++;
+    show(null);
     if (preview) preview.innerHTML = plain;
     if (!file.files.length) return;
     if (tooLarge()) { refuseLarge(); return; }
     if (!preview) return;
-    const chosen = file.files[0];
     const body = new FormData();
-    body.append("file", chosen);
-    const headers = { "x-csrf-token": form.elements.csrf.value, accept: "application/json" };
-    show("Reading the file …");
-    try {
-      const reply = await fetch(`${form.getAttribute("action")}/preview`, { method: "POST", body, headers });
-      if (chosen !== file.files[0]) return;
-      if (reply.ok) preview.innerHTML = await reply.text();
-      else say((await reply.json()).error.message);
-    } catch {
-      say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
-    } finally {
-      show(null);
-    }
+    body.append("file", file.files[0]);
+    if (form.elements.replace?.checked) body.append("replace", "on");
+    await describe(body, (html) => { preview.innerHTML = html; });
   });
 
   form.addEventListener("input", (event) => {
     if (event.target.name === "template" && form.elements.show_by) form.elements.show_by.value = "template";
     if (event.target.name === "shown" && form.elements.show_by) form.elements.show_by.value = "shown";
   });
+
+  // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
+  form.addEventListener("change", (event) => {
+    const checked = preview?.querySelector("[data-checked]");
+    if (event.target === file || !checked || !file.files.length) return;
+    say();
+    describe(new FormData(form), (html) => {
+      const anew = document.createElement("template");
+      anew.innerHTML = html;
+      checked.replaceWith(anew.content.querySelector("[data-checked]"));
+    });
+  });
+
+  // A file that is dropped anywhere on the page is meant for the form; elsewhere the browser would open it instead.
+  const drop = part("drop");
+  if (drop) {
+    drop.querySelector(".invitation").hidden = false;
+    const over = (is) => drop.classList.toggle("over", is);
+    const brings = (event) => event.dataTransfer?.types.includes("Files");
+    document.addEventListener("dragover", (event) => { if (brings(event)) { event.preventDefault(); over(true); } });
+    document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over(false); });
+    document.addEventListener("drop", (event) => {
+      if (!brings(event)) return;
+      event.preventDefault();
+      over(false);
+      file.files = event.dataTransfer.files;
+      file.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();

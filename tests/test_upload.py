@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from app.campaigns import items
 from app.errors import Invalid, Refusal, TooLarge
 from app.upload import LONGEST_CELL, MOST_ROWS, limited, read
 
@@ -132,49 +131,6 @@ def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
         for _ in endless:
             pass
     assert problem.value.code == "too_many_rows"
-
-
-def test_a_preview_counts_all_rows_and_shows_the_first_five():
-    content = "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(12))
-    described = items.describe(io.BytesIO(content.encode()), "a.csv", max_mb=1)
-    assert (described.format, described.columns, described.row_count) == ("csv", ("id", "text"), 12)
-    assert described.first_rows[4] == {"id": "4", "text": "verb 4"}
-    assert len(described.first_rows) == 5
-    assert described.shown_guess == "text"
-
-
-def test_a_preview_names_what_is_wrong_further_down():
-    rows = "".join(f"{k},a\n" for k in range(50))
-    with pytest.raises(Invalid) as problem:
-        items.describe(io.BytesIO(f"id,text\n{rows}50\n".encode()), "a.csv", max_mb=1)
-    assert problem.value.details["line"] == 52
-
-
-@pytest.mark.parametrize(
-    ("content", "code", "words"),
-    [
-        (b"key,text\n1,a\n", "column_unknown", "no column “id”"),
-        (b"id,text\n1,a\n1,b\n", "id_twice", "Line 3"),
-        (b"id,text\n,a\n", "id_missing", "Line 2"),
-        (b"id,text\n", "file_empty", "no items"),
-    ],
-)
-def test_a_preview_knows_what_an_import_would_refuse(content, code, words):
-    with pytest.raises(Invalid, match=words) as problem:
-        items.describe(io.BytesIO(content), "a.csv", max_mb=1)
-    assert problem.value.code == code
-
-
-@pytest.mark.parametrize(
-    ("content", "proposed"),
-    [
-        ("id,freq,verb,gloss\na,1.5,run,move\nb,,hum,sing\n", "verb"),
-        ("id,freq,text\na,1.5,run\n", "text"),
-        ("id,freq,length\na,1.5,3\n", None),
-    ],
-)
-def test_a_preview_proposes_the_first_column_of_words(content, proposed):
-    assert items.describe(io.BytesIO(content.encode()), "a.csv", max_mb=1).shown_guess == proposed
 
 
 def test_a_workbook_is_called_by_its_name():

@@ -53,7 +53,7 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
-    "always_shown",
+    *("always_shown", "tried_at", "rehearsal_of"),
 )
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),

@@ -42,7 +42,7 @@ async def researcher(request: Request, database: Database, now: Now) -> AsyncIte
 
 
 async def looking(request: Request, database: Database, now: Now) -> None:
-    """The same for pages of which no method changes anything."""
+    """The same for pages of which no method changes more than a tick, so that none asks for the CSRF token."""
     request.state.session = await admitted(request, database, now)
 
 

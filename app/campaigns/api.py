@@ -44,6 +44,7 @@ class Campaign(BaseModel):
 
     slug: str = Field(description="Its name in addresses.")
     status: str = Field(description="draft, running, paused or finished.")
+    rehearsal: bool = Field(description="Whether it is a copy that a made-up crowd answered. Lists leave these out.")
     settings: CampaignSettings
     values: AskedValues = Field(description="What annotators give each item.")
     items: int
@@ -258,6 +259,7 @@ async def import_items(
     settings: AppSettings,
     slug: str,
     *,
+    identifier: Annotated[str, Query(description="The column of ids, each unlike all others.")] = "id",
     shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
     template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
@@ -270,6 +272,7 @@ async def import_items(
             slug,
             file,
             name,
+            identifier=identifier,
             shown=shown,
             template=template,
             replace=replace,
@@ -279,7 +282,7 @@ async def import_items(
 
 
 RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
-    409: "`not_launched`, `assignment_known`",
+    409: "`not_launched`, `is_a_rehearsal`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "

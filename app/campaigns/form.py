@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
+from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_follow
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
@@ -21,9 +23,13 @@ SCHEDULES = {
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
+OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONLINE, "rule": RULES}
+STAND_INS = {"name": "Name", "question": "Your question"}
+LONGEST_SEEN = 2_000  # characters of a field in an address
+MOST_TRIES = 4  # what is wrong with fields together is found once each is right
 WORDS = {
     "string_too_short": "Please fill this in.",
     "missing": "Please fill this in.",
@@ -44,6 +50,7 @@ class FieldGroup:
     title: str
     plain: tuple[str, ...]
     advanced: tuple[str, ...] = ()
+    seen: bool = False  # whether annotators see what is chosen here
 
 
 GROUPS = (
@@ -51,6 +58,7 @@ GROUPS = (
         "What annotators see",
         ("name", "question", "instructions", "design", DESIGN_SETTINGS, "low_label", "high_label", "items_per_hit"),
         ("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
+        seen=True,
     ),
     FieldGroup(
         "How much is asked, and of whom",
@@ -73,8 +81,8 @@ class FormField:
     """One field as it is shown, with `value` in it.
 
     kind: line, area, lines, whole, number, choice or switch.
-    designs: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of some
-    of the choices.
+    designs, laws: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of
+    the designs for some of the choices. hints: what else is said of it, and for whom.
     """
 
     name: str
@@ -89,7 +97,9 @@ class FormField:
     choices: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
     designs: str = ""
+    laws: str = ""
     only_for: Mapping[str, str] = field(default_factory=dict)
+    hints: Sequence[Hint] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,7 @@ class Section:
     title: str
     plain: Sequence[FormField]
     advanced: Sequence[FormField]
+    seen: bool
 
     @property
     def open(self) -> bool:
@@ -114,9 +125,17 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
             group.title,
             [field for name in group.plain if is_asked(name) for field in asked[name]],
             [field for name in group.advanced if is_asked(name) for field in asked[name]],
+            group.seen,
         )
         for group in GROUPS
     ]
+
+
+def seen(form: Sequence[Section], design: str) -> str:
+    """What annotators see of a form, as the query of the address that shows it to a researcher."""
+    fields = [field for section in form if section.seen for field in (*section.plain, *section.advanced)]
+    mine = [field for field in fields if not field.designs or design in field.designs.split()]
+    return urlencode({field.name: field.value[:LONGEST_SEEN] for field in mine if field.value})
 
 
 def of_designs(values: Mapping[str, str], errors: Mapping[str, str]) -> list[FormField]:
@@ -159,7 +178,9 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         choices=choices_of(name),
         error=errors.get(name),
         designs=designs_of(name),
+        laws=laws_of(name),
         only_for=laws_by_design() if name == "update_law" else {},
+        hints=hints_of(name, values.get("design", USUAL_DESIGN), values.get("update_law", "")),
     )
 
 
@@ -171,7 +192,16 @@ def laws_by_design() -> dict[str, str]:
 
 def designs_of(name: str) -> str:
     """The designs that read a setting, if not all do."""
-    return " ".join(design.name for design in DESIGNS.values() if design.yields == "points") if name in SCALE else ""
+    if name in SCALE:
+        return " ".join(design.name for design in DESIGNS.values() if design.yields == "points")
+    if name == "items_per_hit":
+        return " ".join(design.name for design in DESIGNS.values() if len(design.items_per_hit) > 1)
+    return ""
+
+
+def laws_of(name: str) -> str:
+    """The update laws that read a setting, if not all do."""
+    return " ".join(law.name for law in ONLINE.values() if law.reads == "order") if name in OF_ORDERS else ""
 
 
 def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,7 +212,7 @@ def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def kind_of(name: str, rules: Mapping[str, Any]) -> str:
     if "enum" in rules:
-        return "choice"
+        return "cards" if name == "design" else "choice"
     if name in AREAS or rules.get("maxLength", 0) > LONGEST_LINE:
         return "area"
     if name == "prior":
@@ -250,6 +280,19 @@ def design_settings(values: Mapping[str, str]) -> dict[str, object]:
         elif raw:
             found[name] = raw
     return found
+
+
+def read_leniently(values: Mapping[str, str]) -> CampaignSettings:
+    """The same of a form that is being filled in: what is wrong or missing so far is as in a new campaign."""
+    given = STAND_INS | {name: value for name, value in values.items() if value.strip() or name not in STAND_INS}
+    for _ in range(MOST_TRIES):
+        try:
+            return read(given)
+        except ValidationError as error:
+            wrong = problems_in_form(error, given)
+            given = {name: value for name, value in given.items() if name not in wrong}
+            given = STAND_INS | given
+    return CampaignSettings.model_validate(STAND_INS)
 
 
 def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
-from app.campaigns.template import TextOfItem, check_known, guess, shown_by
+from app.campaigns.template import TextOfItem, check_known, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
@@ -26,7 +26,6 @@ from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 LONGEST_ID = 200
 LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
-PREVIEW_ROWS = 5
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
@@ -41,84 +40,65 @@ class NewItem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Description:
-    """What is in a file, before it is imported: enough to choose the shown column."""
+class Matching:
+    """What the columns of a table are for.
 
-    format: str
-    columns: tuple[str, ...]
-    row_count: int
-    first_rows: list[dict[str, Any]]
-    shown_guess: str | None
-
-
-def describe(file: BinaryIO, name: str, *, max_mb: int) -> Description:
-    """Read a whole file without importing it. Raises what `upload.read` and `identified` raise."""
-    upload = read(file, name, max_mb=max_mb)
-    rows = identified(upload)
-    first_rows = [record.values for record, _ in islice(rows, PREVIEW_ROWS)]
-    row_count = len(first_rows) + sum(1 for _ in rows)
-    if row_count == 0:
-        raise no_items()
-    return Description(upload.format, upload.columns, row_count, first_rows, proposed(upload.columns, first_rows))
-
-
-def identified(upload: Upload) -> Iterator[tuple[UploadedRow, str]]:
-    """The rows of a table with their ids.
-
-    Raises `Invalid`: `column_unknown` (no `id`), `id_missing`, `id_too_long`, `id_twice`.
+    identifier: the column of ids; None where items are called by their numbers, from 1 on. shown, template: what
+    annotators see, as `template.shown_by` takes them.
     """
-    check_known(upload.columns, ["id"])
-    lines: dict[str, int] = {}
-    for record in upload.records:
-        external_id = id_of(record)
-        if external_id in lines:
-            said, other = shortened(external_id), lines[external_id]
+
+    identifier: str | None = "id"
+    shown: str | None = None
+    template: str | None = None
+
+
+class ItemReader:
+    """Makes items of the rows of a table, one after another, for a campaign that has the ids `taken`.
+
+    Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`.
+    """
+
+    def __init__(self, columns: Sequence[str], matching: Matching, law: Law, taken: Collection[str] = ()) -> None:
+        self.identifier = matching.identifier
+        if self.identifier is not None:
+            check_known(columns, [self.identifier])
+        self.shown = shown_by(columns, matching.shown, matching.template)
+        self.prior_columns = prior_columns_of(columns, law)
+        self.law = law
+        self.taken = taken
+        self.rows = 0
+        self.lines: dict[str, int] = {}
+
+    def item(self, record: UploadedRow) -> NewItem:
+        """The item of the next row.
+
+        Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
+        `prior_invalid`.
+        """
+        self.rows += 1
+        external_id = self.id_of(record)
+        if external_id in self.taken:
+            refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
+        prior = prior_of(record, self.prior_columns, self.law) if self.prior_columns else None
+        return NewItem(external_id, text_of(record, self.shown), record.values, prior)
+
+    def id_of(self, record: UploadedRow) -> str:
+        if self.identifier is None:
+            return str(len(self.taken) + self.rows)
+        external_id = as_text(record.values.get(self.identifier)).strip()
+        if not external_id:
+            refuse("id_missing", record.line, "this item has no id.")
+        if len(external_id) > LONGEST_ID:
+            refuse("id_too_long", record.line, f"the id has more than {LONGEST_ID} characters.")
+        if external_id in self.lines:
+            said, other = shortened(external_id), self.lines[external_id]
             refuse("id_twice", record.line, f"the id “{said}” was already on line {other}.", first_line=other)
-        lines[external_id] = record.line
-        yield record, external_id
+        self.lines[external_id] = record.line
+        return external_id
 
 
 def no_items() -> Invalid:
     return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
-
-
-def proposed(columns: Sequence[str], first_rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """The column that a form proposes to show: the one that is plain, else the first of words that is not the id."""
-    of_words = (name for name in columns if name != "id" and any(has_words(row.get(name)) for row in first_rows))
-    return guess(columns) or next(of_words, None)
-
-
-def has_words(value: Any) -> bool:
-    """Whether a cell holds something else than a number."""
-    text = as_text(value).strip()
-    try:
-        float(text)
-    except ValueError:
-        return bool(text)
-    return False
-
-
-def items_in(upload: Upload, shown: TextOfItem, law: Law, taken: Collection[str] = ()) -> Iterator[NewItem]:
-    """The items of a table, in its order; `taken` are the ids that the campaign has already.
-
-    Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
-    `prior_of_another_law`.
-    """
-    prior_columns = prior_columns_of(upload.columns, law)
-    for record, external_id in identified(upload):
-        if external_id in taken:
-            refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
-        prior = prior_of(record, prior_columns, law) if prior_columns else None
-        yield NewItem(external_id, text_of(record, shown), record.values, prior)
-
-
-def id_of(record: UploadedRow) -> str:
-    external_id = as_text(record.values.get("id")).strip()
-    if not external_id:
-        refuse("id_missing", record.line, "this item has no id.")
-    if len(external_id) > LONGEST_ID:
-        refuse("id_too_long", record.line, f"the id has more than {LONGEST_ID} characters.")
-    return external_id
 
 
 def text_of(record: UploadedRow, shown: TextOfItem) -> str:
@@ -167,6 +147,7 @@ async def import_items(
     file: BinaryIO,
     name: str,
     *,
+    identifier: str | None = "id",
     shown: str | None = None,
     template: str | None = None,
     replace: bool = False,
@@ -175,22 +156,21 @@ async def import_items(
 ) -> int:
     """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
 
-    `progress` is told now and then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what
-    `upload.read`, `template.shown_by` and `items_in` raise; the caller's transaction must not be committed then.
+    identifier, shown, template: see `Matching`. `progress` is told now and then how many rows are in.
+    Raises `NotFound`, `Conflict` (`not_a_draft`), and what `upload.read` and `ItemReader` raise; the caller's
+    transaction must not be committed then.
     """
     table = partial(read, file, name, max_mb=max_mb)
-    return await import_table(
-        connection, slug, table, shown=shown, template=template, replace=replace, progress=progress
-    )
+    matching = Matching(identifier, shown, template)
+    return await import_table(connection, slug, table, matching, replace=replace, progress=progress)
 
 
 async def import_table(
     connection: AsyncConnection,
     slug: str,
     table: Callable[[], Upload],
+    matching: Matching,
     *,
-    shown: str | None,
-    template: str | None,
     replace: bool = False,
     progress: Progress = lambda _rows: None,
 ) -> int:
@@ -200,8 +180,8 @@ async def import_table(
         await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
     taken, start = await already_there(connection, campaign.id)
     upload = await asyncio.to_thread(table)
-    items = items_in(upload, shown_by(upload.columns, shown, template), law_of(campaign), taken)
-    return await copy_all(connection, campaign.id, start, items, progress)
+    reader = ItemReader(upload.columns, matching, law_of(campaign), taken)
+    return await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
 
 
 async def copy_all(

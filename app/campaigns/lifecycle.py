@@ -9,21 +9,36 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import BigInteger, Row, Select, all_, case, cast, delete, exists, func, insert, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    Row,
+    Select,
+    all_,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
-from app.database.tables import campaigns, current_posteriors, items
+from app.database.tables import campaigns, current_posteriors, items, posteriors
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
-from app.record.states import Revision
+from app.record.states import LOCK_OUT_HOLDERS, Revision
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -37,6 +52,9 @@ COPY_ITEMS = text("""
     SELECT :copy, number, external_id, shown, fields, prior FROM items WHERE campaign_id = :campaign
 """)
 OF_COPY = " (copy)"
+COPIES = re.compile(r" \(copy(?: \d+)?\)$")
+REHEARSAL = "rehearsal"  # ends the name and the address of one, and so the names of its exports
+LONGEST_SLUG = 60
 
 Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
@@ -55,34 +73,51 @@ CANNOT = {"archive": "be archived; pause or finish it first", "restore": "be bro
 def slug_of(name: str) -> str:
     """A short address for a name: ASCII letters, digits and hyphens."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:60].strip("-") or "campaign"
+    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:LONGEST_SLUG].strip("-") or "campaign"
 
 
-async def create(connection: AsyncConnection, settings: CampaignSettings, *, now: datetime) -> Row[Any]:
+async def create(
+    connection: AsyncConnection, settings: CampaignSettings, *, now: datetime, rehearsal_of: int | None = None
+) -> Row[Any]:
     """A new draft. Its slug is made from the name, with a number if another campaign has it already."""
-    slug = await free_slug(connection, slug_of(settings.name))
-    values = row_of(settings) | {"slug": slug, "link_key": secrets.token_urlsafe(9), "created_at": now}
+    wanted = slug_of(settings.name)
+    if rehearsal_of is not None:
+        wanted = f"{wanted.removesuffix(f'-{REHEARSAL}')[: LONGEST_SLUG - len(REHEARSAL) - 1]}-{REHEARSAL}"
+    values = row_of(settings) | {"slug": await free_slug(connection, wanted), "link_key": secrets.token_urlsafe(9)}
+    values |= {"created_at": now, "rehearsal_of": rehearsal_of}
     row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
     return row
 
 
-async def copy(connection: AsyncConnection, slug: str, *, now: datetime) -> Row[Any]:
-    """A new draft with the settings and the items of a campaign, and none of its answers.
+async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False) -> Row[Any]:
+    """A new draft with the settings and the items of a campaign, and none of its answers; perhaps to rehearse it.
 
     Raises `NotFound` (`campaign_not_found`).
     """
     campaign = await find(connection, slug)
     settings = settings_of(campaign)
     usual = list(law_of(campaign).family.default_prior)  # which the launch wrote down: another law has another
-    changes = {"name": name_of_copy(settings.name), "prior": None if settings.prior == usual else settings.prior}
-    copied = await create(connection, settings.model_copy(update=changes), now=now)
+    await wait_in_line(connection)
+    name = with_end(settings.name, f" ({REHEARSAL})") if rehearsal else await name_of_copy(connection, settings.name)
+    changes = {"name": name, "prior": None if settings.prior == usual else settings.prior}
+    source = campaign.id if rehearsal else None
+    copied = await create(connection, settings.model_copy(update=changes), now=now, rehearsal_of=source)
     await connection.execute(COPY_ITEMS, {"copy": copied.id, "campaign": campaign.id})
     return copied
 
 
-def name_of_copy(name: str) -> str:
+async def name_of_copy(connection: AsyncConnection, name: str) -> str:
+    """`name (copy)`, or `name (copy 2)`, ...: one that no campaign has."""
+    original = COPIES.sub("", name)
+    alike = select(campaigns.c.name).where(campaigns.c.name.startswith(original[:LONGEST_SLUG], autoescape=True))
+    taken = set(await connection.scalars(alike))
+    ends = (OF_COPY, *(f" (copy {k})" for k in range(2, len(taken) + 3)))
+    return next(copy for end in ends if (copy := with_end(original, end)) not in taken)
+
+
+def with_end(name: str, end: str) -> str:
     """As long as a name may be."""
-    return f"{name[: LONGEST_NAME - len(OF_COPY)]}{OF_COPY}"
+    return name[: LONGEST_NAME - len(end)] + end
 
 
 def row_of(settings: CampaignSettings) -> dict[str, Any]:
@@ -92,25 +127,34 @@ def row_of(settings: CampaignSettings) -> dict[str, Any]:
 
 
 async def free_slug(connection: AsyncConnection, wanted: str) -> str:
-    """`wanted`, or `wanted-2`, `wanted-3`, ... Creating campaigns waits in line for the length of a transaction."""
-    await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
+    """`wanted`, or `wanted-2`, `wanted-3`, ..."""
+    await wait_in_line(connection)
     alike = select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted, autoescape=True))
     taken = RESERVED_SLUGS | set(await connection.scalars(alike))
     return next(slug for slug in (wanted, *(f"{wanted}-{k}" for k in range(2, len(taken) + 3))) if slug not in taken)
 
 
-async def listed(connection: AsyncConnection, *, archived: bool = False) -> Sequence[Row[Any]]:
-    """The campaigns, or those that were archived, newest first: each with its number of items and of judgments taken
-    and wanted.
+async def wait_in_line(connection: AsyncConnection) -> None:
+    """Until this transaction ends, nobody else creates a campaign."""
+    await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
+
+
+async def listed(
+    connection: AsyncConnection, *, archived: bool = False, rehearsals: bool = False
+) -> Sequence[Row[Any]]:
+    """The campaigns, or those that were archived, or the rehearsals, newest first: each with its number of items and of
+    judgments taken and wanted.
     """
-    those = campaigns.c.archived_at.is_not(None) if archived else campaigns.c.archived_at.is_(None)
+    is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
+    those = is_rehearsal if rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
     rows: Sequence[Row[Any]] = (await connection.execute(counted().where(those).order_by(campaigns.c.id.desc()))).all()
     return rows
 
 
 async def archived_count(connection: AsyncConnection) -> int:
     """How many campaigns were archived."""
-    statement = select(func.count()).select_from(campaigns).where(campaigns.c.archived_at.is_not(None))
+    those = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_(None)
+    statement = select(func.count()).select_from(campaigns).where(*those)
     return (await connection.execute(statement)).scalar_one()
 
 
@@ -152,6 +196,7 @@ def summary(campaign: Row[Any]) -> dict[str, Any]:
         "slug": campaign.slug,
         "name": campaign.name,
         "status": campaign.status,
+        "rehearsal": campaign.rehearsal_of is not None,
         "items": campaign.item_count,
         "judgments_taken": campaign.judgments_taken,
         "judgments_wanted": campaign.judgments_wanted,
@@ -182,7 +227,9 @@ async def edit(
         open_ = " and ".join(f"the {title}" for title in OPEN_AFTER_LAUNCH.values())
         require_draft(campaign, f"of its settings only {open_} can be changed")
     await keep_items_priors(connection, campaign, settings)
-    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(row_of(settings))
+    tried_at = campaign.tried_at if settings.model_dump() == before.model_dump() else None
+    changes = row_of(settings) | {"tried_at": tried_at}
+    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     return row
 
@@ -222,8 +269,16 @@ async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], set
 
 async def remove(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    campaign = await removable(connection, slug)
-    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign.id))
+    await erase(connection, (await removable(connection, slug)).id)
+
+
+async def erase(connection: AsyncConnection, campaign_id: int) -> None:
+    """Delete a campaign and its rehearsal, with all that belongs to them. Answers under way are waited for."""
+    both = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
+    for each in list(await connection.scalars(select(campaigns.c.id).where(or_(*both)).order_by(campaigns.c.id))):
+        await connection.execute(LOCK_OUT_HOLDERS, {"campaign": each})
+        await connection.execute(delete(posteriors).where(posteriors.c.campaign_id == each))
+    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))
 
 
 async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:

@@ -11,8 +11,6 @@ from app.database.campaign import item_count
 from app.database.tables import items
 from app.record.stream import COUNTING
 
-MOST_ITEMS_PER_HIT = 10
-
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
@@ -29,12 +27,6 @@ async def items_of(
     here = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
-
-
-async def first_texts(connection: AsyncConnection, campaign_id: int) -> list[str]:
-    """What annotators would see of the first items: enough for a picture of the largest HIT."""
-    statement = select(items.c.shown).where(items.c.campaign_id == campaign_id, items.c.number < MOST_ITEMS_PER_HIT)
-    return list(await connection.scalars(statement.order_by(items.c.number)))
 
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:

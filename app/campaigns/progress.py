@@ -1,8 +1,10 @@
 """Watching a long job from outside: what it reports comes out as it goes, its result or refusal at the end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeVar
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
 
 from app.errors import Refusal
 
@@ -23,3 +25,16 @@ async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, No
         yield refusal
     finally:
         task.cancel()
+
+
+async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
+    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
+    async with aclosing(watched(job)) as reports:
+        async for report in reports:
+            yield json.dumps(progress_line(report)) + "\n"
+
+
+def progress_line(report: int | str | Refusal) -> dict[str, Any]:
+    if isinstance(report, Refusal):
+        return {"error": {"code": report.code, "message": report.message}}
+    return {"done": report} if isinstance(report, str) else {"rows": report}

@@ -95,9 +95,9 @@ async def import_results(
     """Store a file's HITs as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
-    many HITs are in. Raises `NotFound`, `Conflict` (`not_launched`, `assignment_known`), and `Invalid` as `numbered`
-    and `read_results` do, before anything is stored. Interrupted by anything else, it leaves the
-    first rows stored, and the same file imported again goes on after them.
+    many HITs are in. Raises `NotFound`, `Conflict` (`not_launched`, `is_a_rehearsal`, `assignment_known`), and
+    `Invalid` as `numbered` and `read_results` do, before anything is stored. Interrupted by anything else, it leaves
+    the first rows stored, and the same file imported again goes on after them.
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
@@ -168,6 +168,8 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
             code="not_launched",
             status=campaign.status,
         )
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal. Import into its campaign.", code="is_a_rehearsal")
     return campaign
 
 

@@ -1,9 +1,10 @@
 """Researchers' pages that set a campaign up and lead it through its life."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from io import BytesIO
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,14 +19,16 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
 from app.campaigns import campaign_file, form, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.documents import LARGEST, MEDIA_TYPE
-from app.campaigns.progress import Job, watched
+from app.campaigns.progress import Job, progress_lines
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
 from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import USUAL as USUAL_DESIGN
 from app.designs.written import Written
-from app.errors import Invalid, NotFound, Refusal
+from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.record.law import law_of
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page, sanitised
@@ -36,6 +39,7 @@ router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_
 CAMPAIGN = "/campaigns/{slug}"
 ITEMS_PER_PAGE = 50
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "importing-responses.md"
+MOST_CARRIED = 500_000  # bytes of a file that a page without scripts keeps from its rows to its import
 # action -> the word of the notice, and where one looks next
 AFTERWARDS = {
     "launch": ("launched", "/share"),
@@ -105,16 +109,16 @@ def settings_page(
     errors: Mapping[str, str] | None = None,
     *,
     campaign: Any = None,
-    texts: Sequence[str] = (),
     chosen: str | None = None,
 ) -> HTMLResponse:
-    """The form with what was entered, and beside each field what is wrong with it; `texts` of items for the picture,
-    `chosen` is the question that a new campaign began with.
+    """The form with what was entered, and beside each field what is wrong with it; `chosen` is the question that a new
+    campaign began with.
     """
-    context = {"campaign": campaign, "sections": form.sections(values, errors), "errors": errors}
+    sections = form.sections(values, errors)
+    context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
+    context |= {"open_after_launch": OPEN_AFTER_LAUNCH, "longest_seen": form.LONGEST_SEEN}
     context |= {"began_with": question(chosen) if chosen else None}
-    context |= {"values": values, "texts": texts, "open_after_launch": OPEN_AFTER_LAUNCH}
-    context |= {"scaled": form.designs_of("low_label")}
+    context |= {"seen": form.seen(sections, values.get("design", USUAL_DESIGN))}
     return page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
@@ -134,10 +138,7 @@ async def create(
 async def edit_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """The form while the campaign is a draft; afterwards the same settings to read."""
     campaign = await lifecycle.find_for_page(connection, slug)
-    settings = lifecycle.settings_of(campaign)
-    return settings_page(
-        request, form.filled(settings), campaign=campaign, texts=await listing.first_texts(connection, campaign.id)
-    )
+    return settings_page(request, form.filled(lifecycle.settings_of(campaign)), campaign=campaign)
 
 
 @router.post(CAMPAIGN + "/edit")
@@ -146,8 +147,7 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
         settings = form.read(values)
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
-        texts = await listing.first_texts(connection, campaign.id)
-        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign, texts=texts)
+        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign)
     await lifecycle.edit(connection, slug, lambda _: settings)
     return see_other(address(slug, "/edit", done="saved"))
 
@@ -178,7 +178,13 @@ async def items_page(
 
 
 async def show_items(
-    request: Request, connection: Transaction, slug: str, *, number: int = 1, refusal: Refusal | None = None
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    number: int = 1,
+    refusal: Refusal | None = None,
+    **more: Any,
 ) -> HTMLResponse:
     """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last."""
     campaign = await lifecycle.find_for_page(connection, slug)
@@ -189,8 +195,8 @@ async def show_items(
     context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
     context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
     design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
-    context |= {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
-    context |= {"prior_columns": law_of(campaign).family.parameter_names}
+    context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
+    context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
     context |= {"written": Written(design), "example": responses_import.example(design, ids)}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
@@ -206,18 +212,34 @@ def imported_lately(request: Request) -> list[str]:
 
 def uploaded(form_data: FormData) -> UploadFile:
     """The file of an upload form. Raises `Invalid` (`file_missing`)."""
-    file = form_data.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
+    file, carried = form_data.get("file"), form_data.get("carried")
+    chosen = isinstance(file, UploadFile) and bool(file.filename)
+    if isinstance(carried, str) and not chosen:
+        with suppress(ValueError):
+            return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
+    if not isinstance(file, UploadFile) or not chosen:
         raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
     return file
 
 
 @router.post(CAMPAIGN + "/items/preview")
-async def preview(request: Request, settings: AppSettings) -> HTMLResponse:
-    """Part of a page: what is in the file, so that one can choose what annotators see. Nothing is stored."""
-    file = uploaded(await request.form())
-    described = await asyncio.to_thread(items.describe, file.file, file.filename or "", max_mb=settings.max_upload_mb)
-    return page(request, "admin/_preview.html", {"described": described})
+async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
+    """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
+    form_data = await request.form()
+    file = uploaded(form_data)
+    chosen = ChosenColumns(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
+    async with database.begin() as connection:
+        campaign = await lifecycle.find(connection, slug)
+        taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
+    content = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
+    described = await asyncio.to_thread(
+        describe, file.file, file.filename or "", chosen, law_of(campaign), taken, max_mb=settings.max_upload_mb
+    )
+    if fetched(request):
+        return page(request, "admin/_preview.html", {"described": described, "row_numbers": ROW_NUMBERS})
+    carried = {"name": file.filename, "content": b64encode(content).decode()} if content else None
+    async with database.begin() as connection:
+        return await show_items(request, connection, slug, described=described, carried=carried)
 
 
 @router.post(CAMPAIGN + "/items")
@@ -233,6 +255,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 slug,
                 file.file,
                 file.filename or "",
+                identifier=column_of_ids(text_in(form_data, "identifier") or "id"),
                 shown=text_in(form_data, "shown"),
                 template=text_in(form_data, "template"),
                 replace="replace" in form_data,
@@ -286,26 +309,15 @@ async def followed(request: Request, database: Database, slug: str, job: Job[str
 def text_in(form_data: FormData, name: str) -> str | None:
     """A field's text, None if it is empty; of column or template only the chosen one counts."""
     value = form_data.get(name)
-    chosen = form_data.get("show_by", name)
-    return value.strip() or None if isinstance(value, str) and chosen == name else None
-
-
-async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
-    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
-    async with aclosing(watched(job)) as reports:
-        async for report in reports:
-            yield json.dumps(progress_line(report)) + "\n"
-
-
-def progress_line(report: int | str | Refusal) -> dict[str, Any]:
-    if isinstance(report, Refusal):
-        return {"error": {"code": report.code, "message": report.message}}
-    return {"done": report} if isinstance(report, str) else {"rows": report}
+    others = {"shown", "template"} - {form_data.get("show_by", name)}
+    return value.strip() or None if isinstance(value, str) and name not in others else None
 
 
 @router.get(CAMPAIGN + "/share")
 async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     campaign = await lifecycle.find_for_page(connection, slug)
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
     base = base_url(request)
     context = {
         "campaign": campaign,

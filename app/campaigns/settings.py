@@ -80,7 +80,7 @@ class CampaignSettings(BaseModel):
     name: Words = Field(title="Name", description="Shown to annotators at the top of the page.")
     question: Words = Field(
         title="Question",
-        description="What annotators answer for every item, for example: How often is this verb used?",
+        description="What annotators are asked about the items of a HIT.",
     )
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", description="Markdown. Annotators can open them at any time."
@@ -102,8 +102,7 @@ class CampaignSettings(BaseModel):
     )  # fmt: skip
     items_per_hit: int | None = Field(
         default=None, ge=1, le=10, title="Items per HIT",
-        description="How many items are shown together. Empty: what is usual for the way of asking, 5 for ranking with "
-        "scores.",
+        description="How many items are shown together.",
     )  # fmt: skip
     show_numbers: bool = Field(
         default=True, title="Show the number",
@@ -127,14 +126,12 @@ class CampaignSettings(BaseModel):
     )  # fmt: skip
     prior: Annotated[list[Real], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
-        description="The numbers that an item begins with, separated by commas: alpha and beta of the Beta posterior "
-        "(paper: 1, 1), or mu and sigma squared of the Gaussian (0.5, 1/12 = 0.0833), under log-normal of the "
-        "logarithm (0, 3.29). Empty: the update law's own.",
+        description="The numbers that an item's posterior begins with. Left out: the update law's own.",
     )  # fmt: skip
     gamma: Width = Field(
         default=0.1, title="Gamma",
-        description="How quickly match quality falls with distance, and the noise of a comparison, or of a value near "
-        "the reference. Paper: 0.1.",
+        description="How quickly match quality falls with distance; for some update laws also the noise of an answer. "
+        "Paper: 0.1.",
     )  # fmt: skip
     epsilon: Width = Field(
         default=0.1, title="Epsilon",

@@ -41,7 +41,8 @@ async def create(
         lines = [read.document.line_of(("items", "rows", number)) for number in range(len(said.rows))]
         rows = partial(read_objects, list(zip(lines, said.rows, strict=True)))
         with told_of(read.name):
-            await items.import_table(connection, campaign.slug, rows, shown=shown, template=template)
+            matching = items.Matching(shown=shown, template=template)
+            await items.import_table(connection, campaign.slug, rows, matching)
     elif said.file:
         raise Invalid(
             f"The items are in “{shortened(said.file)}”, which did not come with this file. Nothing was created. Take "

@@ -244,11 +244,19 @@ def show(slug: str, *, as_json: bool) -> None:
 @campaign.command("import")
 @click.argument("slug")
 @click.argument("file", type=FILE)
+@click.option(
+    "--id",
+    "identifier",
+    metavar="COLUMN",
+    default="id",
+    show_default=True,
+    help="The column of ids, each unlike others.",
+)
 @click.option("--shown", metavar="COLUMN", help="The column that annotators see.")
 @click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
 def import_(slug: str, file: Path, **how: Any) -> None:
-    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL with an `id`."""
+    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL."""
     with file.open("rb") as opened, progress_bar(opened) as progress:
         count = in_transaction(
             partial(

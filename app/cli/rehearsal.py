@@ -27,6 +27,7 @@ UNJUDGEABLE_HELP = (
 @click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
 @click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
 @click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option("--careless", type=click.FloatRange(0, 1), default=0, show_default=True, help="Share that do not look.")
 @click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
 @click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.auth.guards import researcher, session_shown
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, table, unjudged
@@ -72,7 +72,9 @@ async def listed(request: Request, database: Database, now: Now, *, archived: bo
         rows = await lifecycle.listed(connection, archived=archived)
         going = await campaigns.how_they_go(connection, live_of(request).followers.precisions, rows, now=now)
         count = await lifecycle.archived_count(connection)
+        rehearsals = [] if archived else await lifecycle.listed(connection, rehearsals=True)
     context = {"campaigns": rows, "going": going, "archived": archived, "archived_count": count}
+    context |= {"rehearsals": rehearsals}
     return page(request, "admin/campaigns.html", context)
 
 
@@ -87,6 +89,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
         not_judged = await unjudged.listed(connection, campaign)
+        rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(base, campaign.link_key)
     context = {
@@ -105,6 +108,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "platforms": with_pages(),
         "code": qr_code(link),
         "only_here": base if is_loopback(base) else None,
+        "rehearsal": rehearsal,
         "pace_rows": figures.pace_rows(state.figures),
     }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)

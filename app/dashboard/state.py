@@ -300,7 +300,7 @@ def held_words(share: float, times: float) -> str:
 
 def made_up_words(facts: Facts) -> str:
     """The warning about answers of `easel simulate`; none where there are none."""
-    if not facts.made_up_hits:
+    if not facts.made_up_hits or facts.campaign.rehearsal_of:  # whose head says so
         return ""
     hits = plural(facts.hits, "HIT")
     return f"easel simulate answered {facts.made_up_hits:,} of {hits}: made up, not by people."

@@ -183,6 +183,9 @@ campaigns = Table(
     Column("launched_at", Time),
     Column("finished_at", Time),
     Column("archived_at", Time),  # left out of lists until it is brought back
+    Column("tried_at", Time),  # when a set of the draft was tried, with the settings that it has
+    # The campaign of which this is a copy for a made-up crowd to answer; each has one at most
+    Column("rehearsal_of", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), unique=True),
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
     CheckConstraint("archived_at IS NULL OR status <> 'running'", name="archived"),
     CheckConstraint("items_per_hit BETWEEN 1 AND 10", name="items_per_hit"),

@@ -21,6 +21,8 @@ class BestWorst(TwoEnds):
 
     name: ClassVar[str] = "best_worst"
     title: ClassVar[str] = "Best-worst scaling"
+    summary: ClassVar[str] = "Name the best and the worst of four or five items."
+    example: ClassVar[str] = "Which word is the most positive, and which the least?"
     equal: ClassVar[Equal] = "unknown"
     items_per_hit: ClassVar[range] = range(4, 6)
     usual_items: ClassVar[int] = 4

@@ -26,6 +26,8 @@ class Categories(Design):
 
     name: ClassVar[str] = "categories"
     title: ClassVar[str] = "Categories"
+    summary: ClassVar[str] = "Choose one of several labels, which have no order."
+    example: ClassVar[str] = "Which sense has the word in this sentence?"
     yields: ClassVar[Yields] = "classes"
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 1

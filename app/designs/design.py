@@ -61,7 +61,8 @@ class Design(BaseModel, ABC):
     """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
     default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
 
-    name: the key in `DESIGNS`, stored with a campaign. title: for people.
+    name: the key in `DESIGNS`, stored with a campaign. title: for people. summary: what annotators do, in a line, where
+    researchers choose; beside it stands `templates/designs/NAME_picture.svg`. example: a question that it can ask.
     yields: what the value of an item is: points 0 to 100, a positive ratio, a class, one of ordered classes, a place.
     equal: what equal values of two items say of their order: that it is a tie, or nothing.
     items_per_hit: how many items it can ask about at once. usual_items: how many where nobody chooses.
@@ -76,6 +77,8 @@ class Design(BaseModel, ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    summary: ClassVar[str] = ""
+    example: ClassVar[str] = "How good is this answer?"
     yields: ClassVar[Yields]
     equal: ClassVar[Equal] = "tie"
     items_per_hit: ClassVar[range]

@@ -31,6 +31,8 @@ class Magnitude(Design):
 
     name: ClassVar[str] = "magnitude"
     title: ClassVar[str] = "Magnitude"
+    summary: ClassVar[str] = "Give each item a number beside a reference."
+    example: ClassVar[str] = "How natural is this sentence?"
     yields: ClassVar[Yields] = "ratio"
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 3
@@ -40,10 +42,10 @@ class Magnitude(Design):
     unit: ClassVar[Unit] = RATIO
 
     reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)] = Field(
-        default="the reference",
+        default="An item of middling quality",
         title="Reference",
-        description="What items are compared with, shown above them: the words of one item, neither the best nor the "
-        "worst.",
+        description="What items are compared with, shown above them: best the text of one item, neither the best nor "
+        "the worst of them.",
     )
     reference_value: Annotated[float, PlainNumber] = Field(
         default=100.0,

@@ -17,6 +17,8 @@ class Ordinal(Design):
 
     name: ClassVar[str] = "ordinal"
     title: ClassVar[str] = "Ordinal scale"
+    summary: ClassVar[str] = "Choose one of a few labelled points for each item."
+    example: ClassVar[str] = "Do you agree with this statement?"
     yields: ClassVar[Yields] = "ordered_classes"
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 5

@@ -20,6 +20,8 @@ class Pairwise(Order):
 
     name: ClassVar[str] = "pairwise"
     title: ClassVar[str] = "Pairwise comparison"
+    summary: ClassVar[str] = "Choose one of two items, or call them equal."
+    example: ClassVar[str] = "Which translation is better?"
     items_per_hit: ClassVar[range] = range(2, 3)
     usual_items: ClassVar[int] = 2
     usual_law: ClassVar[str] = "trueskill"

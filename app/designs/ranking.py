@@ -11,6 +11,8 @@ class Ranking(TwoEnds, Order):
 
     name: ClassVar[str] = "ranking"
     title: ClassVar[str] = "Ranking"
+    summary: ClassVar[str] = "Put a few items in order, by dragging or by keys."
+    example: ClassVar[str] = "Order these answers by how helpful they are."
     items_per_hit: ClassVar[range] = range(2, 11)
     usual_items: ClassVar[int] = 5
     usual_law: ClassVar[str] = "trueskill"

@@ -10,6 +10,8 @@ class Rating(Slider):
 
     name: ClassVar[str] = "rating"
     title: ClassVar[str] = "Rating"
+    summary: ClassVar[str] = "Score one item at a time on a slider, by itself."
+    example: ClassVar[str] = "How fluent is this sentence?"
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 1
 

@@ -12,6 +12,8 @@ class Slider(Design):
 
     name: ClassVar[str] = "slider"
     title: ClassVar[str] = "Ranking with scores"
+    summary: ClassVar[str] = "Score a few items on sliders, in each other’s company."
+    example: ClassVar[str] = "How often is this verb used?"
     yields: ClassVar[Yields] = "points"
     items_per_hit: ClassVar[range] = range(2, 11)
     usual_items: ClassVar[int] = 5

@@ -11,13 +11,17 @@ End = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_
 
 
 class TwoEnds(Places):
-    """Words for the first place and for the last."""
+    """Labels for the best item and for the worst."""
 
     best_label: End = Field(
-        default="most", title="Word for the best", description="What the first place is called, for example: most."
+        default="most",
+        title="Label for the best",
+        description="Stands where the best item goes, for example: most fluent.",
     )
     worst_label: End = Field(
-        default="least", title="Word for the worst", description="What the last place is called, for example: least."
+        default="least",
+        title="Label for the worst",
+        description="Stands where the worst item goes, for example: least fluent.",
     )
 
     @field_validator("worst_label")
@@ -25,5 +29,5 @@ class TwoEnds(Places):
     def ends_differ(cls, worst_label: str, info: ValidationInfo) -> str:
         """Else nobody could tell them apart."""
         if worst_label == info.data.get("best_label"):
-            raise ValueError("the best and the worst need different words")
+            raise ValueError("the best and the worst need different labels")
         return worst_label

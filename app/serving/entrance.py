@@ -6,7 +6,8 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import NotFound
 from app.serving.standing import CAMPAIGN, ServedCampaign
 
-BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key")  # noqa: S608  (made of constants)
+# A rehearsal is not for people: it is removed with all of its answers.
+BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL")  # noqa: S608  (made of constants)
 SAMPLE = text("""
     SELECT shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number

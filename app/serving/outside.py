@@ -24,7 +24,8 @@ STANDING_BY_NAME = standing_where(
     "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
 )
 
-CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug")
+# A rehearsal is not for people, nor for whom they let answer.
+CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
 
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""

@@ -39,14 +39,19 @@ COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :
 
 @dataclass(frozen=True)
 class MadeUpAnnotator:
-    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`."""
+    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`; or who
+    is careless, and answers without looking.
+    """
 
     assignment: AssignmentId
     bias: float
     noise: float
+    careless: bool = False
 
     def sees(self, truth: float, rng: np.random.Generator) -> float:
         """Where an item seems to stand on the scale, perhaps beyond its ends."""
+        if self.careless:
+            return float(rng.random())
         return truth + self.bias + self.noise * float(rng.standard_normal())
 
 
@@ -85,9 +90,15 @@ def refuse_unless_open(campaign: Row[Any]) -> None:
         raise Conflict(f"“{campaign.name}” is {state}. Nobody answered.", code="not_running", status=campaign.status)
 
 
+async def answered_by_people(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+    """Whether the campaign holds answers of people."""
+    found = await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})
+    return bool(found.scalar_one())
+
+
 async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
-    if (await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})).scalar_one():
+    if await answered_by_people(connection, campaign):
         raise Conflict(
             f"People have answered “{campaign.name}”, and made-up answers would spoil theirs. Make another campaign "
             "for them, or try things out on fresh data: start Easel with EASEL_DATA_DIR=~/easel-demo.",
@@ -101,16 +112,20 @@ async def made_up_annotators(
     number: int,
     *,
     noise: float,
+    careless: float,
     rng: np.random.Generator,
     now: datetime,
 ) -> list[MadeUpAnnotator]:
-    """`number` annotators whose biases have a standard deviation of half the noise."""
+    """`number` annotators whose biases have a standard deviation of half the noise. The first of them, a share of
+    `careless`, answer without looking.
+    """
     driver = await driver_of(connection)
     return [
         MadeUpAnnotator(
             await arrive(driver, campaign.id, SIMULATION.name, Arrival(f"simulated {k}", SIMULATION.name), now=now),
             bias=noise / 2 * rng.standard_normal(),
             noise=noise,
+            careless=k < round(careless * number),
         )
         for k in range(number)
     ]
@@ -139,6 +154,7 @@ async def simulate(
     hits: int,
     annotators: int,
     noise: float,
+    careless: float = 0.0,
     truth_column: str | None,
     rng: np.random.Generator,
     clock: Callable[[], datetime],
@@ -157,7 +173,9 @@ async def simulate(
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
         beyond = beyond_judging(campaign, len(truth), unjudgeable, rng)
-        crowd = await made_up_annotators(connection, campaign, annotators, noise=noise, rng=rng, now=clock())
+        crowd = await made_up_annotators(
+            connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
+        )
     for done in range(hits):
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import item_numbers
-from app.database.tables import items
+from app.campaigns.settings import CampaignSettings
+from app.database.campaign import campaign_of_page, item_numbers
+from app.database.tables import campaigns, items
 from app.designs.answer import Form
 from app.designs.registry import design_of
 from app.designs.unjudged import refuse_unoffered
+
+NEW = "new"  # in addresses, the campaign that is not there yet
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,18 @@ class TrialHit:
     draft: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def trial_hit(connection: AsyncConnection, campaign: Row[Any], number: int) -> TrialHit:
+async def tried_campaign(connection: AsyncConnection, slug: str, settings: CampaignSettings | None) -> Any:
+    """A campaign with `item_count`; with other settings than its own, or a new one with these.
+
+    Raises `NotFound` (`campaign_not_found`).
+    """
+    if settings is None:
+        return await campaign_of_page(connection, slug)
+    row = {"id": 0, "item_count": 0} if slug == NEW else (await campaign_of_page(connection, slug))._asdict()
+    return SimpleNamespace(**row | settings.model_dump())
+
+
+async def trial_hit(connection: AsyncConnection, campaign: Any, number: int) -> TrialHit:
     """A HIT of random items, each time the same for a number; where items are lacking, others stand in for them.
 
     campaign: with `item_count`.
@@ -43,7 +58,13 @@ async def trial_hit(connection: AsyncConnection, campaign: Row[Any], number: int
     return TrialHit(number, drawn, [texts.get(item, f"Item {item + 1}") for item in drawn])
 
 
-def check(campaign: Row[Any], hit: TrialHit, form: Form) -> None:
+async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
+    """That somebody tried the draft with the settings that it has: all that is kept of it."""
+    mine = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
+    await connection.execute(update(campaigns).where(*mine).values(tried_at=now))
+
+
+def check(campaign: Any, hit: TrialHit, form: Form) -> None:
     """Raises `Invalid` for what an annotator could not send."""
     design = design_of(campaign)
     answer = design.read(form, hit.items)
@@ -51,6 +72,7 @@ def check(campaign: Row[Any], hit: TrialHit, form: Form) -> None:
     design.values(answer, hit.items)
 
 
-def as_served(campaign: Row[Any], hit: TrialHit) -> SimpleNamespace:
+def as_served(campaign: Any, hit: TrialHit) -> SimpleNamespace:
     """The campaign as annotators' pages read it, for somebody who has answered the HITs before this one."""
-    return SimpleNamespace(**campaign._mapping, hits_answered=hit.id, answered_here=False)  # noqa: SLF001  (public)
+    row = campaign._asdict() if isinstance(campaign, Row) else vars(campaign)
+    return SimpleNamespace(**row | {"hits_answered": hit.id, "answered_here": False})

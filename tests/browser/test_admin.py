@@ -11,10 +11,12 @@ from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import login
+from app.designs.registry import DESIGNS
 from tests.browser.acts import violations
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
+FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
 PAGES = ("analysis", "items", "edit", "share", "export", "launch/confirm", "finish/confirm")
 
 Enter = Callable[..., Any]
@@ -56,9 +58,11 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: En
     await create(page, "Verbs by mouse")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
-    await expect(page.locator("[data-preview] thead th")).to_have_text(["id", "verb", "gloss"])
+    await expect(page.locator("[data-preview] thead th")).to_have_text(["Line", "id id", "verb shown", "gloss"])
     await page.get_by_label("Template over columns").fill("{verb}: {gloss}")
     await expect(page.get_by_label("the template")).to_be_checked()
+    await page.get_by_label("Template over columns").blur()
+    await page.get_by_role("cell", name="verb 1: what it means").wait_for()
     await page.get_by_role("button", name="Import items").click()
     await page.wait_for_url("**/items?done=imported")
     await expect(page.get_by_text("verb 1: what it means", exact=True)).to_have_count(1)
@@ -78,10 +82,13 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await create(page, "Verbs with a mistake")
     twice = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(twice)
-    await page.get_by_role("alert").get_by_text("Line 122: the id “1” was already").wait_for()
+    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 122").wait_for()
     nothing_to_show = FILE | {"buffer": (CSV + "last,,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(nothing_to_show)
     await page.get_by_text("121 rows").wait_for()
+    await page.get_by_role("alert").get_by_text("with nothing to show to annotators: line 122").wait_for()
+    await page.get_by_label("Column that annotators see").select_option("gloss")
+    await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("verb")
     await page.get_by_role("button", name="Import items").click()
     await page.get_by_role("alert").get_by_text("Line 122: there is nothing to show").wait_for()
@@ -163,6 +170,9 @@ async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="New campaign")).to_be_focused()
     await page.keyboard.press("Enter")
+    await page.wait_for_url("**/new/question")
+    await page.get_by_role("link", name="Something else").focus()
+    await page.keyboard.press("Enter")
     await page.wait_for_url("**/new")
     await page.get_by_label("Name", exact=True).focus()
     await page.keyboard.type("Verbs by keyboard")
@@ -171,6 +181,62 @@ async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     await page.get_by_label("Label at 0").focus()
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/items?done=created")
+
+
+DROP = """async (content) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([content], "words.csv", { type: "text/csv" }));
+  for (const kind of ["dragover", "drop"])
+    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true }));
+}"""
+
+
+async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Dropped")
+    await page.evaluate(DROP, "word,sense\nbank,river\nbank,money\n")
+    await page.get_by_text("All rows can be imported").wait_for()
+    assert await violations(page) == ""
+    await page.get_by_label("Id", exact=True).select_option("word")
+    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 3").wait_for()
+    assert await violations(page) == ""
+    await page.get_by_label("Id", exact=True).select_option("none: number the rows")
+    await page.get_by_label("Column that annotators see").select_option("sense")
+    await page.get_by_text("All rows can be imported").wait_for()
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+    await expect(page.locator(".items tbody tr")).to_have_text([re.compile("1.*river"), re.compile("2.*money")])
+
+
+async def test_a_file_is_looked_at_and_then_imported_without_javascript(enter: Enter) -> None:
+    page = await enter(java_script_enabled=False)
+    await create(page, "Looked at without scripts")
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_role("button", name="Look at the rows").click()
+    await page.get_by_text("All rows can be imported").wait_for()
+    await page.get_by_label("Column that annotators see").select_option("gloss")
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+    await expect(page.locator(".items tbody tr")).to_have_count(50)
+
+
+async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter()
+    running = await task([f"verb {k}" for k in range(10)], name="Rehearsed", judgments_per_item=4)
+    await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}")
+    await page.get_by_text("Who answers").click()
+    assert await violations(page) == ""
+    await page.get_by_label("Made-up annotators").fill("3")
+    await page.get_by_role("button", name="Rehearse", exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed (rehearsal)")
+    await expect(page.get_by_text("40 of 40")).to_be_visible()
+    await expect(page.get_by_text("All answers here are made up")).to_be_visible()
+    assert await violations(page) == ""
+    await page.goto(f"{running.origin}/admin")
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Remove Rehearsed (rehearsal)").click()
+    await page.get_by_text("The rehearsal was removed").wait_for()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed")
 
 
 async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
@@ -227,16 +293,44 @@ async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: E
     assert asked == ["beforeunload"]
 
 
-async def test_the_picture_of_the_hit_follows_the_form(enter: Enter) -> None:
+async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, task: Callable[..., Any]) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
+    draft = await task(["abide", "accrue", "accuse", "achieve", "adjust"], launched=False)
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/edit")
+    shown = page.frame_locator("iframe[name=seen]")
     await page.get_by_label("Question", exact=True).fill("How loud?")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100").fill("deafening")
-    picture = page.locator(".miniature")
-    await expect(picture).to_contain_text("How loud?")
-    await expect(picture).to_contain_text("deafening")
-    await expect(picture.locator("li:visible")).to_have_count(3)
+    await expect(shown.get_by_text("deafening", exact=True)).to_be_visible()
+    await expect(shown.get_by_role("slider")).to_have_count(3)
+    for name in DESIGNS:
+        await page.locator(f"input[value={name}]").check()
+        await expect(
+            shown.locator(f"fieldset.hit.ready:has([name^={FIRST_FIELD.get(name, 'score-')}])")
+        ).to_be_visible()
+        await expect(shown.locator("legend")).to_have_text("How loud?")
+    await page.locator("input[value=pairwise]").check()
+    await page.get_by_role("checkbox", name="Ties allowed").uncheck()
+    await expect(shown.get_by_text("about equal")).to_have_count(0)
+    await shown.get_by_role("radio").first.check()
+    await shown.get_by_role("button", name="Submit and next").click()
+    await expect(shown.get_by_text("1 set done")).to_be_visible()  # checked with the settings as the form has them
+    assert await draft.rows("SELECT 1 FROM campaigns WHERE id = :campaign AND tried_at IS NOT NULL") == []
+    page.on("dialog", lambda dialog: dialog.accept())
+    await page.go_back()
+    await page.wait_for_url("**/admin")  # the frame left nothing to go back through
+
+
+async def test_a_hit_follows_the_form_without_javascript_when_it_is_asked_to(enter: Enter) -> None:
+    page = await enter(java_script_enabled=False)
+    await page.goto(page.url + "/campaigns/new")
+    await page.locator("input[value=magnitude]").check()
+    await page.get_by_label("Question", exact=True).fill("How loud?")
+    await page.get_by_role("button", name="Show what annotators see now").click()
+    shown = page.frame_locator("iframe[name=seen]")
+    await expect(shown.get_by_text("How loud?")).to_be_visible()
+    await expect(shown.get_by_text("An item of middling quality")).to_be_visible()
+    await expect(page.get_by_label("Question", exact=True)).to_have_value("How loud?")
 
 
 COVERED = """() => {
@@ -324,17 +418,22 @@ async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callabl
 async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    design = page.get_by_label("Way of asking", exact=True)
+    design = page.get_by_role("group", name="Way of asking")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100").fill("deafening")
     await page.locator("summary", has_text="Update law").click()
     await page.get_by_label("Update law", exact=True).select_option("easl-aware")
-    await design.select_option("best_worst")
+    await expect(page.get_by_label("Epsilon")).to_be_hidden()
+    await expect(page.get_by_text("How often is this verb used?")).to_be_visible()
+    await design.get_by_label("Best-worst scaling").check()
+    await expect(page.get_by_text("How often is this verb used?")).to_be_hidden()
+    await expect(page.get_by_label("Epsilon")).to_be_visible()
+    await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
     await expect(page.get_by_label("Label at 100")).to_be_hidden()
     await expect(page.get_by_label("Items per HIT")).to_have_value("")
     laws = page.get_by_label("Update law", exact=True).locator("option:enabled")
     assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
-    await design.select_option("slider")
+    await design.get_by_label("Ranking with scores").check()
     await expect(page.get_by_label("Items per HIT")).to_have_value("3")
     await expect(page.get_by_label("Label at 100")).to_have_value("deafening")
     await expect(page.get_by_label("Update law", exact=True)).to_have_value("easl-aware")

@@ -28,8 +28,14 @@ async def test_the_copy_is_a_draft_with_the_same_settings_and_items(engine):
     assert await values(engine, "SELECT 1 FROM responses WHERE campaign_id = :campaign", campaign=copy.id) == []
 
 
-def test_a_long_name_stays_as_long_as_one_may_be():
-    assert len(lifecycle.name_of_copy("x" * LONGEST_NAME)) == LONGEST_NAME
+async def test_each_copy_has_a_name_of_its_own_as_long_as_one_may_be(engine):
+    campaign = await running(engine, name="x" * LONGEST_NAME)
+    names = []
+    for slug in (campaign.slug, campaign.slug, f"{campaign.slug}-2"):  # the last one is a copy itself
+        async with engine.begin() as connection:
+            names.append((await lifecycle.copy(connection, slug, now=NOW)).name)
+    assert [name.lstrip("x") for name in names] == [" (copy)", " (copy 2)", " (copy 3)"]
+    assert {len(name) for name in names} == {LONGEST_NAME}
 
 
 async def test_what_is_not_there_cannot_be_copied(engine):

@@ -95,7 +95,7 @@ def test_the_middle_is_half_way_in_a_hit_of_any_length():
 
 
 def test_its_two_words_must_differ():
-    with pytest.raises(ValueError, match="different words"):
+    with pytest.raises(ValueError, match="different labels"):
         BestWorst(best_label="best", worst_label=" best ")
 
 

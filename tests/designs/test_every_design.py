@@ -50,6 +50,13 @@ def test_it_has_a_page_of_its_own(design):
     assert any((place / "designs" / f"{design.name}.html").exists() for place in PLACES)
 
 
+@pytest.mark.parametrize("name", DESIGNS)
+def test_it_has_a_picture_and_a_line_where_it_is_chosen(name):
+    assert DESIGNS[name].summary.endswith(".")
+    assert DESIGNS[name].summary not in {DESIGNS[other].summary for other in DESIGNS if other != name}
+    assert (PLACES[0] / "designs" / f"{name}_picture.svg").exists()
+
+
 def test_it_says_what_annotators_do(design):
     campaign = SimpleNamespace(items_per_hit=design.usual_items, **CAMPAIGN)
     assert design.task(campaign).startswith("You ")

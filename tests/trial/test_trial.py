@@ -6,6 +6,7 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
+from app.designs.registry import DESIGNS
 from tests.serving.campaigns import NOW, running, values
 
 PAGE = "/admin/campaigns/{}/try"
@@ -49,6 +50,20 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
         assert await values(engine, f"SELECT 1 FROM {table}") == []
 
 
+async def test_a_draft_is_tried_until_its_settings_change(engine, researcher, campaign):
+    address, settings = PAGE.format(campaign.slug), f"/admin/campaigns/{campaign.slug}/edit"
+
+    async def ticked():
+        return re.search(r'class="done"><span[^>]*>Done: </span><a[^>]*>Try it', (await researcher.get(settings)).text)
+
+    assert not await ticked()
+    await researcher.post(address + "/hit", data=scores((await researcher.get(address + "/hit")).text))
+    assert await ticked()
+    form = {"name": campaign.name, "question": "Another?", "items_per_hit": "3"}
+    assert (await researcher.post(settings, data=form)).status_code == 303
+    assert not await ticked()
+
+
 async def test_our_script_is_told_what_is_wrong(researcher, campaign):
     address = PAGE.format(campaign.slug) + "/hit"
     headers = {"X-Easel": "fetch", "Accept": "application/json"}
@@ -63,6 +78,35 @@ async def test_without_items_others_stand_in(engine, researcher):
     page = (await researcher.get(PAGE.format(campaign.slug) + "/hit")).text
     assert page.count('type="number"') == 5
     assert "Item 1" in page
+
+
+async def test_settings_in_the_address_are_shown_and_checked_and_count_for_nothing(engine, researcher, campaign):
+    address = PAGE.format(campaign.slug) + "/hit"
+    unsaved = {"design": "magnitude", "question": "How odd?", "items_per_hit": "2", "magnitude.reference": "middling"}
+    page = (await researcher.get(address, params=unsaved)).text
+    assert "How odd?" in page
+    assert "middling" in page
+    assert len(scores(page)) == 4
+    refused = await researcher.post(address, params=unsaved, data=scores(page, "0"))
+    assert 'class="notice"' in refused.text
+    following = (await researcher.post(address, params=unsaved, data=scores(page))).text
+    assert 'name="hit" value="1"' in following
+    assert await values(engine, "SELECT design, tried_at FROM campaigns") == [("slider", None)]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+async def test_what_is_not_right_yet_is_shown_as_in_a_new_campaign(researcher, design):
+    wrong = {"design": design, "question": " ", "items_per_hit": "99", "low_label": "x", "high_label": "x"}
+    wrong |= {f"{design}.labels": "one", f"{design}.best_label": "b", f"{design}.worst_label": "b"}
+    page = await researcher.get(PAGE.format("new") + "/hit", params=wrong)
+    assert page.status_code == 200
+    assert "Your question" in page.text
+
+
+async def test_a_browser_without_scripts_sends_the_form_and_keeps_its_secret_out_of_the_address(researcher, campaign):
+    form = {"csrf": "secret", "design": "rating", "question": "How?", "pay": ""}
+    reply = await researcher.post(PAGE.format(campaign.slug) + "/hit", data=form)
+    assert (reply.status_code, reply.headers["location"].partition("?")[2]) == (303, "design=rating&question=How%3F")
 
 
 async def test_a_stranger_is_sent_to_log_in(client, campaign):

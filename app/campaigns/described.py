@@ -1,0 +1,129 @@
+"""What is in a file of items before anything is stored: its first rows, its columns matched, and what is wrong.
+
+The rows are read as an import reads them, so what is said here is what an import would say.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+from app.campaigns.items import ItemReader, Matching, NewItem, no_items
+from app.campaigns.template import guess
+from app.errors import Invalid
+from app.inference.online.law import Law
+from app.upload import UploadedRow, as_number, as_text, read
+
+PREVIEW_ROWS = 5
+LINES_NAMED = 10
+ROW_NUMBERS = ":row numbers:"  # where a column is chosen
+USUAL_IDS = ("id", "item_id", "itemid", "key", "identifier")
+WHAT_IS_WRONG = {
+    "id_missing": "without an id",
+    "id_too_long": "with an id that is too long",
+    "id_twice": "with an id of a row above",
+    "id_taken": "with an id that the campaign has already",
+    "shown_empty": "with nothing to show to annotators",
+    "shown_too_long": "with too long a text",
+    "prior_invalid": "with a prior that is not possible",
+}
+
+
+@dataclass
+class WrongRows:
+    """Rows of which the same is wrong: what, how many, and the lines of the first ones."""
+
+    what: str
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+
+    def note(self, line: int) -> None:
+        self.count += 1
+        if len(self.lines) < LINES_NAMED:
+            self.lines.append(line)
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """One of the first rows, and what annotators would see of it; empty where something is wrong with it."""
+
+    line: int
+    values: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is in a file, as its columns are matched."""
+
+    format: str
+    columns: tuple[str, ...]
+    matching: Matching
+    row_count: int
+    first_rows: list[FirstRow]
+    problems: list[WrongRows]
+
+
+@dataclass(frozen=True)
+class ChosenColumns:
+    """What somebody said of the columns, None where they said nothing; `identifier` can be `ROW_NUMBERS`."""
+
+    identifier: str | None = None
+    shown: str | None = None
+    template: str | None = None
+
+
+def describe(
+    file: BinaryIO, name: str, chosen: ChosenColumns, law: Law, taken: Collection[str] = (), *, max_mb: int
+) -> Description:
+    """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
+    upload = read(file, name, max_mb=max_mb)
+    first = list(islice(upload.records, PREVIEW_ROWS))
+    if not first:
+        raise no_items()
+    matching = matched(upload.columns, first, chosen)
+    reader = ItemReader(upload.columns, matching, law, taken)
+    problems: dict[str, WrongRows] = {}
+    shown: list[FirstRow] = []
+    for record in chain(first, upload.records):
+        item = read_or_note(reader, record, problems)
+        if len(shown) < len(first):
+            shown.append(FirstRow(record.line, record.values, item.shown if item else ""))
+    return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()))
+
+
+def read_or_note(reader: ItemReader, record: UploadedRow, problems: dict[str, WrongRows]) -> NewItem | None:
+    try:
+        return reader.item(record)
+    except Invalid as refusal:
+        what = WHAT_IS_WRONG.get(refusal.code, refusal.message)
+        problems.setdefault(refusal.code, WrongRows(what)).note(record.line)
+        return None
+
+
+def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: ChosenColumns) -> Matching:
+    """As somebody said, and for the rest as is likely."""
+    by_name = {name.casefold(): name for name in reversed(columns)}
+    identifier = next((by_name[name] for name in USUAL_IDS if name in by_name), None)
+    if chosen.identifier:
+        identifier = column_of_ids(chosen.identifier)
+    if chosen.template:
+        return Matching(identifier, template=chosen.template)
+    return Matching(identifier, chosen.shown or proposed(columns, first, identifier))
+
+
+def column_of_ids(chosen: str) -> str | None:
+    """The column that somebody chose; None for row numbers."""
+    return None if chosen == ROW_NUMBERS else chosen
+
+
+def proposed(columns: Sequence[str], first: Sequence[UploadedRow], identifier: str | None) -> str:
+    """The column to show that is plain, else the first of words that is not the id, else the first besides the id."""
+    others = [name for name in columns if name != identifier] or [*columns]
+    of_words = (name for name in others if any(has_words(record.values.get(name)) for record in first))
+    return guess(others) or next(of_words, others[0])
+
+
+def has_words(value: Any) -> bool:
+    """Whether a cell holds something else than a number."""
+    return bool(as_text(value).strip()) and as_number(value) is None

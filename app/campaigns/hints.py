@@ -1,0 +1,66 @@
+"""What the form says of a setting beside its description, as far as that depends on the design or the update law."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.designs.design import Design
+from app.designs.registry import DESIGNS
+from app.inference.online.law import Law
+from app.inference.online.laws import ONLINE
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What is said of a field to those who chose one of these designs or laws; to all where none is named.
+    shown: whether they did, when the page is made.
+    """
+
+    text: str
+    designs: str = ""
+    laws: str = ""
+    shown: bool = True
+
+
+def hints_of(name: str, design: str, law: str) -> list[Hint]:
+    """What a setting means for the chosen design and law, empty for what is usual; and for others once they are."""
+    if design in DESIGNS and not law:
+        law = DESIGNS[design].usual_law
+    hints = []
+    if name in HINTS_OF_DESIGNS:
+        told = HINTS_OF_DESIGNS[name]
+        hints = [Hint(told(one), designs=one.name, shown=one.name == design) for one in DESIGNS.values()]
+    elif name in HINTS_OF_LAWS:
+        told_of_law = HINTS_OF_LAWS[name]
+        hints = [Hint(told_of_law(one), laws=one.name, shown=one.name == law) for one in ONLINE.values()]
+    return [hint for hint in hints if hint.text]
+
+
+def example_hint(design: type[Design]) -> str:
+    """A question that it can ask."""
+    return f"For example: {design.example}"
+
+
+def items_hint(design: type[Design]) -> str:
+    """How many items a HIT of this design can have."""
+    fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
+    return f"{fewest} to {most}. Empty: {design.usual_items}, as is usual." if most > fewest else f"Always {most}."
+
+
+def gamma_hint(law: Law) -> str:
+    """Whether the law reads it, too."""
+    return {"order": "Here also the noise of a comparison.", "ratio": "Here also the noise of a ratio."}.get(
+        law.reads, ""
+    )
+
+
+def prior_hint(law: Law) -> str:
+    """Which numbers an item begins with."""
+    family = law.family
+    if family.counts_classes:
+        return "A count for each label, separated by commas. Empty: all alike, 1 together."
+    usual = ", ".join(f"{number:.4g}" for number in family.default_prior)
+    return f"{', '.join(family.parameter_names)} of the {family.name} posterior, with commas. Empty: {usual}."
+
+
+HINTS_OF_DESIGNS: dict[str, Callable[[type[Design]], str]] = {"question": example_hint, "items_per_hit": items_hint}
+HINTS_OF_LAWS: dict[str, Callable[[Law], str]] = {"gamma": gamma_hint, "prior": prior_hint}

@@ -1,0 +1,160 @@
+"""Rehearsals: a made-up crowd answers a copy of a campaign, in this process and beside everything else.
+
+A copy is a campaign like any other but for its mark, `rehearsal_of`: lists leave it out, no person can come in, and it
+can be removed with all its answers. A crowd lives as long as its process: what it leaves is finished, or stands still.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, func, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.campaigns import lifecycle
+from app.campaigns.rehearsed import rehearsal_of
+from app.database.session import TROUBLE
+from app.database.tables import campaigns, items
+from app.errors import Conflict, Refusal
+from app.simulation.crowd import answered_by_people, simulate, truth_of
+
+log = logging.getLogger(__name__)
+
+MOST = 10  # on one installation, so that nobody fills its disk
+MOST_ITEMS = 10_000  # of one
+MOST_BYTES = 100_000_000  # of the items of one
+MOST_HITS = 2_000  # that a crowd answers
+AT_ONCE = 3  # crowds in one process
+PAUSE_SECONDS = 0.1  # between two answers of a crowd: slow enough to watch, and it leaves the processor to others
+
+# By the row, not by the slug: another process may have put another rehearsal in its place.
+FINISH = text("""
+    UPDATE campaigns SET status = 'finished', finished_at = :now
+    WHERE id = :campaign AND status IN ('running', 'paused')
+""")
+
+
+@dataclass(frozen=True)
+class MadeUpCrowd:
+    """How many annotators, the standard deviation of their noise and the share that does not look, both in 0 to 1, and
+    the column of the items that the others believe; None for random values.
+    """
+
+    annotators: int
+    noise: float
+    careless: float
+    truth_column: str | None
+
+
+async def begin(connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, now: datetime) -> tuple[Row[Any], bool]:
+    """The launched copy of a campaign, and whether it is new: of two clicks at once the second finds the first's.
+
+    Raises `NotFound` (`campaign_not_found`), `Conflict` (`is_a_rehearsal`, `too_large_to_rehearse`,
+    `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth that cannot be.
+    """
+    await lifecycle.wait_in_line(connection)
+    campaign = await lifecycle.find_counted(connection, slug)
+    if there := await rehearsal_of(connection, campaign.id):
+        return there, False
+    await refuse_unless_small(connection, campaign)
+    copied = await lifecycle.copy(connection, slug, now=now, rehearsal=True)
+    launched = await lifecycle.transition(connection, copied.slug, "launch", now=now)
+    await truth_of(connection, launched.id, crowd.truth_column, np.random.default_rng())  # refused here, if it must be
+    return launched, True
+
+
+async def refuse_unless_small(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal itself. Rehearse its campaign.", code="is_a_rehearsal")
+    size = func.sum(func.pg_column_size(items.c.shown) + func.pg_column_size(items.c.fields))
+    of_campaign = select(size).where(items.c.campaign_id == campaign.id)
+    if campaign.item_count > MOST_ITEMS or (await connection.scalar(of_campaign) or 0) > MOST_BYTES:
+        raise Conflict(
+            f"“{campaign.name}” is too large: a rehearsal has {MOST_ITEMS:,} items and {MOST_BYTES // 10**6} MB at "
+            "most. Rehearse a campaign with some of its items.",
+            code="too_large_to_rehearse",
+        )
+    there = select(func.count()).select_from(campaigns).where(campaigns.c.rehearsal_of.is_not(None))
+    if (await connection.execute(there)).scalar_one() >= MOST:
+        raise Conflict(
+            f"There are {MOST} rehearsals here, which is the most. Remove one from the list of campaigns first.",
+            code="too_many_rehearsals",
+        )
+
+
+async def remove(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """Delete a rehearsal with its items and answers; its row as it was. An answer under way is waited for.
+
+    Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
+    """
+    campaign = await lifecycle.find(connection, slug)
+    if campaign.rehearsal_of is None:
+        raise Conflict(f"“{campaign.name}” is no rehearsal. Nothing was removed.", code="not_a_rehearsal")
+    if await answered_by_people(connection, campaign):  # nobody lets them, and theirs are never deleted
+        raise Conflict(f"“{campaign.name}” holds answers of people, so it stays.", code="people_have_answered")
+    await lifecycle.erase(connection, campaign.id)
+    return campaign
+
+
+class Rehearsals:
+    """The crowds that answer in this process, by the row's id of their campaign."""
+
+    def __init__(self, database: AsyncEngine, clock: Callable[[], datetime], *, pause: float = PAUSE_SECONDS) -> None:
+        self.database = database
+        self.clock = clock
+        self.pause = pause
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+
+    def refuse_unless_free(self) -> None:
+        """Raises `Conflict` (`too_many_crowds`)."""
+        if len(self.tasks) >= AT_ONCE:
+            raise Conflict(
+                f"{AT_ONCE} made-up crowds are answering now, which is the most at once. Try again in a minute.",
+                code="too_many_crowds",
+            )
+
+    def start(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
+        """Let a crowd answer a rehearsal until nothing is left, or somebody removes it."""
+        task = self.tasks[campaign.id] = asyncio.create_task(self.answer(campaign, crowd))
+        task.add_done_callback(lambda _task: self.tasks.pop(campaign.id))
+
+    async def answer(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
+        rng = np.random.default_rng(campaign.seed)
+        pause: Callable[[], Awaitable[None]] = partial(asyncio.sleep, self.pause)
+        try:
+            await simulate(
+                self.database,
+                campaign,
+                hits=MOST_HITS,
+                annotators=crowd.annotators,
+                noise=crowd.noise,
+                careless=crowd.careless,
+                truth_column=crowd.truth_column,
+                rng=rng,
+                clock=self.clock,
+                answered=pause,
+            )
+        except (Refusal, *TROUBLE) as problem:  # also when it was removed through another process
+            log.warning("the crowd of “%s” went away: %s", campaign.name, problem)
+        finally:
+            # Whatever ended it, no crowd comes back to it.
+            with suppress(*TROUBLE):
+                async with self.database.begin() as connection:
+                    await connection.execute(FINISH, {"campaign": campaign.id, "now": self.clock()})
+
+    async def end(self, campaign_id: int) -> None:
+        """Send the crowd of a campaign away, if it answers in this process."""
+        if task := self.tasks.get(campaign_id):
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def stop(self) -> None:
+        """Send all crowds away."""
+        for campaign_id in list(self.tasks):
+            await self.end(campaign_id)

@@ -1,0 +1,226 @@
+"""A made-up crowd answers a copy of a campaign, from its page; the copy goes with all of its answers."""
+
+import asyncio
+import re
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.errors import Refusal
+from app.simulation import rehearsals
+from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
+from tests.campaigns.drafts import is_clean
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
+
+PAGE = "/admin/campaigns/{}"
+CROWD = MadeUpCrowd(annotators=4, noise=0.1, careless=0.25, truth_column=None)
+TABLES = ("items", "annotators", "assignments", "hits", "responses", "posteriors", "states")
+FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
+
+
+async def begun(engine, campaign, crowd=CROWD):
+    async with engine.begin() as connection:
+        return await rehearsals.begin(connection, campaign.slug, crowd, now=NOW)
+
+
+async def removed(engine, slug):
+    async with engine.begin() as connection:
+        return await rehearsals.remove(connection, slug)
+
+
+async def sizes(engine):
+    return {table: await value(engine, f"SELECT count(*) FROM {table}") for table in TABLES}
+
+
+async def answered(engine, copy, crowd=CROWD):
+    """The crowds of a process, after one of them has answered this copy to its end."""
+    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds.start(copy, crowd)
+    await until(engine, FINISHED)
+    return crowds
+
+
+async def code_of(what):
+    with pytest.raises(Refusal) as refusal:
+        await what
+    return refusal.value.code
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it(engine, law):
+    campaign = await running(engine, launched=False, update_law=law)
+    before = await sizes(engine)
+    copy, new = await begun(engine, campaign)
+    assert (new, copy.name, copy.slug, copy.status) == (True, "Verbs (rehearsal)", "verbs-rehearsal", "running")
+    await answered(engine, copy)
+    assert set(await values(engine, "SELECT campaign_id, source FROM responses")) == {(copy.id, "simulation")}
+    assert await is_clean(engine, copy.slug)
+    await removed(engine, copy.slug)
+    assert await sizes(engine) == before
+    assert (await lifecycle_row(engine, campaign.slug)).status == "draft"
+
+
+async def lifecycle_row(engine, slug):
+    async with engine.connect() as connection:
+        return await lifecycle.find(connection, slug)
+
+
+async def test_of_two_clicks_at_once_one_begins_it(engine):
+    campaign = await running(engine)
+    both = await asyncio.gather(begun(engine, campaign), begun(engine, campaign))
+    assert sorted(new for _, new in both) == [False, True]
+    assert len({copy.id for copy, _ in both}) == 1
+
+
+async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
+    copy, _ = await begun(engine, await running(engine))
+    async with engine.connect() as connection:
+        assert [row.name for row in await lifecycle.listed(connection)] == ["Verbs"]
+        assert [row.name for row in await lifecycle.listed(connection, rehearsals=True)] == [copy.name]
+    assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
+    address = PAGE.format(copy.slug)
+    assert (await researcher.get(f"{address}/share")).status_code == 409
+    file = {"file": ("a.csv", "hit,annotator,item,value\nh,a,v1,5\n")}
+    assert "is a rehearsal" in (await researcher.post(f"{address}/responses", files=file)).text
+
+
+async def test_a_long_name_leaves_room_for_what_it_is(engine):
+    copy, _ = await begun(engine, await running(engine, name="long " * 90))
+    assert copy.name.endswith(" (rehearsal)")
+    assert copy.slug.endswith("-rehearsal")
+    assert len(copy.slug) <= 60
+
+
+async def test_what_is_no_rehearsal_or_holds_answers_of_people_is_not_removed(engine):
+    campaign = await running(engine)
+    assert await code_of(removed(engine, campaign.slug)) == "not_a_rehearsal"
+    copy, _ = await begun(engine, campaign)
+    someone = await annotator(engine, copy)
+    await submit(engine, someone, await hit_of(engine, someone))
+    assert await code_of(removed(engine, copy.slug)) == "people_have_answered"
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine, monkeypatch):
+    campaign = await running(engine, launched=False)
+    for limit in ("MOST_ITEMS", "MOST_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(rehearsals, limit, 11)
+            assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
+    small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
+    await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
+    assert await code_of(begun(engine, empty)) == "no_items"
+    unknown = MadeUpCrowd(4, 0.1, 0, "oracle")
+    assert await code_of(begun(engine, small, unknown)) == "column_unknown"
+    copy, _ = await begun(engine, small)
+    assert await code_of(begun(engine, copy)) == "is_a_rehearsal"
+    monkeypatch.setattr(rehearsals, "MOST", 1)
+    assert await code_of(begun(engine, await running(engine, items=6))) == "too_many_rehearsals"
+    assert await value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
+
+
+async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
+    copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
+    crowds = Rehearsals(engine, lambda: NOW, pause=0.01)
+    crowds.start(copy, CROWD)
+    await until(engine, "SELECT count(*) > 2 FROM responses")
+    monkeypatch.setattr(rehearsals, "AT_ONCE", 1)
+    with pytest.raises(Refusal, match="the most at once"):
+        crowds.refuse_unless_free()
+    await crowds.stop()
+    assert (await lifecycle_row(engine, copy.slug)).status == "finished"
+    crowds.refuse_unless_free()
+
+
+async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
+    copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
+    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds.start(copy, CROWD)
+    await until(engine, "SELECT count(*) > 2 FROM responses")
+    task = crowds.tasks[copy.id]
+    await removed(engine, copy.slug)
+    await asyncio.wait_for(task, 10)
+    assert await value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
+
+
+async def test_it_goes_with_the_draft_that_it_rehearses(engine):
+    campaign = await running(engine, launched=False)
+    copy, _ = await begun(engine, campaign)
+    await answered(engine, copy)
+    async with engine.begin() as connection:
+        await lifecycle.remove(connection, campaign.slug)
+    assert set((await sizes(engine)).values()) == {0}
+
+
+async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engine):
+    campaign = await running(engine, judgments_per_item=1000)
+    first, _ = await begun(engine, campaign)
+    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds.start(first, CROWD)
+    await until(engine, "SELECT count(*) > 2 FROM responses")
+    task = crowds.tasks[first.id]
+    async with engine.begin() as connection:
+        await rehearsals.remove(connection, first.slug)
+        second, new = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
+    await asyncio.wait_for(task, 10)
+    assert (new, second.slug) == (True, first.slug)
+    assert (await lifecycle_row(engine, second.slug)).status == "running"
+
+
+async def test_careless_annotators_do_not_look(engine):
+    async def spread(careless):
+        campaign = await running(engine, items=20, judgments_per_item=8)
+        copy, _ = await begun(engine, campaign)
+        await answered(engine, copy, MadeUpCrowd(4, 0.0, careless, None))
+        agreement = await value(
+            engine,
+            """SELECT avg(spread) FROM (SELECT stddev(value) AS spread FROM responses r,
+               unnest(r.items, r.values) AS answer (item, value) WHERE campaign_id = :id GROUP BY item) AS items""",
+            id=copy.id,
+        )
+        await removed(engine, copy.slug)
+        return agreement
+
+    assert await spread(0.0) < 1
+    assert await spread(1.0) > 20
+
+
+async def test_it_begins_and_ends_on_the_campaigns_page(engine, app, researcher):
+    app.state.rehearsals.pause = 0
+    campaign = await running(engine)
+    address = PAGE.format(campaign.slug)
+    assert "/rehearse" in (await researcher.get(address)).text
+    reply = await researcher.post(address + "/rehearse", data={"annotators": "3", "noise": "5", "careless": "0"})
+    assert reply.headers["location"] == PAGE.format("verbs-rehearsal")
+    await until(engine, FINISHED)
+    assert await value(engine, "SELECT count(*) FROM annotators") == 3
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "All answers here are made up" in page
+    assert "/share" not in page
+    export = await researcher.get(reply.headers["location"] + "/export/responses.csv")
+    assert "verbs-rehearsal" in export.headers["content-disposition"]
+    assert "Verbs (rehearsal)" in (await researcher.get("/admin")).text
+    assert "See the rehearsal" in (await researcher.get(address)).text
+    again = await researcher.post(address + "/rehearse")
+    assert again.headers["location"] == reply.headers["location"]
+    back = await researcher.post(reply.headers["location"] + "/remove-rehearsal", follow_redirects=True)
+    assert "The rehearsal was removed" in back.text
+    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
+
+
+async def test_who_may_not_is_refused(engine, researcher, client):
+    campaign = await running(engine)
+    address = PAGE.format(campaign.slug) + "/rehearse"
+    assert (await client.post(address)).headers["location"].startswith("/login")
+    del researcher.headers["X-CSRF-Token"]
+    refused = await researcher.post(address, headers={"accept": "application/json"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "csrf_failed")
+    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
+
+
+async def test_the_column_that_is_plainly_meant_is_proposed(engine, researcher):
+    campaign = await running(engine, launched=False)
+    await execute(engine, """UPDATE items SET fields = '{"id": 7, "verb": "run", "length": 3, "oracle": "0.5"}'""")
+    page = (await researcher.get(PAGE.format(campaign.slug))).text
+    options = re.findall(r'<option value="(\w*)"( selected)?>', page)
+    assert options == [("", ""), ("length", ""), ("oracle", " selected")]
