@@ -5,7 +5,7 @@ for each annotator and pair, by the campaign's seed: so the share is that of pai
 and every process that serves has the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,19 +18,23 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass
 class NotAsked:
-    """Of one annotator: what is known, and how many of a hundred implied pairs are asked anyway; see `rule.Apart`."""
+    """Of one annotator: what is known, and how many of a hundred implied pairs are asked anyway; see `rule.Apart`.
+
+    left_out: items that they are not asked about at all.
+    """
 
     known: Implications
     seed: int
     annotator: int
     percent: int
     spent: set[int] = field(default_factory=set)
+    left_out: Collection[int] = ()
 
     def beside(self, leader: int) -> set[int]:
         """The items that are not asked beside this one."""
         implied = self.known.implied_beside(leader)
         anyway = asked_anyway(self.seed, self.annotator, leader, implied, self.percent)
-        return {*self.known.answered_beside(leader).tolist(), *implied[~anyway].tolist()}
+        return {*self.known.answered_beside(leader).tolist(), *implied[~anyway].tolist(), *self.left_out}
 
 
 def asked_anyway(

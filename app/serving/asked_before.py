@@ -67,6 +67,7 @@ async def not_asked(connection: Driver, here: Standing, copy: Copy) -> NotAsked 
     if not await follow(connection, here, known):
         known = begun(here)
         await follow(connection, here, known)
+    known.not_asked.left_out = here.not_judged or ()
     keep(copy, here.annotator_id, known)
     return known.not_asked
 

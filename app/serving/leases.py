@@ -309,7 +309,7 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
 def nothing_unknown(here: Standing, copy: Copy) -> bool:
     """Whether this annotator's answers tell of all pairs of items that are still wanted."""
     known = copy.own_answers.get(here.annotator_id)
-    return known is not None and known.not_asked.spent.issuperset(copy.index.open_items())
+    return known is not None and known.not_asked.spent.union(never_again(here)).issuperset(copy.index.open_items())
 
 
 async def waits_for_nobody(connection: Driver, here: Standing) -> bool:

@@ -43,6 +43,14 @@ def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
     assert mine.spent == set()
 
 
+def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
+    mine, rng = not_asked(), np.random.default_rng(2)
+    mine.left_out = set(range(2, ITEMS))
+    mine.known.add(0, 1, 1)
+    assert index.draw(2, **(ANYBODY | {"full": mine.left_out}), apart=mine, rng=rng) is None
+    assert mine.spent == {0, 1}
+
+
 def test_items_that_nobody_has_seen_come_first(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     seen = set(range(ITEMS - 2))
