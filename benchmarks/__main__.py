@@ -21,6 +21,8 @@ def main(llmfao: Path | None) -> None:
         "agreement": [],
         "analysis_page": [],
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
+        "implied": [],
+        "label_selection": [],
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
         "coverage": [],

@@ -87,6 +87,9 @@ if (settings) {
         control.disabled = field.hidden && !control.checkValidity();
       }
     }
+    for (const select of settings.querySelectorAll("select")) {
+      if (select.selectedOptions[0]?.disabled) select.selectedIndex = [...select.options].findIndex((option) => !option.disabled);
+    }
   };
   settings.addEventListener("change", ({ target }) => {
     if (target.name === "design") {

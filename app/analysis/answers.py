@@ -107,6 +107,7 @@ def assembled(
         yields=design.yields,
         classes=design.classes,
         always_shown=campaign.always_shown,
+        compares_pairs=design.compares_pairs,
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
         systems=[row.system for row in items],

@@ -38,6 +38,7 @@ class Answers:
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
     pages call them, A1, A2, ... by their first arrival. always_shown: items that are in every HIT, as a baseline is.
+    compares_pairs: whether every HIT compares two items, any two of which it may be.
     law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
     stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
     that the same answers get the same bootstrap intervals.
@@ -63,6 +64,7 @@ class Answers:
     seed: int
     classes: Sequence[str] = ()
     always_shown: Sequence[int] = ()
+    compares_pairs: bool = False
 
     @property
     def n_items(self) -> int:

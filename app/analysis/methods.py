@@ -7,7 +7,17 @@ stands in its own module (see `contracts`); page, command, API and exports read 
 
 from collections.abc import Iterator, Mapping
 
-from app.analysis import agreement_table, annotator_table, consistency, counts, graded, labels, pairwise, scores
+from app.analysis import (
+    agreement_table,
+    annotator_table,
+    consistency,
+    counts,
+    graded,
+    implied,
+    labels,
+    pairwise,
+    scores,
+)
 from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
 from app.inference.online.laws import ONLINE
 
@@ -32,6 +42,7 @@ TABLES: dict[str, TableMethod] = {
     "annotators": annotator_table.ANNOTATORS,
     "consistency": consistency.CONSISTENCY,
     "scale": consistency.SCALE,
+    "implied": implied.IMPLIED,
     "labels": labels.PREVALENCE,
     "label_annotators": labels.ANNOTATORS,
     "label_items": labels.ITEMS,

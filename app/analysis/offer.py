@@ -57,7 +57,11 @@ def reached_by(design: Design, items_per_hit: int | None = None) -> Offer:
         for name, method in SCORES.items()
         if method.reads in kinds and (method.cuts or readable(method.reads, design.yields, count))
     }
-    tables = {name: table for name, table in TABLES.items() if kinds.intersection(table.reads)}
+    tables = {
+        name: table
+        for name, table in TABLES.items()
+        if kinds.intersection(table.reads) and (design.compares_pairs or not table.of_pairs)
+    }
     return Offer(scores, tables, count, bool(design.always_shown), design.usual_method)
 
 

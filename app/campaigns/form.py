@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from app.campaigns.hints import Hint, hints_of
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_follow
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
@@ -24,6 +24,7 @@ SCHEDULES = {
 }
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
+PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONLINE, "rule": RULES}
@@ -63,7 +64,7 @@ GROUPS = (
     FieldGroup(
         "How much is asked, and of whom",
         ("judgments_per_item", "repeat_items", "hits_per_annotator", *OPEN_AFTER_LAUNCH),
-        ("unjudged_people", "lease_minutes"),
+        ("unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),
     FieldGroup(
         "How answers become scores, and what is asked next",
@@ -179,9 +180,16 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         error=errors.get(name),
         designs=designs_of(name),
         laws=laws_of(name),
-        only_for=laws_by_design() if name == "update_law" else {},
+        only_for=only_for(name),
         hints=hints_of(name, values.get("design", USUAL_DESIGN), values.get("update_law", "")),
     )
+
+
+def only_for(name: str) -> dict[str, str]:
+    """The designs that each choice is for, where some are not for all."""
+    if name == "update_law":
+        return laws_by_design()
+    return rules_by_design() if name == "rule" else {}
 
 
 def laws_by_design() -> dict[str, str]:
@@ -190,8 +198,20 @@ def laws_by_design() -> dict[str, str]:
     return {name: " ".join(one.name for one in made if can_follow(one, law)) for name, law in ONLINE.items()}
 
 
+def rules_by_design() -> dict[str, str]:
+    """The designs that each rule of selection can ask by, with a law that follows them."""
+    laws = laws_by_design()
+    designs = {
+        name: {design for law, able in laws.items() if can_ask(rule, ONLINE[law]) for design in able.split()}
+        for name, rule in RULES.items()
+    }
+    return {name: " ".join(design for design in DESIGNS if design in able) for name, able in designs.items()}
+
+
 def designs_of(name: str) -> str:
     """The designs that read a setting, if not all do."""
+    if name == PAIRS:
+        return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)
     if name in SCALE:
         return " ".join(design.name for design in DESIGNS.values() if design.yields == "points")
     if name == "items_per_hit":
@@ -262,6 +282,8 @@ def read(values: Mapping[str, str]) -> CampaignSettings:
     """Settings from a form. Raises Pydantic's ValidationError; `problems` turns it into words."""
     entered = {name: value_of(name, values) for name in CampaignSettings.model_fields if is_given(name, values)}
     entered[DESIGN_SETTINGS] = design_settings(values)
+    if values.get("design", USUAL_DESIGN) not in designs_of(PAIRS).split():
+        entered.pop(PAIRS, None)  # it stands in the form for another way of asking
     return CampaignSettings.model_validate(entered)
 
 

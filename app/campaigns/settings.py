@@ -24,6 +24,7 @@ from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
+from app.selection.rule import Rule
 
 LONGEST_NAME = 500
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
@@ -70,6 +71,11 @@ FORMER_PRIOR = ("prior_a", "prior_b")
 def can_follow(design: Design, law: Law) -> bool:
     """Whether a law can read a design's answers."""
     return readable(law.reads, design.yields, len(design.classes))
+
+
+def can_ask(rule: Rule, law: Law) -> bool:
+    """Whether a law keeps what a rule of selection reads."""
+    return law.family.counts_classes or not rule.reads_labels
 
 
 class CampaignSettings(BaseModel):
@@ -145,7 +151,8 @@ class CampaignSettings(BaseModel):
 
     rule: RuleName = Field(
         default="easl", title="Rule of selection",
-        description="Which items are asked next. The paper's is Algorithm 1.",
+        description="Which items are asked next. The paper's is Algorithm 1. Where items get labels, entropy and "
+        "information find more right labels with as many answers.",
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Selection",
@@ -182,6 +189,11 @@ class CampaignSettings(BaseModel):
         default=True, title="Show items again",
         description="When an annotator has scored every item that is still wanted, show items again: one person may "
         "then give several of an item's judgments. Otherwise they are done.",
+    )  # fmt: skip
+    implied_asked_percent: int | None = Field(
+        default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",
+        description="Whoever prefers a to b and b to c is not asked about a and c, but for so many of a hundred such "
+        "pairs, which tell how often that would have been wrong. Empty: every pair may be asked. Try it with 10.",
     )  # fmt: skip
     lease_minutes: int = Field(
         default=30, ge=1, le=10_080, title="Lease (minutes)",
@@ -265,6 +277,35 @@ class CampaignSettings(BaseModel):
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can be there only once")
         return reasons
+
+    @field_validator("rule")
+    @classmethod
+    def law_keeps_what_it_reads(cls, rule: str, info: ValidationInfo) -> str:
+        if "update_law" in info.data and not can_ask(RULES[rule], ONLINE[info.data["update_law"]]):
+            laws = " or ".join(name for name, law in ONLINE.items() if can_ask(RULES[rule], law))
+            raise ValueError(f"this rule reads counts of labels, which only the update law {laws} keeps")
+        return rule
+
+    @field_validator("selection")
+    @classmethod
+    def rule_plans(cls, selection: str, info: ValidationInfo) -> str:
+        if selection == "iterations" and "rule" in info.data and RULES[info.data["rule"]].reads_labels:
+            raise ValueError("the chosen rule of selection asks one HIT at a time; streaming does")
+        return selection
+
+    @field_validator("implied_asked_percent")
+    @classmethod
+    def answers_imply_others(cls, percent: int | None, info: ValidationInfo) -> int | None:
+        if percent is None:
+            return percent
+        known = {"design", "design_settings"} <= info.data.keys()
+        if known and not design_of(SimpleNamespace(**info.data)).compares_pairs:
+            raise ValueError("only where any two items may be compared do some answers imply others")
+        if info.data.get("selection") == "iterations":
+            raise ValueError("iterations choose pairs before it is known who gets them; this needs streaming")
+        if info.data.get("repeat_items") is False:
+            raise ValueError("whoever sees no item again implies nothing; this needs “Show items again”")
+        return percent
 
     @field_validator("high_label")
     @classmethod

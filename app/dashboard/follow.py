@@ -15,8 +15,9 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import item_count
-from app.dashboard import course, precision
+from app.dashboard import course, implied, precision
 from app.dashboard.course import Course
+from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision
 from app.designs.registry import design_of
 from app.inference.online.law import Hit
@@ -203,9 +204,26 @@ class Courses(Follower[Course]):
         return course.followed(past, hits)
 
 
+class ImpliedPairs(Follower[Implied]):
+    """What annotators' own answers imply, of designs that compare pairs."""
+
+    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Implied:  # noqa: ARG002  (nothing)
+        """Nothing."""
+        return Implied()
+
+    def read(self, campaign: Row[Any], response: Response) -> Hit:
+        """Its values on 0 to 1, whatever the law reads."""
+        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
+
+    def followed(self, past: Implied, hits: list[Hit], total: int) -> Implied:  # noqa: ARG002  (it depends on no total)
+        """What they imply by then."""
+        return implied.followed(past, hits)
+
+
 @dataclass(frozen=True)
 class Followers:
     """All that is kept up with."""
 
     precisions: Precisions = field(default_factory=Precisions)
     courses: Courses = field(default_factory=Courses)
+    implied: ImpliedPairs = field(default_factory=ImpliedPairs)

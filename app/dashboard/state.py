@@ -16,10 +16,11 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
-from app.dashboard import classes, pace
+from app.dashboard import classes, implied, pace
 from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
+from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision, typical
 from app.database.pool import GONE
 from app.database.session import driver_of
@@ -132,6 +133,7 @@ class Facts:
     gone: npt.NDArray[np.bool_]
     precision: Precision
     course: Course
+    implied: Implied | None
 
     @property
     def drawn(self) -> Counts:
@@ -186,7 +188,9 @@ async def newest_state(
     known = await followers.precisions.newest(connection, campaign)
     course = (await followers.courses.newest(connection, campaign)).past
     hits = known.past.answers + known.behind
-    facts = Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, known.past, course)
+    skips = campaign.implied_asked_percent is not None
+    orders = (await followers.implied.newest(connection, campaign)).past if skips else None
+    facts = Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, known.past, course, orders)
     return await asyncio.to_thread(draw, facts)
 
 
@@ -233,7 +237,8 @@ def draw(facts: Facts) -> State:
         "classes": classes.figures(design.classes, family, facts.course),
         "heatmap": picture and heatmap_figures(picture, facts.names),
     }
-    behind = max(facts.behind, facts.hits - facts.course.answers)
+    read = min(facts.course.answers, facts.implied.answers) if facts.implied else facts.course.answers
+    behind = max(facts.behind, facts.hits - read)
     return State(figures, picture, facts.precision.intervals, facts.course, behind)
 
 
@@ -257,6 +262,7 @@ def summary(facts: Facts) -> dict[str, str]:
         "precision": sureness(facts),
         "held": held_words(*held(facts)),
         "made_up": made_up_words(facts),
+        "implied": implied.words(facts.implied.tally) if facts.implied else "",
     }
 
 

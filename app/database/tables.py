@@ -168,6 +168,7 @@ campaigns = Table(
     Column("judgments_per_item", Integer, nullable=False),
     Column("hits_per_annotator", Integer),
     Column("repeat_items", Boolean, nullable=False),
+    Column("implied_asked_percent", Integer),  # of pairs that an annotator's answers imply; NULL: nothing is implied
     Column("lease_minutes", Integer, nullable=False),
     # Whether annotators may say that they cannot judge an item, why, and how many who do take it out of the pool
     Column("cannot_be_judged", Boolean, nullable=False, server_default="false"),

@@ -115,6 +115,11 @@ class Design(BaseModel, ABC):
         return Conflict(f"No item is called “{shortened(name)}”, which every HIT shows.", code="item_unknown")
 
     @property
+    def compares_pairs(self) -> bool:
+        """Whether a HIT asks for the order of two drawn items, so that some answers may imply others."""
+        return self.yields == "order" and self.items_per_hit == range(2, 3) and not self.always_shown
+
+    @property
     def ordered(self) -> bool:
         """Whether one value can be higher than another, so that means, ranks and distances say something."""
         return self.yields != "classes"

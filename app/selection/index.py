@@ -7,7 +7,7 @@ number of items.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +16,18 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.companions import Companions
 from app.selection.leaders import Leaders
-from app.selection.rule import Asking, Counts, Draw
+from app.selection.rule import Apart, Asking, Counts, Draw, in_random_order
+from app.selection.wanted import WantedItems, with_nothing_wanted
+
+MOST_TRIES = 100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
 
 
-class SelectionIndex:
+class SelectionIndex(WantedItems):
     """One campaign's newest scores, variances and judgments, arranged so that draws are exact and fast.
 
     A draw costs the same at every number of items. Items that have all judgments they want are kept in the
     arrays alone, so a campaign that nears its end is fast too. The index may lag behind the database: it
-    decides what to ask, nothing else. `score`, `variance` and `judgments`, (N,), are there to be read.
+    decides what to ask, nothing else.
     """
 
     def __init__(
@@ -38,28 +41,16 @@ class SelectionIndex:
         fewest: int = 1,
         never: Collection[int] = (),
     ) -> None:
-        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
-
-        fewest: of how many items a HIT must be. never: items that want none.
-        """
-        self.score: Array = np.array(score, dtype=np.float64)
-        self.variance: Array = np.array(variance, dtype=np.float64)
-        self.judgments: Counts = np.array(judgments, dtype=np.int64)
-        self._wanted, self._fewest, self._never = wanted, fewest, frozenset(never)
-        open_items = self._open_items()
+        """See `WantedItems`."""
+        super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
+        open_items = np.array(self.open_items(), np.intp)
         self.leaders = Leaders(open_items, self.variance)
         self.companions = Companions(open_items, self.score, self.variance, gamma)
 
-    def update(
-        self,
-        numbers: Collection[int],
-        score: Collection[float],
-        variance: Collection[float],
-        judgments: Collection[int],
-    ) -> None:
-        """Take over new values of a few items: four sequences of one length. Microseconds per item."""
-        for item, s, v, taken in zip(numbers, score, variance, judgments, strict=True):
-            self._change(int(item), s, v, taken)
+    @property
+    def open_count(self) -> int:
+        """How many items want judgments."""
+        return len(self.leaders)
 
     def draw(
         self,
@@ -70,6 +61,7 @@ class SelectionIndex:
         leading: set[int],
         allow_seen: bool,
         begun: Sequence[int] = (),
+        apart: Apart | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
@@ -79,41 +71,52 @@ class SelectionIndex:
         full: items that open leases and judgments have given all that is wanted; they are not taken.
         leading: items that lead an open HIT; they lead another only if all candidates do.
         begun: items that are in the HIT in any case, whose first one leads it.
+        apart: what is not asked beside which leader.
         """
+        ways = (seen | full, full) if allow_seen else (seen | full,)
+        if apart is not None:
+            return self._draw_apart(n, ways, leading, apart, rng)
         chosen = [*begun]
-        for barred in (seen | full, full) if allow_seen else (seen | full,):
+        for barred in ways:
             if not chosen:
                 chosen = self._leader(barred, leading, rng)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
-        return _in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
-
-    def full(self, held: Mapping[int, int]) -> set[int]:
-        """Of items in so many open leases, those that have or will have all judgments wanted."""
-        return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
-
-    def leaves_something(
-        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
-    ) -> bool:
-        """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
-        if allow_seen:
-            over = [item for item in items if self._wants(item) and self.judgments.item(item) == self._wanted - 1]
-            over += [item for item in {*barred}.difference(over) if self._wants(item)]
-        else:
-            over = [item for item in {*items, *seen} if self._wants(item)]
-        return len(self.leaders) >= len(over) + self._fewest
+        return in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
-        wanted = self._open_items()
+        wanted = np.array(self.open_items(), np.intp)
         self.leaders.check(wanted, self.variance)
         self.companions.check(wanted)
 
-    def _open_items(self) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(with_nothing_wanted(self.judgments, self._never, self._wanted) < self._wanted)
+    def _draw_apart(
+        self, n: int, ways: Sequence[set[int]], leading: set[int], apart: Apart, rng: np.random.Generator
+    ) -> Draw | None:
+        """The first leader who has a companion. Who will never have one again is remembered and not tried again."""
+        tried: set[int] = set()
+        for barred in ways:
+            for leader in self._leaders(barred | apart.spent | tried, leading, rng):
+                away = apart.beside(leader) | {leader}
+                for also in ways:
+                    if others := self.companions.draw(leader, n - 1, also | away, rng):
+                        return in_random_order([leader, *others], rng)
+                if not self.companions.draw(leader, 1, away, rng):
+                    apart.spent.add(leader)
+                tried.add(leader)
+                if len(tried) == MOST_TRIES:
+                    return None
+        return None
 
-    def _wants(self, item: int) -> bool:
-        return self.judgments.item(item) < self._wanted and item not in self._never
+    def _leaders(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """From the highest variance down; those that lead an open HIT come last."""
+        tried: set[int] = set()
+        for kept_back in (leading, set()):
+            away = barred | kept_back | tried
+            for leader in self.leaders.each(away, rng):
+                tried.add(leader)
+                away.add(leader)
+                yield leader
 
     def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
         """The leader alone, or nobody."""
@@ -126,17 +129,10 @@ class SelectionIndex:
         if self._wants(item):
             self.leaders.remove(item, self.variance.item(item))
             self.companions.remove(item)
-        self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
+        self._set(item, score, variance, judgments)
         if self._wants(item):
             self.leaders.add(item, self.variance.item(item))
             self.companions.add(item)
-
-
-def with_nothing_wanted(judgments: Counts, never: Collection[int], wanted: int) -> Counts:
-    """The same as if the items that are never drawn had all that is wanted, (N,)."""
-    counted = judgments.copy()
-    counted[[*never]] = wanted
-    return counted
 
 
 def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:
@@ -154,7 +150,7 @@ def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.ra
         hits[-1] += spare[: n - len(hits[-1])].tolist()
         if len(spare) == 0:
             hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
-    return [_in_random_order(hit, rng) for hit in hits]
+    return [in_random_order(hit, rng) for hit in hits]
 
 
 def later_iteration(
@@ -189,7 +185,7 @@ def later_iteration(
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
     planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
     _share_with_those_alone(planned)
-    return [_in_random_order(hit, rng) for hit in planned]
+    return [in_random_order(hit, rng) for hit in planned]
 
 
 def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
@@ -229,16 +225,13 @@ def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np
     return drawn
 
 
-def _in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
-    return Draw(chosen[0], rng.permutation(chosen).tolist())
-
-
 @dataclass(frozen=True, slots=True)
 class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance."""
 
     name: str = "easl"
     title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
+    reads_labels: bool = False
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking

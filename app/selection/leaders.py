@@ -55,8 +55,13 @@ class Leaders:
 
         The cost grows with the number barred, not with the number of items.
         """
-        candidates = (_pick(self._tied[value], barred, rng) for value in self._descending())
-        return next((item for item in candidates if item is not None), None)
+        return next(self.each(barred, rng), None)
+
+    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        for value in self._descending():
+            while (item := pick(self._tied[value], barred, rng)) is not None:
+                yield item
 
     def check(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
         """Raises ValueError unless just these items may lead, found by their variance from the highest down.
@@ -94,7 +99,7 @@ class Leaders:
         heapify(self._heap)
 
 
-def _pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
+def pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
     """One item of the bag that is not barred, uniformly; None if there is none."""
     if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
         return next(item for item in _picks(bag, rng) if item not in barred)

@@ -3,9 +3,10 @@
 from typing import Any
 
 from app.selection.index import AlgorithmOne
+from app.selection.labels import ENTROPY, INFORMATION
 from app.selection.rule import Asking, Rule
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(),)}
+RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(), ENTROPY, INFORMATION)}
 
 
 def rule_of(campaign: Any) -> Rule:

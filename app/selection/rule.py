@@ -23,6 +23,24 @@ class Draw:
     items: list[int]
 
 
+def in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
+    """A HIT of these items, of which the first leads."""
+    return Draw(chosen[0], rng.permutation(chosen).tolist())
+
+
+class Apart(Protocol):
+    """Which items are not asked beside each other. spent: leaders that had no companion left; draws add to them.
+
+    Within a revision there is ever less to ask of an annotator, so who was spent stays so.
+    """
+
+    @property
+    def spent(self) -> set[int]: ...
+
+    def beside(self, leader: int) -> set[int]:
+        """The items that are not asked beside this one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """What a campaign says of how it asks.
@@ -70,6 +88,7 @@ class Index(Protocol):
         leading: set[int],
         allow_seen: bool,
         begun: Sequence[int] = (),
+        apart: Apart | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
@@ -79,10 +98,14 @@ class Index(Protocol):
         full: items that open leases and judgments have given all that is wanted; they are not taken.
         leading: items that lead an open HIT; they lead another only if all candidates do.
         begun: items that are in the HIT in any case, whose first one leads it.
+        apart: what is not asked beside which leader, of HITs of two items that nobody began.
         """
 
     def full(self, held: Mapping[int, int]) -> set[int]:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
+
+    def open_items(self) -> list[int]:
+        """The items that want judgments, in the order of their numbers. O(N)."""
 
     def leaves_something(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
@@ -93,13 +116,20 @@ class Index(Protocol):
 
 
 class Rule(Protocol):
-    """A rule of selection. name: the key in `RULES`, stored with a campaign. title: for people."""
+    """A rule of selection. name: the key in `RULES`, stored with a campaign. title: for people.
+
+    reads_labels: whether it reads how often each item got each label. Only laws that count classes keep that, and it is
+    known of one HIT at a time: such a rule's `index` takes `states` besides, (N, K), and is told of others by `tell`.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def reads_labels(self) -> bool: ...
 
     def index(self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking) -> Index:
         """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""

@@ -284,7 +284,8 @@ async def without_hit(connection: Driver, here: Standing, reason: Reason, *, now
 async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Reason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
     copy = cache.copies.get(here.id)
-    if copy is not None and here.selection == "streaming" and something_left(here, copy, ()):
+    over = copy is not None and nothing_unknown(here, copy)
+    if copy is not None and here.selection == "streaming" and not over and something_left(here, copy, ()):
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {
         "campaign": here.id,
@@ -302,7 +303,13 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
     left = wanted.difference(barred)
     if some_barred and (len(left) < here.fewest_items or await waits_for_nobody(connection, here)):
         return "seen_all"
-    return "wait"
+    return "seen_all" if over else "wait"
+
+
+def nothing_unknown(here: Standing, copy: Copy) -> bool:
+    """Whether this annotator's answers tell of all pairs of items that are still wanted."""
+    known = copy.own_answers.get(here.annotator_id)
+    return known is not None and known.not_asked.spent.union(never_again(here)).issuperset(copy.index.open_items())
 
 
 async def waits_for_nobody(connection: Driver, here: Standing) -> bool:

@@ -20,6 +20,7 @@ from app.database.pool import counted
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK, News
 from app.record.store import present
+from app.selection.implied import NotAsked
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Index
 from app.serving.open_hits import OpenHits
@@ -35,6 +36,13 @@ LAST = text(f"""
 POSTERIORS = f"""
     SELECT p.score, p.variance, {counted("p", people="(SELECT unjudged_people FROM campaigns WHERE id = $1)")}
     FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+"""  # noqa: S608  (made of constants)
+
+
+# All numbers of all items, one after another: of each item, as many as there are classes.
+LABELS = f"""
+    SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
+    WHERE {present("$1")} ORDER BY p.subject, place
 """  # noqa: S608  (made of constants)
 
 
@@ -72,9 +80,19 @@ class Heard(News):
 
 
 @dataclass
+class OwnAnswers:
+    """What follows from an annotator's answers, of which so many are read, up to this number."""
+
+    not_asked: NotAsked
+    answers: int = 0
+    seq: int = 0
+
+
+@dataclass
 class Copy:
     """One campaign's posteriors in this process, of which revision they are, and up to which watermark of which run of
-    the server they were read; and what its open HITs hold.
+    the server they were read; what its open HITs hold; and what annotators' own answers imply, where that matters, that
+    of who asked last at the end.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
@@ -85,6 +103,7 @@ class Copy:
     watermark: str
     server_started: datetime
     open_hits: OpenHits | None = None
+    own_answers: dict[int, OwnAnswers] = field(default_factory=dict)
 
     def take(self, news: News) -> None:
         """What `changes` found. In a revision judgments only grow, so rows with fewer are older.
@@ -196,6 +215,10 @@ async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
     # The watermark first: what is written after it is read again, so nothing is missed.
     (last,) = await fetch(connection, LAST, {"campaign": campaign.id}, Last)
     columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
-    index = await asyncio.to_thread(rule_of(campaign).index, **columns, asking=asking_of(campaign))
+    rule = rule_of(campaign)
+    if rule.reads_labels:
+        labels = await numbers_of(connection, LABELS, (campaign.id,), number="f8")
+        columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
+    index = await asyncio.to_thread(rule.index, **columns, asking=asking_of(campaign))
     rng = np.random.default_rng([campaign.seed, last.last_seq])
     return Copy(index, rng, last.revision, last.watermark, last.server_started)

@@ -17,7 +17,8 @@ from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
-from app.selection.rule import Draw
+from app.selection.rule import Apart, Draw
+from app.serving.asked_before import not_asked, tell_labels
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.standing import OPEN, TAKEN, Standing
 
@@ -132,11 +133,12 @@ async def propose(connection: Driver, here: Standing, cache: PosteriorCache, *, 
     copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
     if here.selection == "iterations":
         return await place_in_plan(connection, here, copy, cache, now=now)
-    return stream(here, copy, cache)
+    await tell_labels(connection, here, copy)
+    return stream(here, copy, cache, await not_asked(connection, here, copy))
 
 
-def stream(here: Standing, copy: Copy, cache: PosteriorCache) -> Proposal | None:
-    """One draw of Algorithm 1's rule on the newest posteriors."""
+def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | None) -> Proposal | None:
+    """One draw of the campaign's rule on the newest posteriors."""
     open_hits = cache.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     leases_pending = cache.leases_pending(here.id)
@@ -145,7 +147,13 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache) -> Proposal | None
         full = full.union(here.not_judged)
     leading = open_hits.leading.union(leader for leader, _ in leases_pending)
     draw = copy.index.draw(
-        asking_of(here).n, seen=known_to(here), full=full, leading=leading, allow_seen=here.repeat_items, rng=copy.rng
+        asking_of(here).n,
+        seen=known_to(here),
+        full=full,
+        leading=leading,
+        allow_seen=here.repeat_items,
+        apart=apart,
+        rng=copy.rng,
     )
     if draw is None:
         return None

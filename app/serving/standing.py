@@ -60,6 +60,7 @@ class ServedCampaign(Followed):
     selection: str
     hits_per_annotator: int | None
     repeat_items: bool
+    implied_asked_percent: int | None
     lease_minutes: int
     cannot_be_judged: bool
     unjudged_reasons: list[str]

@@ -101,5 +101,6 @@ def simulated(
         "law": law.name,
         "prior": family.columns([family.default_prior] * n_items),
         "parameters": Parameters(ties=design.equal == "tie"),
+        "compares_pairs": design.compares_pairs,
     }
     return replace(made, **(told | more))

@@ -1,5 +1,6 @@
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
+from app.designs.registry import DESIGNS
 
 
 def test_what_a_form_shows_reads_back_as_the_same_settings():
@@ -20,3 +21,24 @@ def test_what_is_left_out_has_its_default_but_switches_are_off():
     settings = form.read({"name": "a", "question": "b"})
     assert settings.items_per_hit == 5
     assert not settings.show_numbers
+
+
+def fields():
+    return {one.name: one for part in form.sections(form.blank()) for one in (*part.plain, *part.advanced)}
+
+
+def test_rules_that_read_labels_are_offered_where_labels_are_counted():
+    rule = fields()["rule"]
+    assert rule.only_for["easl"].split() == [*DESIGNS]
+    assert "categories" in rule.only_for["information"].split()
+    assert "slider" not in rule.only_for["information"].split()
+
+
+def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
+    assert fields()["implied_asked_percent"].designs == "pairwise"
+
+
+def test_what_stands_in_the_form_for_another_way_of_asking_is_no_mistake():
+    browser = {"name": "a", "question": "b", "implied_asked_percent": "10", "repeat_items": "on"}
+    assert form.read(browser | {"design": "slider"}).implied_asked_percent is None
+    assert form.read(browser | {"design": "pairwise"}).implied_asked_percent == 10

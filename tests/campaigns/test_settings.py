@@ -65,3 +65,37 @@ def test_former_settings_of_an_unknown_law_are_refused_for_the_law():
     with pytest.raises(ValidationError) as problem:
         settings(update_law="none", prior_a=1, prior_b=1)
     assert {error["loc"][:1] for error in problem.value.errors()} == {("update_law",)}
+
+
+@pytest.mark.parametrize("rule", ["entropy", "information"])
+def test_rules_that_read_labels_need_a_law_that_counts_them(rule):
+    assert settings(design="categories", rule=rule).rule == rule
+    with pytest.raises(ValidationError, match="only the update law dirichlet keeps") as problem:
+        settings(design="rating", rule=rule)
+    assert [error["loc"] for error in problem.value.errors()] == [("rule",)]
+    with pytest.raises(ValidationError, match="one HIT at a time") as problem:
+        settings(design="categories", rule=rule, selection="iterations")
+    assert [error["loc"] for error in problem.value.errors()] == [("selection",)]
+
+
+def test_implied_pairs_can_be_skipped_where_any_two_items_are_compared():
+    assert settings(design="pairwise").implied_asked_percent is None
+    assert settings(design="pairwise", implied_asked_percent=10).implied_asked_percent == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"design": "slider"}, "only where any two items may be compared"),
+        ({"design": "ranking"}, "only where any two items may be compared"),
+        ({"design": "baseline"}, "only where any two items may be compared"),
+        ({"selection": "iterations"}, "needs streaming"),
+        ({"repeat_items": False}, "Show items again"),
+        ({"implied_asked_percent": 0}, "greater than or equal to 1"),
+        ({"implied_asked_percent": 101}, "less than or equal to 100"),
+    ],
+)
+def test_where_nothing_can_be_implied_that_is_refused(more, words):
+    with pytest.raises(ValidationError, match=words) as problem:
+        settings(**({"design": "pairwise", "implied_asked_percent": 10} | more))
+    assert [error["loc"] for error in problem.value.errors()] == [("implied_asked_percent",)]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.index import SelectionIndex
-from app.selection.rule import Asking, Counts, Draw
+from app.selection.rule import Apart, Asking, Counts, Draw
 
 
 class InOrderIndex(SelectionIndex):
@@ -21,6 +21,7 @@ class InOrderIndex(SelectionIndex):
         leading: set[int],
         allow_seen: bool,
         begun: Sequence[int] = (),
+        apart: Apart | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         for barred in (seen | full, full) if allow_seen else (seen | full,):
@@ -42,6 +43,7 @@ def shuffled(items: list[int], rng: np.random.Generator) -> Draw:
 class InOrder:
     name: str = "in_order"
     title: str = "In order: the items with the fewest judgments"
+    reads_labels: bool = False
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking

@@ -1,0 +1,49 @@
+"""How much annotators' own answers imply, in a campaign that does not ask such pairs: kept up with, and in words."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from app.errors import plural
+from app.inference.online.law import Hit
+from app.inference.preferences.implied import Implications, ImpliedCounts
+
+
+@dataclass(frozen=True)
+class Implied:
+    """After so many answers: what follows from those of each annotator."""
+
+    answers: int = 0
+    orders: Mapping[int, Implications] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(order.nbytes for order in self.orders.values())
+
+    @property
+    def tally(self) -> ImpliedCounts:
+        """Of all annotators."""
+        return sum((order.tally for order in self.orders.values()), ImpliedCounts())
+
+
+def followed(past: Implied, hits: Sequence[Hit]) -> Implied:
+    """After these HITs of two items too, of which `shares` of a scale were given; `past` stays as it is."""
+    changed = {
+        annotator: deepcopy(past.orders[annotator]) if annotator in past.orders else Implications()
+        for annotator in {hit.annotator for hit in hits}
+    }
+    for hit in hits:
+        changed[hit.annotator].hear(hit.items, hit.values)
+    return Implied(past.answers + len(hits), {**past.orders, **changed})
+
+
+def words(tally: ImpliedCounts) -> str:
+    """How much was saved, and at what risk."""
+    saved = f"{plural(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
+    if (wrong := tally.wrong()) is None:
+        return f"{saved} No such pair was asked anyway yet."
+    share, low, high = (f"{100 * value:.0f}" for value in wrong)
+    return (
+        f"{saved} Of {tally.asked_anyway:,} asked anyway, {share} % were answered otherwise "
+        f"(95 % interval {low} to {high} %)."
+    )

@@ -1,0 +1,85 @@
+"""What every arrangement of a campaign's items knows: their newest values, and which still want judgments."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.selection.rule import Counts
+
+
+class WantedItems(ABC):
+    """Scores, variances and judgments, (N,), there to be read; of which items something is still wanted."""
+
+    def __init__(
+        self,
+        score: npt.ArrayLike,
+        variance: npt.ArrayLike,
+        judgments: npt.ArrayLike,
+        *,
+        wanted: int,
+        fewest: int = 1,
+        never: Collection[int] = (),
+    ) -> None:
+        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
+
+        fewest: of how many items a HIT must be. never: items that want none.
+        """
+        self.score: Array = np.array(score, dtype=np.float64)
+        self.variance: Array = np.array(variance, dtype=np.float64)
+        self.judgments: Counts = np.array(judgments, dtype=np.int64)
+        self._wanted, self._fewest, self._never = wanted, fewest, frozenset(never)
+
+    @property
+    @abstractmethod
+    def open_count(self) -> int:
+        """How many items want judgments."""
+
+    def update(
+        self,
+        numbers: Collection[int],
+        score: Collection[float],
+        variance: Collection[float],
+        judgments: Collection[int],
+    ) -> None:
+        """Take over new values of a few items: four sequences of one length. Microseconds per item."""
+        for item, s, v, taken in zip(numbers, score, variance, judgments, strict=True):
+            self._change(int(item), s, v, taken)
+
+    def full(self, held: Mapping[int, int]) -> set[int]:
+        """Of items in so many open leases, those that have or will have all judgments wanted."""
+        return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
+
+    def open_items(self) -> list[int]:
+        """The items that want judgments, in the order of their numbers. O(N)."""
+        return np.flatnonzero(with_nothing_wanted(self.judgments, self._never, self._wanted) < self._wanted).tolist()
+
+    def leaves_something(
+        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
+    ) -> bool:
+        """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
+        if allow_seen:
+            over = [item for item in items if self._wants(item) and self.judgments.item(item) == self._wanted - 1]
+            over += [item for item in {*barred}.difference(over) if self._wants(item)]
+        else:
+            over = [item for item in {*items, *seen} if self._wants(item)]
+        return self.open_count >= len(over) + self._fewest
+
+    @abstractmethod
+    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
+        """Take over new values of an item."""
+
+    def _set(self, item: int, score: float, variance: float, judgments: int) -> None:
+        self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
+
+    def _wants(self, item: int) -> bool:
+        return self.judgments.item(item) < self._wanted and item not in self._never
+
+
+def with_nothing_wanted(judgments: Counts, never: Collection[int], wanted: int) -> Counts:
+    """The same as if the items that are never drawn had all that is wanted, (N,)."""
+    counted = judgments.copy()
+    counted[[*never]] = wanted
+    return counted

@@ -1,0 +1,149 @@
+"""What annotators' answers imply of pairs: how often rightly, and how fast: `python -m benchmarks.implied`.
+
+Of the judgments of UKPConvArg1, in the order of time: a pair that was implied when it was judged tells whether that was
+right. Beside what Easel takes as implied stand two other readings: by everybody's answers, and with ties in the chains.
+Then a made-up annotator of 100 items who is asked all pairs in random order but those that are implied, of which one in
+ten is asked anyway; beside it the same if answers that contradict what is implied are let in. At last the time of the
+processor that answers and draws take.
+"""
+
+import time
+from collections import defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.preferences.implied import Implications, ImpliedCounts, followed
+from app.selection.implied import NotAsked
+from app.selection.index import SelectionIndex
+from benchmarks.pairwise import UKP
+
+Numbers = npt.NDArray[np.int64]
+
+
+def judged() -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """First, second, outcome, annotator."""
+    first, second, annotators, outcomes = np.loadtxt(
+        UKP / "judgments.csv.gz", dtype=np.int64, delimiter=",", skiprows=1, unpack=True
+    )
+    return first, second, outcomes, annotators
+
+
+class Closure:
+    """The other readings: at least as good as, where ties carry over and circles may close."""
+
+    def __init__(self) -> None:
+        self.below: defaultdict[int, set[int]] = defaultdict(set)
+        self.above: defaultdict[int, set[int]] = defaultdict(set)
+
+    def put(self, first: int, second: int, outcome: int) -> None:
+        for one, other, holds in ((first, second, outcome >= 0), (second, first, outcome <= 0)):
+            if holds and other not in self.below[one]:
+                for higher in [one, *self.above[one]]:
+                    self.below[higher] |= self.below[other] | {other}
+                for lower in [other, *self.below[other]]:
+                    self.above[lower] |= self.above[one] | {one}
+
+    def implied(self, first: int, second: int) -> int | None:
+        """A tie where each is as good as the other."""
+        up, down = second in self.below[first], first in self.below[second]
+        return up - down if up or down else None
+
+
+def with_ties() -> None:
+    """The row of answers whose ties carry over; contradictions are kept out."""
+    orders: defaultdict[int, Closure] = defaultdict(Closure)
+    met: set[tuple[int, int, int]] = set()
+    counts = ImpliedCounts()
+    for first, second, outcome, annotator in zip(*(column.tolist() for column in judged()), strict=True):
+        pair = annotator, min(first, second), max(first, second)
+        if pair not in met:
+            met.add(pair)
+            implied = orders[annotator].implied(first, second)
+            if implied is None:
+                orders[annotator].put(first, second, outcome)
+            else:
+                counts += ImpliedCounts(1, 0, 1, outcome != implied, outcome == -implied != 0)
+    shown("the annotator's answers, ties too", counts)
+
+
+def told(name: str, orders: dict[int, Implications]) -> None:
+    shown(name, sum((order.tally for order in orders.values()), ImpliedCounts()))
+
+
+def shown(name: str, tally: ImpliedCounts) -> None:
+    share, low, high = tally.wrong() or (np.nan,) * 3
+    reversed_ = tally.reversed / tally.asked_anyway
+    print(f"| {name} | {tally.asked_anyway:,} | {share:.3f} ({low:.3f} to {high:.3f}) | {reversed_:.3f} |")
+
+
+def arguments() -> None:
+    first, second, outcomes, annotators = (column.tolist() for column in judged())
+    print(f"ukp_convarg1, {len(first):,} judgments\n")
+    print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
+    print("|---|---:|---:|---:|")
+    told("preferences of the annotator", followed(first, second, outcomes, annotators)[0])
+    told("preferences of all annotators", followed(first, second, outcomes, [0] * len(first))[0])
+    with_ties()
+
+
+def saving(noise: float, *, let_in: bool, items: int = 100, runs: int = 3) -> tuple[float, float]:
+    """The share of pairs that is asked, and that is wrong by the truth, of those not asked. noise: the standard
+    deviation of an answer, of items spread evenly from 0 to 1. let_in: what contradicts what is implied.
+    """
+    asked, wrong = [], []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        value, order, not_asked = rng.random(items), Closure(), []
+        pairs = rng.permutation([(a, b) for a in range(items) for b in range(a)])
+        for a, b in pairs.tolist():
+            implied = order.implied(a, b) or None  # in a circle nothing is
+            if implied is not None and rng.random() >= 0.1:
+                not_asked.append(implied != (1 if value[a] > value[b] else -1))
+            elif implied is None or let_in:
+                order.put(a, b, 1 if value[a] - value[b] + rng.normal(0, noise) > 0 else -1)
+        asked.append(1 - len(not_asked) / len(pairs))
+        wrong.append(np.mean(not_asked))
+    return float(np.mean(asked)), float(np.mean(wrong))
+
+
+def savings() -> None:
+    print("\nA made-up annotator and all pairs of 100 items, of implied ones one in ten\n")
+    print("| noise | pairs asked | implied, wrong by the truth | the same, contradictions let in | |")
+    print("|---:|---:|---:|---:|---:|")
+    for noise in (0.0, 0.05, 0.15, 0.3):
+        found = (*saving(noise, let_in=False), *saving(noise, let_in=True))
+        print(f"| {noise} | {' | '.join(f'{share:.3f}' for share in found)} |")
+
+
+def speed(items: int, answers: int = 100_000) -> None:
+    rng = np.random.default_rng(items)
+    value = rng.random(items)
+    mine = NotAsked(Implications(), 1, 1, 10)
+    index = SelectionIndex(value, rng.random(items) / 12 + 0.001, np.zeros(items), wanted=10**6, gamma=0.1, fewest=2)
+    pairs = rng.integers(items, size=(answers, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]].tolist()
+    start = time.process_time()
+    for a, b in pairs:
+        mine.known.add(a, b, 1 if value[a] > value[b] else -1)
+    each = (time.process_time() - start) / len(pairs) * 1e6
+    took = []
+    for _ in range(200):
+        start = time.process_time()
+        index.draw(2, seen=set(), full=set(), leading=set(), allow_seen=True, apart=mine, rng=rng)
+        took.append((time.process_time() - start) * 1e6)
+    print(f"| {items:,} | {each:.0f} | {np.median(took):.0f} | {mine.known.nbytes / 1e6:.1f} |")
+
+
+def main() -> None:
+    arguments()
+    savings()
+    print("\n100,000 random comparisons by one annotator\n")
+    print("| items | an answer, µs | then a draw, median µs | MB |")
+    print("|---:|---:|---:|---:|")
+    for items in (150, 1000, 5000):
+        speed(items)
+
+
+if __name__ == "__main__":
+    main()

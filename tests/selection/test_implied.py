@@ -1,0 +1,76 @@
+"""Draws of pairs beside what an annotator's answers tell already."""
+
+import numpy as np
+import pytest
+
+from app.inference.preferences.implied import Implications
+from app.selection.implied import NotAsked, asked_anyway
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+
+ITEMS = 20
+ASKING = Asking(wanted=100, n=2, gamma=0.1, fewest=2)
+ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
+
+
+@pytest.fixture(params=[rule for rule in RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
+def index(request):
+    rng = np.random.default_rng(1)
+    return request.param.index(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS), ASKING)
+
+
+def not_asked(percent=1, annotator=3):
+    return NotAsked(Implications(), 2018, annotator, percent)
+
+
+def test_no_pair_is_drawn_that_is_known_until_all_are(index):
+    mine, rng, drawn = not_asked(), np.random.default_rng(2), 0
+    while (draw := index.draw(2, **ANYBODY, apart=mine, rng=rng)) is not None:
+        first, second = draw.items
+        implied = mine.known.implied(first, second)
+        assert implied is None or asked_anyway(2018, 3, first, [second], 1).item()
+        mine.known.add(first, second, 1 if first > second else -1)
+        drawn += 1
+    assert mine.spent == set(range(ITEMS))
+    assert mine.known.tally.answered == drawn
+    assert mine.known.tally.answered + mine.known.tally.not_asked == ITEMS * (ITEMS - 1) // 2
+
+
+def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
+    mine, rng = not_asked(), np.random.default_rng(2)
+    full = set(range(ITEMS)) - {4}
+    assert index.draw(2, **(ANYBODY | {"full": full}), apart=mine, rng=rng) is None
+    assert mine.spent == set()
+
+
+def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
+    mine, rng = not_asked(), np.random.default_rng(2)
+    mine.left_out = set(range(2, ITEMS))
+    mine.known.add(0, 1, 1)
+    assert index.draw(2, **(ANYBODY | {"full": mine.left_out}), apart=mine, rng=rng) is None
+    assert mine.spent == {0, 1}
+
+
+def test_items_that_nobody_has_seen_come_first(index):
+    mine, rng = not_asked(), np.random.default_rng(2)
+    seen = set(range(ITEMS - 2))
+    assert set(index.draw(2, **(ANYBODY | {"seen": seen}), apart=mine, rng=rng).items) == {ITEMS - 2, ITEMS - 1}
+    mine.known.add(ITEMS - 2, ITEMS - 1, 1)
+    again = index.draw(2, **(ANYBODY | {"seen": seen}), apart=mine, rng=rng)
+    assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
+
+
+@pytest.mark.parametrize("percent", [1, 10, 50, 100])
+def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(percent):
+    others = np.arange(1, 20_001)
+    chosen = asked_anyway(2018, 5, 0, others, percent)
+    assert chosen.mean() == pytest.approx(percent / 100, abs=0.012)
+    assert np.array_equal(chosen, asked_anyway(2018, 5, 0, others, percent))
+    assert [asked_anyway(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[:3].tolist()
+
+
+def test_annotators_and_campaigns_differ_in_which_pairs_those_are():
+    others = np.arange(1, 2001)
+    mine, theirs, elsewhere = (asked_anyway(seed, who, 0, others, 50) for seed, who in ((1, 1), (1, 2), (2, 1)))
+    assert 0.4 < np.mean(mine == theirs) < 0.6
+    assert 0.4 < np.mean(mine == elsewhere) < 0.6
