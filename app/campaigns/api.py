@@ -15,11 +15,12 @@ from app.auth.guards import program
 from app.campaigns import campaign_file, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import LARGEST, MEDIA_TYPE
 from app.campaigns.questions import questions
-from app.campaigns.routes import uploaded
+from app.campaigns.routes import packed, uploaded
 from app.campaigns.settings import CampaignSettings
 from app.crowd.registry import links
 from app.designs.asked import AskedValues
 from app.designs.registry import design_of
+from app.media.archive import Packed
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
@@ -173,7 +174,10 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     "/{slug}/transitions",
     responses=refusals(
         NO_CAMPAIGN
-        | {409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
+        | {
+            409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
+            "`column_unknown`, `media_missing`, `media_wrong_kind`, `media_link_refused`"
+        }
     ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
@@ -242,11 +246,14 @@ ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `zip_too_many_files`, "
+    "`media_file_too_large`, `media_too_large`",
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
     "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
     "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
     "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
+    "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "`details.line` is the line of the file.",
 }
 
@@ -262,9 +269,12 @@ async def import_items(
     template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
 ) -> Imported:
-    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none."""
+    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
+
+    Images, recordings and videos that items name come as a zip in the field `media` of the same form.
+    """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
-    async with sent_file(request) as (file, name), database.begin() as connection:
+    async with sent_file(request) as (file, name, media), database.begin() as connection:
         count = await items.import_items(
             connection,
             slug,
@@ -274,6 +284,7 @@ async def import_items(
             template=template,
             replace=replace,
             max_mb=settings.max_upload_mb,
+            media=media,
         )
     return Imported(imported=count)
 
@@ -300,21 +311,21 @@ async def import_responses(
     refused changes nothing. An import that was interrupted has stored some of the first HITs; send the same file again,
     and the rest follows.
     """
-    async with sent_file(request) as (file, name):
+    async with sent_file(request) as (file, name, _):
         return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)
 
 
 @asynccontextmanager
-async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str]]:
-    """The file in a request, and a name for it whose ending names its format."""
+async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, Packed | None]]:
+    """The file in a request, a name for it whose ending names its format, and the zip of media beside it in a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with request.form() as form_data:
             file = uploaded(form_data)
-            yield file.file, file.filename or ""
+            yield file.file, file.filename or "", packed(form_data, request.app.state.settings)
         return
     with SpooledTemporaryFile(max_size=1_000_000) as spooled:
         async for chunk in request.stream():
             spooled.write(chunk)
         spooled.seek(0)
-        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, "")
+        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, ""), None

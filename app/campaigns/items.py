@@ -13,13 +13,17 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
+from app.campaigns.named_media import NamedMedia
 from app.campaigns.template import TextOfItem, check_known, guess, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
+from app.designs.content import Content
 from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.media import store
+from app.media.archive import Packed
 from app.record.law import law_of
 from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
@@ -98,18 +102,23 @@ def has_words(value: Any) -> bool:
     return False
 
 
-def items_in(upload: Upload, shown: TextOfItem, law: Law, taken: Collection[str] = ()) -> Iterator[NewItem]:
-    """The items of a table, in its order; `taken` are the ids that the campaign has already.
+def items_in(
+    upload: Upload, shown: TextOfItem, law: Law, taken: Collection[str] = (), named: NamedMedia | None = None
+) -> Iterator[NewItem]:
+    """The items of a table, in its order; `taken` are the ids that the campaign has already, `named` notes their files.
 
-    Raises what `identified` raises, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`, `prior_invalid`,
-    `prior_of_another_law`.
+    Raises what `identified` and `NamedMedia.note` raise, and `Invalid`: `id_taken`, `shown_empty`, `shown_too_long`,
+    `prior_invalid`, `prior_of_another_law`.
     """
     prior_columns = prior_columns_of(upload.columns, law)
     for record, external_id in identified(upload):
         if external_id in taken:
             refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
         prior = prior_of(record, prior_columns, law) if prior_columns else None
-        yield NewItem(external_id, text_of(record, shown), record.values, prior)
+        text = text_of(record, shown)
+        if named is not None:
+            named.note(record, text)
+        yield NewItem(external_id, text, record.values, prior)
 
 
 def id_of(record: UploadedRow) -> str:
@@ -171,16 +180,18 @@ async def import_items(
     template: str | None = None,
     replace: bool = False,
     max_mb: int,
+    media: Packed | None = None,
     progress: Progress = lambda _rows: None,
 ) -> int:
     """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
 
-    `progress` is told now and then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what
-    `upload.read`, `template.shown_by` and `items_in` raise; the caller's transaction must not be committed then.
+    media: a zip of the files that they name. `progress` is told now and then how many rows are in. Raises `NotFound`,
+    `Conflict` (`not_a_draft`), and what `upload.read`, `template.shown_by`, `items_in` and `NamedMedia.keep` raise; the
+    caller's transaction must not be committed then.
     """
     table = partial(read, file, name, max_mb=max_mb)
     return await import_table(
-        connection, slug, table, shown=shown, template=template, replace=replace, progress=progress
+        connection, slug, table, shown=shown, template=template, replace=replace, media=media, progress=progress
     )
 
 
@@ -192,16 +203,24 @@ async def import_table(
     shown: str | None,
     template: str | None,
     replace: bool = False,
+    media: Packed | None = None,
     progress: Progress = lambda _rows: None,
 ) -> int:
     """The same of a table that is read when it is asked for, in a thread."""
     campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
     if replace:
         await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
+        await store.remove_all(connection, campaign.id)
     taken, start = await already_there(connection, campaign.id)
     upload = await asyncio.to_thread(table)
-    items = items_in(upload, shown_by(upload.columns, shown, template), law_of(campaign), taken)
-    return await copy_all(connection, campaign.id, start, items, progress)
+    named = NamedMedia(Content.of(campaign))
+    check_known(upload.columns, named.content.columns)
+    noted = None if named.content.plain else named
+    items = items_in(upload, shown_by(upload.columns, shown, template), law_of(campaign), taken, noted)
+    stored = await copy_all(connection, campaign.id, start, items, progress)
+    if noted or media:
+        await named.keep(connection, campaign.id, media)
+    return stored
 
 
 async def copy_all(

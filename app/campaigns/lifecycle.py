@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Row, Select, all_, cast, delete, exists, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown
+from app.campaigns import always_shown, named_media
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
@@ -21,6 +21,7 @@ from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
+from app.media import store as media
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import Revision
@@ -67,7 +68,7 @@ async def create(connection: AsyncConnection, settings: CampaignSettings, *, now
 
 
 async def copy(connection: AsyncConnection, slug: str, *, now: datetime) -> Row[Any]:
-    """A new draft with the settings and the items of a campaign, and none of its answers.
+    """A new draft with the settings, the items and their files of a campaign, and none of its answers.
 
     Raises `NotFound` (`campaign_not_found`).
     """
@@ -77,6 +78,7 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime) -> Row[
     changes = {"name": name_of_copy(settings.name), "prior": None if settings.prior == usual else settings.prior}
     copied = await create(connection, settings.model_copy(update=changes), now=now)
     await connection.execute(COPY_ITEMS, {"copy": copied.id, "campaign": campaign.id})
+    await media.copy_all(connection, campaign=campaign.id, copied=copied.id)
     return copied
 
 
@@ -262,6 +264,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             campaign=campaign.slug,
         )
     await always_shown.settle(connection, campaign)
+    await named_media.check(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.

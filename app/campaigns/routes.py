@@ -26,7 +26,9 @@ from app.crowd.registry import links, public_link, with_pages, with_results
 from app.designs.registry import DESIGNS, design_of
 from app.designs.written import Written
 from app.errors import Invalid, NotFound, Refusal
+from app.media.archive import Packed
 from app.record.law import law_of
+from app.settings import Settings
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page, sanitised
 
@@ -212,6 +214,14 @@ def uploaded(form_data: FormData) -> UploadFile:
     return file
 
 
+def packed(form_data: FormData, settings: Settings) -> Packed | None:
+    """The zip of media that may come with the items."""
+    file = form_data.get("media")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return None
+    return Packed(file.file, settings.max_media_file_mb, settings.max_media_mb)
+
+
 @router.post(CAMPAIGN + "/items/preview")
 async def preview(request: Request, settings: AppSettings) -> HTMLResponse:
     """Part of a page: what is in the file, so that one can choose what annotators see. Nothing is stored."""
@@ -237,6 +247,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 template=text_in(form_data, "template"),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
+                media=packed(form_data, settings),
                 progress=progress,
             )
         progress(count)
