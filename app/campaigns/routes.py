@@ -23,6 +23,7 @@ from app.campaigns.progress import Job, watched
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages, with_results
+from app.designs.content import KINDS
 from app.designs.registry import DESIGNS, design_of
 from app.designs.written import Written
 from app.errors import Invalid, NotFound, Refusal
@@ -30,7 +31,7 @@ from app.media.archive import Packed
 from app.record.law import law_of
 from app.settings import Settings
 from app.upload import MOST_ROWS
-from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, fetched, page, sanitised
+from app.web import AppSettings, Database, Entered, Now, Transaction, allow_links, base_url, fetched, page, sanitised
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -189,7 +190,11 @@ async def show_items(
     offset = (number - 1) * ITEMS_PER_PAGE
     total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=ITEMS_PER_PAGE)
     context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
-    context |= {"refusal": refusal, "max_mb": request.app.state.settings.max_upload_mb}
+    limits: Settings = request.app.state.settings
+    context |= {"refusal": refusal, "max_mb": limits.max_upload_mb, "limits": limits, "kind": KINDS[campaign.content]}
+    drawn, reports = await listing.as_shown(connection, campaign, rows)
+    allow_links(request, drawn)
+    context |= {"drawn": drawn, "reports": reports}
     design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
     context |= {"prior_columns": law_of(campaign).family.parameter_names}

@@ -165,9 +165,10 @@ def plain(texts: Sequence[str]) -> DrawnItems:
 
 
 class Kind(NamedTuple):
-    """title: for people. draw: what stands in a page. files: those that a text names."""
+    """title, many: for people, of one and of all. draw: what stands in a page. files: those that a text names."""
 
     title: str
+    many: str
     draw: Callable[[str, Address], str]
     files: Callable[[str], Iterable[NamedFile]]
 
@@ -180,7 +181,7 @@ def names_nothing(_text: str) -> Iterable[NamedFile]:
     return ()
 
 
-def media(kind: str, title: str) -> Kind:
+def media(kind: str, title: str, many: str) -> Kind:
     """An item that is one file."""
 
     def files(name: str) -> list[NamedFile]:
@@ -192,7 +193,7 @@ def media(kind: str, title: str) -> Kind:
             return Markup('<span class="content missing">There is no file “{}”.</span>').format(name)
         return Markup('<span class="content">{}</span>').format(MEDIA_TAGS[kind].format(found))
 
-    return Kind(title, draw, files)
+    return Kind(title, many, draw, files)
 
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -215,7 +216,7 @@ def rich(title: str, to_html: Callable[[str], str]) -> Kind:
     def draw(text: str, address: Address) -> Markup:
         return Markup('<div class="content">{}</div>').format(sanitised(to_html(text), address))
 
-    return Kind(title, draw, files)
+    return Kind(title, title, draw, files)
 
 
 # What is left out of an element's attributes, and of the elements, is neither shown nor run: no scripts, no styles, no
@@ -248,9 +249,11 @@ DROPPED_WHOLE = {"script", "style", "title", "template", "noscript", "iframe", "
 def sanitised(html: str, address: Address) -> Markup:
     """HTML that is safe to show to anyone. What an element loads is what `address` says, or nothing."""
 
+    # Asked of elements too that do not stay; what it raised would be swallowed.
     def attribute(tag: str, name: str, value: str) -> str | None:
         if name == "src":
-            return address(NamedFile(KIND_OF_TAG[tag], normalize("NFC", unquote(value.strip()))))
+            file = NamedFile(KIND_OF_TAG.get(tag, ""), normalize("NFC", unquote(value.strip())))
+            return address(file) if file.kind else None
         if name == "href":  # relative, it would lead to our own pages
             return value if value.startswith(("https://", "http://", "mailto:")) else None
         return value
@@ -268,10 +271,10 @@ def sanitised(html: str, address: Address) -> Markup:
 
 
 KINDS = {
-    "text": Kind("Text", draw_text, names_nothing),
+    "text": Kind("Text", "text", draw_text, names_nothing),
     "markdown": rich("Markdown", html_of),
     "html": rich("HTML", str),
-    "image": media("image", "An image"),
-    "audio": media("audio", "A recording"),
-    "video": media("video", "A video"),
+    "image": media("image", "An image", "images"),
+    "audio": media("audio", "A recording", "recordings"),
+    "video": media("video", "A video", "videos"),
 }

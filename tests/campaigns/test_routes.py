@@ -494,14 +494,14 @@ async def test_a_body_that_is_too_large_is_refused_with_413(app, researcher):
 
 async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(researcher, database_url):
     address = await create(researcher)
-    content = "id,verb\n" + "".join(f"{k},{'long ' * 400}\n" for k in range(1000))
+    content = "id,verb\n" + "".join(f"{k},{'long ' * 500}\n" for k in range(1000))
     assert (await upload(researcher, address, content)).status_code == 303
-    strict = create_app(Settings(database_url=database_url, max_upload_mb=1))
+    strict = create_app(Settings(database_url=database_url, max_upload_mb=1, max_media_mb=1))
     async with strict.router.lifespan_context(strict), browser_of(strict) as client:
         client.cookies, client.headers = researcher.cookies, researcher.headers
         response = await upload(client, address, content)
     assert response.status_code == 413
-    assert "more than the 1 MB allowed here" in response.text
+    assert "more than the 2 MB allowed here" in response.text
 
 
 async def test_results_of_mechanical_turk_become_responses(researcher):
