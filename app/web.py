@@ -111,9 +111,9 @@ def page(
     return templates.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
 
 
-def allow_links(request: Request, items: Any) -> None:
-    """Let the page load images, sound and video from other servers, if its items (`DrawnItems`) may."""
-    if items is not None and items.links:
+def allow_links(request: Request, campaign: Any) -> None:
+    """Let a page load images, sound and video from other servers, if its campaign's items may lie there."""
+    if campaign.https_media:
         request.scope["state"][LOADS_HTTPS] = True
 
 

@@ -35,17 +35,13 @@ async def items_of(
     total = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
     # Without gaps a page is a range of the primary key, however far down it lies.
     here = items.c.number.between(offset, offset + limit - 1)
-    statement = (
-        select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
-    )
+    statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
 
 
 async def first_texts(connection: AsyncConnection, campaign_id: int) -> list[str]:
     """What annotators would see of the first items: enough for a picture of the largest HIT."""
-    statement = select(items.c.shown).where(
-        items.c.campaign_id == campaign_id, items.c.number < MOST_ITEMS_PER_HIT
-    )
+    statement = select(items.c.shown).where(items.c.campaign_id == campaign_id, items.c.number < MOST_ITEMS_PER_HIT)
     return list(await connection.scalars(statement.order_by(items.c.number)))
 
 

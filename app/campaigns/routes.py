@@ -193,7 +193,7 @@ async def show_items(
     limits: Settings = request.app.state.settings
     context |= {"refusal": refusal, "max_mb": limits.max_upload_mb, "limits": limits, "kind": KINDS[campaign.content]}
     drawn, reports = await listing.as_shown(connection, campaign, rows)
-    allow_links(request, drawn)
+    allow_links(request, campaign)
     context |= {"drawn": drawn, "reports": reports}
     design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}

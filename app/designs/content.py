@@ -70,7 +70,7 @@ class DrawnItems:
 
     items: each as text or Markup. texts: what the researcher uploaded of each. common: what all of them have beside
     them. beside: what each has for itself. wide: whether they need more room than words. loads: whether each, or what
-    stands beside it, loads anything, so that it can fail to. links: whether that may lie elsewhere.
+    stands beside it, loads anything, so that it can fail to.
     """
 
     items: Sequence[str]
@@ -79,7 +79,6 @@ class DrawnItems:
     beside: Sequence[Sequence[Beside]] = ()
     wide: bool = False
     loads: Sequence[bool] = ()
-    links: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,6 @@ class Content:
             beside=own,
             wide=self.kind != "text" or any(own),
             loads=[bool(self.files(row)) for row in rows],
-            links=self.links,
         )
 
     def marked(self, rows: Sequence[Cells]) -> list[str]:
@@ -165,12 +163,16 @@ def plain(texts: Sequence[str]) -> DrawnItems:
 
 
 class Kind(NamedTuple):
-    """title, many: for people, of one and of all. draw: what stands in a page. files: those that a text names."""
+    """title, many: for people, of one and of all. draw: what stands in a page. files: those that a text names.
+
+    is_file: whether an item is a file and its text the name of that.
+    """
 
     title: str
     many: str
     draw: Callable[[str, Address], str]
     files: Callable[[str], Iterable[NamedFile]]
+    is_file: bool = False
 
 
 def draw_text(text: str, _address: Address) -> str:
@@ -193,7 +195,7 @@ def media(kind: str, title: str, many: str) -> Kind:
             return Markup('<span class="content missing">There is no file “{}”.</span>').format(name)
         return Markup('<span class="content">{}</span>').format(MEDIA_TAGS[kind].format(found))
 
-    return Kind(title, many, draw, files)
+    return Kind(title, many, draw, files, is_file=True)
 
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])

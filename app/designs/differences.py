@@ -31,6 +31,8 @@ def differences(text: str, other: str, *, both: bool = False) -> str:
             continue
         if both and b > a:
             found += marked("del", before[a:b])
+        if both and b > a and d > c and not after[c][:1].isspace():
+            found += " "  # at the beginning of the text, where no space stands before the words
         if d > c:
             found += marked("ins" if both else "mark", after[c:d])
     return found

@@ -103,7 +103,7 @@ async def show(
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
         items = await sample(connection, campaign)
-        allow_links(request, items)
+        allow_links(request, campaign)
         context = {
             "campaign": campaign,
             "design": design_of(campaign),
@@ -194,7 +194,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
     platform = PLATFORMS[here.platform]
-    allow_links(request, items)
+    allow_links(request, here)
     context = {
         "work": work,
         "drawn": items,

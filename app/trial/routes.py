@@ -63,7 +63,7 @@ async def forget_draft() -> None:
 def trial_page(
     request: Request, campaign: Any, hit: hits.TrialHit, shown: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
-    allow_links(request, hit.drawn)
+    allow_links(request, campaign)
     context = {
         "campaign": hits.as_served(campaign, hit),
         "design": design_of(campaign),

@@ -19,6 +19,7 @@ export function begin(hit, arrived) {
 }
 
 function fail(part) {
+  part.classList.add("visually-hidden");       // its words still name the control
   const note = part.closest(".item").querySelector(".broken");
   if (!note || note.classList.contains("seen")) return;
   note.classList.add("seen");
