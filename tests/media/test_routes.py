@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from app.media.archive import PIECE_BYTES
 from app.media.routes import range_of
-from app.media.store import PIECE_BYTES
 from tests.media.files import png, with_files
 from tests.serving.campaigns import values
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from app.crowd.annotators import AssignmentId
+from app.database.session import statements
 from app.serving import broken
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.media.files import png, with_files
@@ -22,6 +23,7 @@ async def started(client, campaign):
 
 async def test_images_are_shown_from_addresses_that_say_nothing_of_their_names(engine, client):
     campaign = await with_files(engine, FIVE, content="image")
+    shown: list[str] = []
     for page in (await started(client, campaign), await client.get(f"/mturk/{campaign.link_key}")):
         shown = re.findall(r'<img src="(/media/[0-9a-f]{32})" alt="Image"', page.text)
         assert len(set(shown)) == 5
@@ -51,8 +53,6 @@ async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(e
     campaign = await with_files(engine, FIVE, content="image")
     first, second = [await annotator(engine, campaign, name) for name in ("w1", "w2")]
     hit = await hit_of(engine, first)
-    from app.database.session import statements
-
     async with statements(engine) as connection:
         for who in (first, first, second):
             await broken.report(connection, who, hit.id, hit.items[0], now=NOW)
@@ -65,7 +65,7 @@ async def test_without_a_script_a_report_keeps_what_was_entered_and_researchers_
     campaign = await with_files(engine, FIVE, content="image")
     page = await started(client, campaign)
     fields = dict(re.findall(r'name="(token|hit)" value="([^"]*)"', page.text))
-    item = re.search(r'name="broken" value="(\d+)"', page.text)[1]
+    item = re.findall(r'name="broken" value="(\d+)"', page.text)[0]
     again = await client.post(
         str(page.url.copy_with(query=None)), data=fields | {"broken": item, f"score-{item}": "37"}
     )
