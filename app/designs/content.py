@@ -68,13 +68,14 @@ class Beside(NamedTuple):
 class DrawnItems:
     """The items of a HIT as they stand in a page.
 
-    items: each as text or Markup. texts: what the researcher uploaded of each. common: what all of them have beside
-    them. beside: what each has for itself. wide: whether they need more room than words. loads: whether each, or what
-    stands beside it, loads anything, so that it can fail to.
+    items: each as text or Markup. texts: what the researcher uploaded of each. rich: whether they are more than that.
+    common: what all of them have beside them. beside: what each has for itself. wide: whether they need more room than
+    words. loads: whether each, or what stands beside it, loads anything, so that it can fail to.
     """
 
     items: Sequence[str]
     texts: Sequence[str]
+    rich: bool = False
     common: Sequence[Beside] = ()
     beside: Sequence[Sequence[Beside]] = ()
     wide: bool = False
@@ -138,6 +139,7 @@ class Content:
         return DrawnItems(
             items=self.marked(rows) or [KINDS[self.kind].draw(row.shown, address) for row in rows],
             texts=[row.shown for row in rows],
+            rich=True,
             common=[one for one, common in zip(both[0], shared, strict=True) if one and common] if both else (),
             beside=own,
             wide=self.kind != "text" or any(own),
