@@ -61,8 +61,8 @@ GROUPS = (
             *("low_label", "high_label", "items_per_hit"),
         ),
         (
-            *("source_column", "reference_column", "differences", "https_media"),
             *("middle_label", "show_numbers", "minutes_per_hit", "pay"),
+            *("source_column", "reference_column", "differences", "https_media"),
         ),
     ),
     FieldGroup(

@@ -1,8 +1,8 @@
 """Files in the database: a row for each, and its bytes in pieces, of which a reader takes one at a time.
 
 Pieces in a table and not PostgreSQL's large objects: these do not go with the campaign that is deleted, nor into a
-copy of it. Reading 256 kB from the middle of 32 MB takes as long from either; pieces are written in half the time and need
-a fifth less room.
+copy of it. Reading 256 kB from the middle of 32 MB takes as long from either; pieces are written in half the time and
+need a fifth less room.
 """
 
 import asyncio

@@ -3,14 +3,14 @@
 import { all, announce } from "./page.js";
 import { ask } from "./sending.js";
 
-const MEDIA = ".item :is(img, audio, video)";
+const MEDIA = ".content :is(img, audio, video)";
 
 // `arrived` is called when something has come that takes room.
 export function begin(hit, arrived) {
   for (const part of all(hit.fieldset, MEDIA)) {
     // Of some that the browser has already, or already gave up, there is no event any more.
-    if (part.error || (part.complete && part.naturalWidth === 0)) fail(part);
-    part.addEventListener("error", () => fail(part));
+    if (part.error || (part.complete && part.naturalWidth === 0)) fail(hit, part);
+    part.addEventListener("error", () => fail(hit, part));
     for (const event of ["load", "loadedmetadata"]) part.addEventListener(event, arrived);
   }
   for (const button of all(hit.fieldset, ".broken button")) {
@@ -18,9 +18,10 @@ export function begin(hit, arrived) {
   }
 }
 
-function fail(part) {
+// What all items share is said at the first.
+function fail(hit, part) {
   part.classList.add("visually-hidden");       // its words still name the control
-  const note = part.closest(".item").querySelector(".broken");
+  const note = (part.closest(".item") ?? hit.fieldset).querySelector(".broken");
   if (!note || note.classList.contains("seen")) return;
   note.classList.add("seen");
   announce(note.querySelector(".script-only").textContent);
