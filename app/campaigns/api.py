@@ -91,10 +91,13 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
     return await shown(request, connection, row.slug)
 
 
-def body_of_a_file(*kinds: str) -> dict[str, Any]:
-    """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form."""
+def body_of_a_file(*kinds: str, **beside: str) -> dict[str, Any]:
+    """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form, which may have
+    more files, by name and with what they are.
+    """
     binary = {"type": "string", "format": "binary"}
-    form = {"schema": {"type": "object", "properties": {"file": binary}, "required": ["file"]}}
+    more = {name: binary | {"description": words} for name, words in beside.items()}
+    form = {"schema": {"type": "object", "properties": {"file": binary, **more}, "required": ["file"]}}
     bodies = {kind: {"schema": {"type": "string"}} for kind in kinds}
     return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
 
@@ -109,7 +112,7 @@ NOT_CREATED = {
 @router.post("/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(MEDIA_TYPE))
 async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
     """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing."""
-    async with sent_file(request) as (sent, name):
+    async with sent_file(request) as (sent, name, _):
         found = await asyncio.to_thread(campaign_file.read, sent.read(LARGEST + 1), name)
     async with database.begin() as connection:
         row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
@@ -244,6 +247,7 @@ class Imported(BaseModel):
 # content type -> an ending that names the format
 ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
+ITEMS_IN_BODY = body_of_a_file(*ENDINGS, media="A zip of the images, recordings or videos that the items name.")
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`",
     413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `zip_too_many_files`, "
@@ -258,7 +262,7 @@ NOT_IMPORTED = NO_CAMPAIGN | {
 }
 
 
-@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
+@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=ITEMS_IN_BODY)
 async def import_items(
     request: Request,
     database: Database,
