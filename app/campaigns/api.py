@@ -179,7 +179,7 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         NO_CAMPAIGN
         | {
             409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
-            "`column_unknown`, `media_missing`, `media_wrong_kind`, `media_link_refused`"
+            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`"
         }
     ),
 )

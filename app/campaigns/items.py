@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
-from app.campaigns.named_media import NamedMedia
+from app.campaigns.named_media import LONGEST_SHOWN, NamedMedia
 from app.campaigns.template import TextOfItem, check_known, guess, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
@@ -28,7 +28,6 @@ from app.record.law import law_of
 from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 LONGEST_ID = 200
-LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 PREVIEW_ROWS = 5
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")

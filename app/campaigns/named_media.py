@@ -14,6 +14,7 @@ from app.media import archive, store
 from app.media.signatures import suits
 from app.upload import UploadedRow, as_text, refuse
 
+LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 CELLS = text("""
     SELECT number, shown, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
@@ -37,8 +38,11 @@ class NamedMedia:
     lines: dict[NamedFile, int] = field(default_factory=dict)
 
     def note(self, record: UploadedRow, shown: str) -> None:
-        """What an item names. Raises `Invalid` (`media_link_refused`)."""
-        for file in self.content.files(Cells(shown, *self.beside(record))):
+        """What an item names. Raises `Invalid`: `shown_too_long`, `media_link_refused`."""
+        cells = Cells(shown, *self.beside(record))
+        if trouble := too_long(cells):
+            refuse(trouble.code, record.line, trouble.words)
+        for file in self.content.files(cells):
             if trouble := trouble_with_link(self.content, file):
                 refuse(trouble.code, record.line, trouble.words, file=shortened(file.name))
             if not file.is_link:
@@ -61,6 +65,13 @@ class NamedMedia:
         for file, line in self.lines.items():
             if trouble := trouble_with(file, types):
                 refuse(trouble.code, line, trouble.words, file=shortened(file.name))
+
+
+def too_long(cells: Cells) -> Trouble | None:
+    """Of what stands beside an item, if it would take annotators long to read, and the server to draw."""
+    if max(len(cell or "") for cell in cells) <= LONGEST_SHOWN:
+        return None
+    return Trouble("shown_too_long", f"the source or the reference has more than {LONGEST_SHOWN:,} characters.")
 
 
 def trouble_with_link(content: Content, file: NamedFile) -> Trouble | None:
@@ -88,7 +99,7 @@ def trouble_with(file: NamedFile, types: Mapping[str, str]) -> Trouble | None:
 async def check(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """At the launch: all items can be shown as the settings say, which were perhaps changed after they came.
 
-    Raises `Conflict`: `column_unknown`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
+    Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
     content = Content.of(campaign)
     if content.plain:
@@ -111,8 +122,16 @@ async def check(connection: AsyncConnection, campaign: Row[Any]) -> None:
 
 def check_rows(content: Content, types: Mapping[str, str], rows: Sequence[Row[Any]]) -> None:
     for row in rows:
-        for file in content.files(Cells(row.shown, row.source, row.reference)):
-            trouble = trouble_with_link(content, file) or (None if file.is_link else trouble_with(file, types))
-            if trouble:
-                words = f"Item number {row.number + 1}: {trouble.words} Change the settings, or import the items again."
-                raise Conflict(words, code=trouble.code, file=shortened(file.name))
+        for trouble in troubles(content, types, Cells(row.shown, row.source, row.reference)):
+            words = f"Item number {row.number + 1}: {trouble.words} Change the settings, or import the items again."
+            raise Conflict(words, code=trouble.code, item=row.number)
+
+
+def troubles(content: Content, types: Mapping[str, str], cells: Cells) -> Iterator[Trouble]:
+    """All that is wrong with an item."""
+    if trouble := too_long(cells):
+        yield trouble
+        return
+    for file in content.files(cells):
+        if trouble := trouble_with_link(content, file) or (None if file.is_link else trouble_with(file, types)):
+            yield trouble

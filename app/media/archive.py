@@ -153,10 +153,13 @@ def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, number:
         kind = content_type(data)
         if kind is None:
             refuse("media_type_unknown", what_else(data), info.filename)
-        place = 0
+        place, left = 0, info.file_size
         while data:
             yield Piece(number, name, kind, info.file_size, place, data)
+            left -= len(data)
             data, place = opened.read(PIECE_BYTES), place + 1
+    if left:
+        refuse("zip_unreadable", "has another size than the zip says.", info.filename)
 
 
 def what_else(start: bytes) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import aclosing
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -81,7 +82,7 @@ async def keep(connection: AsyncConnection, campaign_id: int, found: Iterator[Pi
     types: dict[str, str] = {}
 
     async def some() -> list[Piece] | None:
-        return await asyncio.to_thread(lambda: [piece for piece, _ in zip(found, range(AT_ONCE), strict=False)]) or None
+        return await asyncio.to_thread(list, islice(found, AT_ONCE)) or None
 
     async with aclosing(ahead(some)) as blocks:
         async for block in blocks:

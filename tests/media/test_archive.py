@@ -103,6 +103,13 @@ def test_a_size_that_is_a_lie_unpacks_no_more_than_it_says_and_is_refused():
     assert refused(packed(io.BytesIO(bytes(data)))) == "zip_unreadable"
 
 
+def test_a_file_that_is_shorter_than_the_zip_says_is_refused():
+    data = bytearray(zipped({"a.png": png()}))
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 24 : at + 28] = struct.pack("<I", 1000)
+    assert refused(packed(io.BytesIO(bytes(data)))) == "zip_unreadable"
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"no zip at all", b"PK\x05\x06", png(), b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\1\0" * 9]
 )

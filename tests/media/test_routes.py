@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from app.media import store
 from app.media.archive import PIECE_BYTES
 from app.media.routes import range_of
 from tests.media.files import png, with_files
@@ -29,6 +30,14 @@ async def test_a_file_comes_whole_with_its_own_type_and_can_do_nothing(engine, c
     assert reply.headers["content-length"] == str(len(LARGE))
     other = await client.get(found["b.jpg"])
     assert other.headers["content-type"] == "image/png"  # whatever its name says
+
+
+async def test_of_many_files_in_many_pieces_not_one_is_lost(engine, client, monkeypatch):
+    monkeypatch.setattr(store, "AT_ONCE", 2)
+    files = {f"{k}.png": LARGE[: (k + 1) * 2**17] for k in range(5)}
+    await with_files(engine, files, content="image")
+    for name, address in (await addresses(engine)).items():
+        assert (await client.get(address)).content == files[name]
 
 
 async def test_ranges(engine, client):
