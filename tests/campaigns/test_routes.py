@@ -11,6 +11,7 @@ from app.campaigns.settings import CampaignSettings
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import browser_of
+from tests.media.files import png, table, zipped
 from tests.serving.campaigns import annotator, hit_of, running, submit
 from tests.toys import register
 
@@ -502,6 +503,18 @@ async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(r
         response = await upload(client, address, content)
     assert response.status_code == 413
     assert "more than the 2 MB allowed here" in response.text
+
+
+async def test_a_zip_of_images_is_uploaded_beside_the_items(researcher):
+    address = await create(researcher, content="image")
+    page = await researcher.get(f"{address}/items")
+    assert 'name="media"' in page.text
+    content = {"file": ("photos.csv", table("a.png")), "media": ("photos.zip", zipped({"a.png": png()}))}
+    reply = await researcher.post(f"{address}/items", files=content)
+    assert reply.headers["location"].endswith("/items?done=imported")
+    assert '<img src="/media/' in (await researcher.get(f"{address}/items")).text
+    refused = await researcher.post(f"{address}/items", files=content | {"media": ("photos.zip", b"no zip")})
+    assert (refused.status_code, "already" in refused.text) == (422, True)
 
 
 async def test_results_of_mechanical_turk_become_responses(researcher):
