@@ -22,6 +22,7 @@ from app.auth.guards import researcher
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
+from app.campaigns import upload_routes as uploads
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
 from app.crowd.registry import with_pages
@@ -30,6 +31,7 @@ from app.dashboard.live import Live
 from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
+from app.media import routes as media
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -139,10 +141,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     # First, because the most requests are for them, and every router before the right one is asked in vain.
     app.include_router(serving.router)
     app.include_router(serving_api.router)
+    app.include_router(media.router)
     app.include_router(auth.public)
     app.include_router(auth.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
+    app.include_router(uploads.router)
     app.include_router(trial.router)
     app.include_router(trial.free)
     app.include_router(simulation.router)
@@ -155,7 +159,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)
-    app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb)
+    app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
     app.add_middleware(
         middleware.SecurityHeaders,

@@ -35,6 +35,7 @@ class Heads:
 SMALL_BODY_BYTES = 1_000_000
 FORM_AROUND_A_FILE_BYTES = 100_000
 UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
+WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/items")
 
 
 def in_utf8(content_type: bytes) -> bool:
@@ -46,21 +47,28 @@ def in_utf8(content_type: bytes) -> bool:
 
 
 class BodyLimits:
-    """No request may send more than it should: files up to the operator's limit, everything else a megabyte.
+    """No request may send more than it should: files up to the operator's limits, everything else a megabyte.
 
     And no form in another encoding than UTF-8. Both is enforced where the body is read, so that whoever may not come in
     is told that instead.
     """
 
-    def __init__(self, app: ASGIApp, *, upload_mb: int) -> None:
+    def __init__(self, app: ASGIApp, *, upload_mb: int, media_mb: int) -> None:
         self.app = app
         self.upload_bytes = upload_mb * 2**20 + FORM_AROUND_A_FILE_BYTES
+        self.media_bytes = media_mb * 2**20
+
+    def limit(self, path: str) -> int:
+        """The most bytes that a request to this address may send."""
+        if not UPLOAD.match(path):
+            return SMALL_BODY_BYTES
+        return self.upload_bytes + self.media_bytes * bool(WITH_MEDIA.fullmatch(path))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self.upload_bytes if UPLOAD.match(scope["path"]) else SMALL_BODY_BYTES
+        limit = self.limit(scope["path"])
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"").lstrip(b"0")[:20]  # `int` refuses thousands of digits
         received = int(declared) if declared.isdigit() and int(declared) > limit else 0
@@ -105,13 +113,16 @@ def compressible(scope: Scope) -> bool:
     return path.startswith(("/admin", "/static/")) and "/export/" not in path
 
 
+LOADS_HTTPS = "loads_https"  # in the state of a request: its page shows images, sound and video from other servers
+
 # A HIT to try out stands in frames of the page beside it.
 FRAMED_HERE = re.compile(r"/admin/campaigns/[^/]+/try/hit")
 
 
 class SecurityHeaders:
     """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`, and our own
-    pages where `FRAMED_HERE` says so.
+    pages where `FRAMED_HERE` says so. A page whose items may lie elsewhere says so in its request's state, and loads
+    them too; a response that says itself what it may load has its reason.
     """
 
     def __init__(
@@ -129,6 +140,7 @@ class SecurityHeaders:
             f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
         )
         self.policy = policy + "'none'"
+        self.loads_more = "img-src 'self' data: https:; media-src 'self' https:; "
         self.own_policy = policy + "'self'"
         self.framed_policy = policy + " ".join(frame_ancestors)
 
@@ -136,6 +148,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        scope.setdefault("state", {})
         framed = scope["path"].startswith(self.framed_paths)
         here = FRAMED_HERE.fullmatch(scope["path"]) is not None
         policy = self.framed_policy if framed else self.own_policy if here else self.policy
@@ -143,7 +156,8 @@ class SecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = policy
+                more = self.loads_more if scope["state"].get(LOADS_HTTPS) else ""  # of two that say so the first counts
+                headers.setdefault("Content-Security-Policy", more + policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 kept = caching(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"

@@ -135,6 +135,10 @@ class Settings(BaseSettings):
         description="Minutes until a HIT that nobody has touched goes back; touched, the lease holds.",
     )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
+    max_media_file_mb: int = Field(
+        32, ge=1, le=1024, description="Largest image, recording or video in a zip of files, in MB."
+    )
+    max_media_mb: int = Field(512, ge=1, le=10_240, description="Most files that a campaign may have, in MB.")
     mturk_submit_origins: Origins = Field(
         (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."
     )

@@ -29,6 +29,7 @@ from starlette.routing import Match, Mount
 
 from app.database import session
 from app.errors import Invalid, Refusal, plural, shortened
+from app.middleware import LOADS_HTTPS
 from app.settings import Settings, easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,6 +113,12 @@ def page(
 ) -> HTMLResponse:
     """A rendered template."""
     return templates.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
+
+
+def allow_links(request: Request, campaign: Any) -> None:
+    """Let a page load images, sound and video from other servers, if its campaign's items may lie there."""
+    if campaign.https_media:
+        request.scope["state"][LOADS_HTTPS] = True
 
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")

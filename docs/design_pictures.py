@@ -83,6 +83,12 @@ class Scene:
     act: Callable[[Page], Awaitable[None]]
     settings: dict[str, Any] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)  # columns, the same for all items
+    picture: str = ""
+
+    @property
+    def file(self) -> str:
+        return self.picture or f"design-{self.design}"
 
 
 SCENES = (
@@ -136,15 +142,34 @@ SCENES = (
         give_numbers,
         {"reference": "Blue Spice is a cheap coffee shop."},
     ),
+    Scene(
+        *("slider", "Translations", "How much of the source does the translation say?"),
+        [
+            "The dog sleeps on the sofa.",
+            "The dog is on the sofa.",
+            "A cat is sleeping on the sofa.",
+            "Dog sleep sofa.",
+        ],
+        rate,
+        more={
+            "low_label": "nothing",
+            "high_label": "everything",
+            "differences": "reference",
+            "source_column": "de",
+            "reference_column": "en",
+        },
+        beside={"de": "Der Hund schläft auf dem Sofa.", "en": "The dog is sleeping on the sofa."},
+        picture="items",
+    ),
 )
 
 
 def make_campaigns() -> dict[str, str]:
-    """The keys of their links, by design."""
+    """The keys of their links, by the files of the pictures."""
 
     async def work(engine: AsyncEngine) -> dict[str, str]:
         async with engine.begin() as connection:
-            return {scene.design: await launched(connection, scene) for scene in SCENES}
+            return {scene.file: await launched(connection, scene) for scene in SCENES}
 
     return on_engine(work)
 
@@ -160,7 +185,8 @@ async def launched(connection: Any, scene: Scene) -> str:
     )
     campaign = await lifecycle.create(connection, settings, now=MOMENT)
     table = io.StringIO()
-    csv.writer(table).writerows([("id", "text"), *enumerate(scene.texts, start=1)])
+    rows = [(number, text, *scene.beside.values()) for number, text in enumerate(scene.texts, start=1)]
+    csv.writer(table).writerows([("id", "text", *scene.beside), *rows])
     file = io.BytesIO(table.getvalue().encode())
     await items.import_items(connection, campaign.slug, file, "items.csv", shown="text", max_mb=1)
     return str((await lifecycle.transition(connection, campaign.slug, "launch", now=MOMENT)).link_key)
@@ -171,7 +197,7 @@ async def take(browser: Browser, base: str, keys: dict[str, str], pictures: Path
     for scene in SCENES:
         context = await browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
         page = await context.new_page()
-        await page.goto(f"{base}/link/{keys[scene.design]}")
+        await page.goto(f"{base}/link/{keys[scene.file]}")
         await page.get_by_role("button", name="Start").click()
         await page.locator("[data-send]").wait_for()
         await scene.act(page)
@@ -179,6 +205,6 @@ async def take(browser: Browser, base: str, keys: dict[str, str], pictures: Path
         end = await page.locator("details.keys summary").bounding_box()
         assert end is not None
         clip = {"x": 0, "y": 0, "width": 1280, "height": end["y"] + end["height"] + BELOW}
-        path = pictures / f"design-{scene.design}.png"
+        path = pictures / f"{scene.file}.png"
         await page.screenshot(path=path, clip=clip, animations="disabled")  # type: ignore[arg-type]  # a plain dict
         await context.close()

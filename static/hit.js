@@ -4,6 +4,7 @@
 // A design is `read(fieldset)`, which makes a HIT as `sending` has it, `begin(hit)`, `press(hit, event)` for a key that
 // is pressed anywhere, and `resize(hit)`. Its script calls `run` with it.
 
+import * as media from "./hit/media.js";
 import { announce } from "./hit/page.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
@@ -33,6 +34,7 @@ function begin(shown) {
   hit.form.elements.viewport.value = `${innerWidth}x${innerHeight}`;
   sending.restore(hit);
   texts.begin(hit);
+  media.begin(hit, () => { if (hit === shown) resize(); });
   design.begin(hit);
   hit.form.addEventListener("submit", (event) => sending.submit(shown, event));
   hit.fieldset.querySelector(".try-now").addEventListener("click", () => sending.send(shown));

@@ -24,6 +24,7 @@ from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command
 from tests.database.test_embedded import query, wait_until
+from tests.media.files import png, table, zipped
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\n"
@@ -193,6 +194,17 @@ def test_an_export_of_responses_becomes_those_of_another_campaign(easel, files):
     again = easel("campaign", "import-responses", "verbs", files / "export.csv")
     assert again.exit_code == 1
     assert "assignment_known" in again.stderr
+
+
+def test_images_come_as_a_zip_beside_the_items(easel, tmp_path):
+    photos = {"a.png": png(), "b.png": png()}
+    (tmp_path / "photos.csv").write_text(table(*photos))
+    (tmp_path / "photos.zip").write_bytes(zipped(photos))
+    easel("campaign", "create", "--name", "Photos", "--question", "How sharp?", "--content", "image")
+    without = easel("campaign", "import", "photos", tmp_path / "photos.csv")
+    assert "(media_missing)" in without.stderr
+    done = easel("campaign", "import", "photos", tmp_path / "photos.csv", "--media", tmp_path / "photos.zip")
+    assert done.output == "Imported 2 items.\n"
 
 
 def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, monkeypatch):

@@ -17,9 +17,11 @@ from app.campaigns.documents import LARGEST, MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import uploaded
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.upload_routes import packed
 from app.crowd.registry import links
 from app.designs.asked import AskedValues
 from app.designs.registry import design_of
+from app.media.archive import Packed
 from app.upload import MOST_ROWS
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
@@ -91,10 +93,13 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
     return await shown(request, connection, row.slug)
 
 
-def body_of_a_file(*kinds: str) -> dict[str, Any]:
-    """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form."""
+def body_of_a_file(*kinds: str, **beside: str) -> dict[str, Any]:
+    """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form, which may have
+    more files, by name and with what they are.
+    """
     binary = {"type": "string", "format": "binary"}
-    form = {"schema": {"type": "object", "properties": {"file": binary}, "required": ["file"]}}
+    more = {name: binary | {"description": words} for name, words in beside.items()}
+    form = {"schema": {"type": "object", "properties": {"file": binary, **more}, "required": ["file"]}}
     bodies = {kind: {"schema": {"type": "string"}} for kind in kinds}
     return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
 
@@ -109,7 +114,7 @@ NOT_CREATED = {
 @router.post("/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(MEDIA_TYPE))
 async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
     """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing."""
-    async with sent_file(request) as (sent, name):
+    async with sent_file(request) as (sent, name, _):
         found = await asyncio.to_thread(campaign_file.read, sent.read(LARGEST + 1), name)
     async with database.begin() as connection:
         row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
@@ -174,7 +179,10 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     "/{slug}/transitions",
     responses=refusals(
         NO_CAMPAIGN
-        | {409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
+        | {
+            409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
+            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`"
+        }
     ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
@@ -241,18 +249,22 @@ class Imported(BaseModel):
 # content type -> an ending that names the format
 ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
+ITEMS_IN_BODY = body_of_a_file(*ENDINGS, media="A zip of the images, recordings or videos that the items name.")
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `zip_too_many_files`, "
+    "`media_file_too_large`, `media_too_large`",
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
     "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
     "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
     "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
+    "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "`details.line` is the line of the file.",
 }
 
 
-@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
+@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=ITEMS_IN_BODY)
 async def import_items(
     request: Request,
     database: Database,
@@ -264,9 +276,12 @@ async def import_items(
     template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
 ) -> Imported:
-    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none."""
+    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
+
+    Images, recordings and videos that items name come as a zip in the field `media` of the same form.
+    """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
-    async with sent_file(request) as (file, name), database.begin() as connection:
+    async with sent_file(request) as (file, name, media), database.begin() as connection:
         count = await items.import_items(
             connection,
             slug,
@@ -277,6 +292,7 @@ async def import_items(
             template=template,
             replace=replace,
             max_mb=settings.max_upload_mb,
+            media=media,
         )
     return Imported(imported=count)
 
@@ -303,21 +319,21 @@ async def import_responses(
     refused changes nothing. An import that was interrupted has stored some of the first HITs; send the same file again,
     and the rest follows.
     """
-    async with sent_file(request) as (file, name):
+    async with sent_file(request) as (file, name, _):
         return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)
 
 
 @asynccontextmanager
-async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str]]:
-    """The file in a request, and a name for it whose ending names its format."""
+async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, Packed | None]]:
+    """The file in a request, a name for it whose ending names its format, and the zip of media beside it in a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with request.form() as form_data:
             file = uploaded(form_data)
-            yield file.file, file.filename or ""
+            yield file.file, file.filename or "", packed(form_data, request.app.state.settings)
         return
     with SpooledTemporaryFile(max_size=1_000_000) as spooled:
         async for chunk in request.stream():
             spooled.write(chunk)
         spooled.seek(0)
-        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, "")
+        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, ""), None

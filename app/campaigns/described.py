@@ -9,7 +9,9 @@ from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from app.campaigns.items import ItemReader, Matching, NewItem, no_items
+from app.campaigns.named_media import NamedMedia
 from app.campaigns.template import guess
+from app.designs.content import Content
 from app.errors import Invalid
 from app.inference.online.law import Law
 from app.upload import UploadedRow, as_number, as_text, read
@@ -26,6 +28,7 @@ WHAT_IS_WRONG = {
     "shown_empty": "with nothing to show to annotators",
     "shown_too_long": "with too long a text",
     "prior_invalid": "with a prior that is not possible",
+    "media_link_refused": "with a file that lies on another server",
 }
 
 
@@ -74,7 +77,14 @@ class ChosenColumns:
 
 
 def describe(
-    file: BinaryIO, name: str, chosen: ChosenColumns, law: Law, taken: Collection[str] = (), *, max_mb: int
+    file: BinaryIO,
+    name: str,
+    chosen: ChosenColumns,
+    law: Law,
+    *,
+    content: Content,
+    taken: Collection[str] = (),
+    max_mb: int,
 ) -> Description:
     """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
     upload = read(file, name, max_mb=max_mb)
@@ -82,7 +92,7 @@ def describe(
     if not first:
         raise no_items()
     matching = matched(upload.columns, first, chosen)
-    reader = ItemReader(upload.columns, matching, law, taken)
+    reader = ItemReader(upload.columns, matching, law, NamedMedia(content), taken)
     problems: dict[str, WrongRows] = {}
     shown: list[FirstRow] = []
     for record in chain(first, upload.records):

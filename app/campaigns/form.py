@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
+from app.designs.content import KINDS
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
@@ -22,12 +23,18 @@ SCHEDULES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }
+DIFFERENCES = {
+    "none": "Not marked",
+    "reference": "Between each item and its reference",
+    "pair": "Between two items that are shown together",
+}
+TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 USUAL = "What is usual for the way of asking"
-REGISTRIES: dict[str, Mapping[str, Any]] = {"design": DESIGNS, "update_law": ONLINE, "rule": RULES}
+REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}
 LONGEST_SEEN = 2_000  # characters of a field in an address
 MOST_TRIES = 4  # what is wrong with fields together is found once each is right
@@ -57,8 +64,14 @@ class FieldGroup:
 GROUPS = (
     FieldGroup(
         "What annotators see",
-        ("name", "question", "instructions", "design", DESIGN_SETTINGS, "low_label", "high_label", "items_per_hit"),
-        ("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
+        (
+            *("name", "question", "instructions", "content", "design", DESIGN_SETTINGS),
+            *("low_label", "high_label", "items_per_hit"),
+        ),
+        (
+            *("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
+            *("source_column", "reference_column", "differences", "https_media"),
+        ),
         seen=True,
     ),
     FieldGroup(
@@ -157,8 +170,8 @@ def is_asked(name: str) -> bool:
 
 def choices_of(name: str) -> dict[str, str]:
     """What people read for each value of a setting that is a choice."""
-    if name == "selection":
-        return SCHEDULES
+    if name in TITLES:
+        return TITLES[name]
     usual = {"": USUAL} if name == "update_law" else {}
     return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 

@@ -13,18 +13,21 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import locked_draft
+from app.campaigns.named_media import LONGEST_SHOWN, NamedMedia
 from app.campaigns.template import TextOfItem, check_known, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
+from app.designs.content import Content
 from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.media import store
+from app.media.archive import Packed
 from app.record.law import law_of
 from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 LONGEST_ID = 200
-LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -55,14 +58,25 @@ class Matching:
 class ItemReader:
     """Makes items of the rows of a table, one after another, for a campaign that has the ids `taken`.
 
+    named: notes the files that they name, and knows which columns stand beside them.
+
     Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`.
     """
 
-    def __init__(self, columns: Sequence[str], matching: Matching, law: Law, taken: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        matching: Matching,
+        law: Law,
+        named: NamedMedia,
+        taken: Collection[str] = (),
+    ) -> None:
         self.identifier = matching.identifier
         if self.identifier is not None:
             check_known(columns, [self.identifier])
         self.shown = shown_by(columns, matching.shown, matching.template)
+        check_known(columns, named.content.columns)
+        self.named = named
         self.prior_columns = prior_columns_of(columns, law)
         self.law = law
         self.taken = taken
@@ -73,14 +87,16 @@ class ItemReader:
         """The item of the next row.
 
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
-        `prior_invalid`.
+        `prior_invalid`, `media_link_refused`.
         """
         self.rows += 1
         external_id = self.id_of(record)
         if external_id in self.taken:
             refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
         prior = prior_of(record, self.prior_columns, self.law) if self.prior_columns else None
-        return NewItem(external_id, text_of(record, self.shown), record.values, prior)
+        text = text_of(record, self.shown)
+        self.named.note(record, text)
+        return NewItem(external_id, text, record.values, prior)
 
     def id_of(self, record: UploadedRow) -> str:
         if self.identifier is None:
@@ -152,17 +168,18 @@ async def import_items(
     template: str | None = None,
     replace: bool = False,
     max_mb: int,
+    media: Packed | None = None,
     progress: Progress = lambda _rows: None,
 ) -> int:
     """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
 
-    identifier, shown, template: see `Matching`. `progress` is told now and then how many rows are in.
-    Raises `NotFound`, `Conflict` (`not_a_draft`), and what `upload.read` and `ItemReader` raise; the caller's
-    transaction must not be committed then.
+    identifier, shown, template: see `Matching`. media: a zip of the files that they name. `progress` is told now and
+    then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what `upload.read`, `ItemReader` and
+    `NamedMedia.keep` raise; the caller's transaction must not be committed then.
     """
     table = partial(read, file, name, max_mb=max_mb)
     matching = Matching(identifier, shown, template)
-    return await import_table(connection, slug, table, matching, replace=replace, progress=progress)
+    return await import_table(connection, slug, table, matching, replace=replace, media=media, progress=progress)
 
 
 async def import_table(
@@ -172,16 +189,21 @@ async def import_table(
     matching: Matching,
     *,
     replace: bool = False,
+    media: Packed | None = None,
     progress: Progress = lambda _rows: None,
 ) -> int:
     """The same of a table that is read when it is asked for, in a thread."""
     campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
     if replace:
         await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
+        await store.remove_all(connection, campaign.id)
     taken, start = await already_there(connection, campaign.id)
     upload = await asyncio.to_thread(table)
-    reader = ItemReader(upload.columns, matching, law_of(campaign), taken)
-    return await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
+    named = NamedMedia(Content.of(campaign))
+    reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
+    stored = await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
+    await named.keep(connection, campaign.id, media)
+    return stored
 
 
 async def copy_all(

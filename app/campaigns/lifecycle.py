@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown
+from app.campaigns import always_shown, named_media
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
@@ -36,6 +36,7 @@ from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
+from app.media import store as media
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import LOCK_OUT_HOLDERS, Revision
@@ -90,7 +91,8 @@ async def create(
 
 
 async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False) -> Row[Any]:
-    """A new draft with the settings and the items of a campaign, and none of its answers; perhaps to rehearse it.
+    """A new draft with the settings, the items and their files of a campaign, and none of its answers; perhaps to
+    rehearse it.
 
     Raises `NotFound` (`campaign_not_found`).
     """
@@ -103,6 +105,7 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehears
     source = campaign.id if rehearsal else None
     copied = await create(connection, settings.model_copy(update=changes), now=now, rehearsal_of=source)
     await connection.execute(COPY_ITEMS, {"copy": copied.id, "campaign": campaign.id})
+    await media.copy_all(connection, campaign=campaign.id, copied=copied.id)
     return copied
 
 
@@ -326,6 +329,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             campaign=campaign.slug,
         )
     await always_shown.settle(connection, campaign)
+    await named_media.check(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.

@@ -8,8 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.registry import made_up
 from app.database.campaign import item_count
+from app.database.session import driver_of
 from app.database.tables import items
+from app.designs.content import DrawnItems
+from app.media.shown import drawn
 from app.record.stream import COUNTING
+
+REPORTS = text("""
+    SELECT item, count(*) AS annotators FROM media_reports
+    WHERE campaign_id = :campaign AND item = ANY(CAST(:numbers AS int[])) GROUP BY item
+""")
 
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text(f"""
@@ -27,6 +35,18 @@ async def items_of(
     here = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
+
+
+async def as_shown(
+    connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Row[Any]]
+) -> tuple[DrawnItems, dict[int, int]]:
+    """Items as annotators see them, and how many of these could not open one, by the numbers of such items."""
+    numbers = [row.number for row in rows]
+    shown = await drawn(await driver_of(connection), campaign, numbers, [row.shown for row in rows])
+    if not shown.loads:
+        return shown, {}
+    reported = await connection.execute(REPORTS, {"campaign": campaign.id, "numbers": numbers})
+    return shown, {row.item: row.annotators for row in reported}
 
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:

@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.crowd.registry import campaign_settings
+from app.designs.content import KINDS
 from app.designs.design import Design, OneLine
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.inference.observations.coarsening import readable
@@ -57,6 +58,9 @@ DesignName: Any = one_of(DESIGNS)
 UpdateLaw: Any = one_of(ONLINE)
 RuleName: Any = one_of(RULES)
 Selection = Literal["streaming", "iterations"]
+ContentKind: Any = one_of(KINDS)
+Column = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
+Differences = Literal["none", "reference", "pair"]
 
 
 USUAL_REASONS = [
@@ -113,6 +117,30 @@ class CampaignSettings(BaseModel):
     show_numbers: bool = Field(
         default=True, title="Show the number",
         description="Show the score beside the slider. Without it annotators round less to tens.",
+    )  # fmt: skip
+    content: ContentKind = Field(
+        default="text", title="What an item is",
+        description="Text, Markdown, HTML (what could run or load from elsewhere is taken out), or the name of an "
+        "image, a recording or a video in the zip that you upload with the items.",
+    )  # fmt: skip
+    source_column: Column | None = Field(
+        default=None, title="Source column",
+        description="Optional. The column of what items were made from, such as the sentence that was translated. It "
+        "is shown once where all items of a HIT have the same.",
+    )  # fmt: skip
+    reference_column: Column | None = Field(
+        default=None, title="Reference column",
+        description="Optional. The column of what items are to be compared with, shown in the same way.",
+    )  # fmt: skip
+    differences: Differences = Field(
+        default="none", title="Word differences",
+        description="Of texts: mark in each item what differs from its reference, or in each of two items what differs "
+        "from the other.",
+    )  # fmt: skip
+    https_media: bool = Field(
+        default=False, title="Allow links to media",
+        description="Let items show files from other servers by their https:// addresses. Those servers then see who "
+        "annotates, and a file that changes there changes here.",
     )  # fmt: skip
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per HIT",
@@ -306,6 +334,15 @@ class CampaignSettings(BaseModel):
         if info.data.get("repeat_items") is False:
             raise ValueError("whoever sees no item again implies nothing; this needs “Show items again”")
         return percent
+
+    @field_validator("differences")
+    @classmethod
+    def texts_differ(cls, differences: str, info: ValidationInfo) -> str:
+        if differences != "none" and info.data.get("content") != "text":
+            raise ValueError("only texts can be compared word by word")
+        if differences == "reference" and not info.data.get("reference_column"):
+            raise ValueError("name the column of the reference, from which items differ")
+        return differences
 
     @field_validator("high_label")
     @classmethod

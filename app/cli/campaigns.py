@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,6 +34,7 @@ from app.cli.running import (
 )
 from app.crowd.registry import links, public_link
 from app.errors import Invalid
+from app.media.archive import Packed
 from app.settings import read_settings
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -255,16 +256,21 @@ def show(slug: str, *, as_json: bool) -> None:
 @click.option("--shown", metavar="COLUMN", help="The column that annotators see.")
 @click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
-def import_(slug: str, file: Path, **how: Any) -> None:
+@click.option("--media", type=FILE, help="A zip of the images, recordings or videos that items name.")
+def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
     """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL."""
-    with file.open("rb") as opened, progress_bar(opened) as progress:
+    limits = read_settings()
+    with file.open("rb") as opened, progress_bar(opened) as progress, ExitStack() as stack:
+        zip_ = stack.enter_context(media.open("rb")) if media else None
+        packed = Packed(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
         count = in_transaction(
             partial(
                 items.import_items,
                 slug=slug,
                 file=opened,
                 name=file.name,
-                max_mb=read_settings().max_upload_mb,
+                max_mb=limits.max_upload_mb,
+                media=packed,
                 progress=progress,
                 **how,
             )

@@ -15,6 +15,7 @@ from app.dashboard.table import SAME_ITEM
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.content import DrawnItems
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
@@ -23,6 +24,7 @@ from app.errors import NotFound, shortened
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
+from app.media.shown import drawn
 from app.record.known import Known
 from app.record.law import law_of
 from app.record.states import Revision
@@ -91,7 +93,7 @@ class ItemPage:
     """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x`, places of
     the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
     unit of means, None if there is none. labels: how often each class was given, where values are classes. unable: who
-    could not judge it.
+    could not judge it. drawn: the item as annotators see it.
     """
 
     row: Row[Any]
@@ -102,6 +104,7 @@ class ItemPage:
     calibrated: tuple[float, float, float] | None
     labels: Sequence[Given]
     unable: Sequence[Unable]
+    drawn: DrawnItems
 
     @property
     def weighted_mean(self) -> float | None:
@@ -142,7 +145,8 @@ async def item_of(
     earlier = [curve(family, *moment, x, classes) for moment in course.earlier(row.number)]
     labels = given(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     told = None if family.counts_classes else calibrated(intervals.of([row.number]))
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable)
+    shown = await drawn(await driver_of(connection), campaign, [row.number], [row.shown])
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown)
 
 
 async def answers_to(

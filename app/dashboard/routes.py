@@ -23,7 +23,7 @@ from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Conflict, NotFound
 from app.record.law import law_of
-from app.web import Database, Now, base_url, fetched, get_now, page, templates
+from app.web import Database, Now, allow_links, base_url, fetched, get_now, page, templates
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -90,6 +90,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         shown = await table.page_of(connection, campaign, view, state.intervals)
         not_judged = await unjudged.listed(connection, campaign)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
+    allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(base, campaign.link_key)
     context = {

@@ -150,6 +150,11 @@ campaigns = Table(
     Column("high_label", Text, nullable=False),
     Column("items_per_hit", Integer, nullable=False),
     Column("show_numbers", Boolean, nullable=False),
+    Column("content", Text, nullable=False, server_default="text"),  # what an item is
+    Column("source_column", Text),
+    Column("reference_column", Text),
+    Column("differences", Text, nullable=False, server_default="none"),
+    Column("https_media", Boolean, nullable=False, server_default="false"),
     Column("minutes_per_hit", Double),
     Column("pay", Text),
     # How answers become posteriors

@@ -3,20 +3,23 @@
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
+from app.designs.content import DrawnItems
 from app.errors import NotFound
+from app.media.shown import drawn
 from app.serving.standing import CAMPAIGN, ServedCampaign
 
 # A rehearsal is not for people: it is removed with all of its answers.
 BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL")  # noqa: S608  (made of constants)
 SAMPLE = text("""
-    SELECT shown FROM items WHERE campaign_id = :campaign
+    SELECT number, shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
 """)
 
 
-class Text(Record):
-    """What is shown of an item."""
+class SampledItem(Record):
+    """An item and its text."""
 
+    number: int
     shown: str
 
 
@@ -31,8 +34,8 @@ async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
     return row
 
 
-async def sample(connection: Driver, campaign: ServedCampaign) -> list[str]:
-    """The texts of the first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
+async def sample(connection: Driver, campaign: ServedCampaign) -> DrawnItems:
+    """The first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
-    rows = await fetch(connection, SAMPLE, parameters, Text)
-    return [row.shown for row in rows]
+    rows = await fetch(connection, SAMPLE, parameters, SampledItem)
+    return await drawn(connection, campaign, [row.number for row in rows], [row.shown for row in rows])

@@ -21,13 +21,15 @@ from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
+from app.designs.content import DrawnItems
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Gone, Invalid, Refusal
-from app.serving import leases, submission
+from app.media.shown import drawn
+from app.serving import broken, leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import by_id
-from app.web import LARGEST_ID, Now, ServingConnection, address_of, fetched, page, sanitised, texts_in
+from app.web import LARGEST_ID, Now, ServingConnection, address_of, allow_links, fetched, page, sanitised, texts_in
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,10 +50,13 @@ LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches ne
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page says besides the work: the receipt of an answer, or why it was refused and what was entered."""
+    """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
+    not load was reported, and what was entered.
+    """
 
     receipt: submission.Receipt | None = None
     notice: Refusal | None = None
+    reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -97,12 +102,13 @@ async def show(
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
-        texts = await sample(connection, campaign)
+        items = await sample(connection, campaign)
+        allow_links(request, campaign)
         context = {
             "campaign": campaign,
             "design": design_of(campaign),
             "platform": platform,
-            "texts": texts,
+            "drawn": items,
             "token_hours": request.app.state.settings.worker_token_hours,
         }
         return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
@@ -123,6 +129,8 @@ async def post(
     if "finish" in form:
         work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
         return work_page(request, work, Shown())
+    if "broken" in form:
+        return await report(request, connection, assignment, form, now=now)
     try:
         shown = Shown(receipt=await answer(request, connection, assignment, form, now=now))
     except Gone as refusal:
@@ -132,6 +140,17 @@ async def post(
             raise
         shown = Shown(notice=refusal, form=form)
     return await show_work(request, connection, assignment, shown, now=now)
+
+
+async def report(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Somebody cannot open what an item shows; they go on with what they entered."""
+    item = whole_number(form["broken"]) or 0
+    await broken.report(connection, assignment, whole_id(form.get("hit")), item, now=now)
+    if fetched(request):
+        return Response(status_code=204)
+    return await show_work(request, connection, assignment, Shown(reported=True, form=form), now=now)
 
 
 async def start(request: Request, platform: Platform, link_key: str, connection: Driver, *, now: datetime) -> Response:
@@ -167,15 +186,18 @@ async def show_work(
 ) -> HTMLResponse:
     key = by_id(assignment, visitor(request))
     work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
-    return work_page(request, work, shown)
+    items = await drawn(connection, work.assignment, work.hit.items, work.hit.texts) if work.hit else None
+    return work_page(request, work, shown, items)
 
 
-def work_page(request: Request, work: leases.Work, shown: Shown) -> HTMLResponse:
+def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnItems | None = None) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
     platform = PLATFORMS[here.platform]
+    allow_links(request, here)
     context = {
         "work": work,
+        "drawn": items,
         "campaign": here,
         "design": design_of(here),
         "platform": platform,

@@ -55,6 +55,11 @@ class ServedCampaign(Followed):
     middle_label: str | None
     high_label: str
     show_numbers: bool
+    content: str
+    source_column: str | None
+    reference_column: str | None
+    differences: str
+    https_media: bool
     minutes_per_hit: float | None
     pay: str | None
     selection: str

@@ -12,10 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
 from app.database.campaign import campaign_of_page, item_numbers
+from app.database.session import driver_of
 from app.database.tables import campaigns, items
 from app.designs.answer import Form
+from app.designs.content import DrawnItems
 from app.designs.registry import design_of
 from app.designs.unjudged import refuse_unoffered
+from app.media.shown import drawn
 
 NEW = "new"  # in addresses, the campaign that is not there yet
 
@@ -26,7 +29,7 @@ class TrialHit:
 
     id: int
     items: list[int]
-    texts: list[str]
+    drawn: DrawnItems
     draft: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -49,13 +52,14 @@ async def trial_hit(connection: AsyncConnection, campaign: Any, number: int) -> 
     always = [*(await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
     rng = np.random.default_rng([campaign.seed, number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always)
-    drawn = rng.choice(others, campaign.items_per_hit - len(always), replace=False).tolist()
-    drawn = rng.permutation([*drawn, *always]).tolist() if always else drawn
+    chosen = rng.choice(others, campaign.items_per_hit - len(always), replace=False).tolist()
+    chosen = rng.permutation([*chosen, *always]).tolist() if always else chosen
     statement = select(items.c.number, items.c.shown).where(
-        items.c.campaign_id == campaign.id, items.c.number.in_(drawn)
+        items.c.campaign_id == campaign.id, items.c.number.in_(chosen)
     )
     texts = {row.number: row.shown for row in await connection.execute(statement)}
-    return TrialHit(number, drawn, [texts.get(item, f"Item {item + 1}") for item in drawn])
+    shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
+    return TrialHit(number, chosen, await drawn(await driver_of(connection), campaign, chosen, shown))
 
 
 async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:

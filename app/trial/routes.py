@@ -17,7 +17,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
 from app.trial import hit as hits
-from app.web import Entered, Now, Transaction, fetched, page, sanitised
+from app.web import Entered, Now, Transaction, allow_links, fetched, page, sanitised
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 free = APIRouter(prefix="/admin", dependencies=[Depends(looking)], include_in_schema=False)
@@ -66,6 +66,8 @@ async def try_hit(
     campaign = await hits.tried_campaign(connection, slug, unsaved)
     number = min(whole_number(values.get("hit")) or 0, MOST - 1)
     hit = await hits.trial_hit(connection, campaign, number)
+    if "broken" in values:
+        return trial_page(request, campaign, hit, {"reported": True, "form": values})
     try:
         hits.check(campaign, hit, Form(values, "form"))
     except Invalid as refusal:
@@ -85,11 +87,13 @@ async def forget_draft() -> None:
 def trial_page(
     request: Request, campaign: Any, hit: hits.TrialHit, shown: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
+    allow_links(request, campaign)
     context = {
         "campaign": hits.as_served(campaign, hit),
         "design": design_of(campaign),
         "platform": next(platform for platform in with_pages() if platform.starts_here),
         "work": {"hit": hit},
+        "drawn": hit.drawn,
         "shown": {"form": {}, **(shown or {})},
         "token": "",
         "instructions": sanitised(campaign.instructions),

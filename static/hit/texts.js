@@ -32,7 +32,7 @@ function show(element, unfolded) {
   const text = element.querySelector(".text");
   const button = element.querySelector(".show-all");
   text.classList.remove("folded");
-  const long = text.scrollHeight > (MOST_LINES + 0.5) * parseFloat(getComputedStyle(text).lineHeight);
+  const long = !text.querySelector("img, audio, video") && text.scrollHeight > (MOST_LINES + 0.5) * parseFloat(getComputedStyle(text).lineHeight);
   text.classList.toggle("folded", long && !unfolded);
   button.hidden = !long;
   button.setAttribute("aria-expanded", String(unfolded));

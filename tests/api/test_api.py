@@ -13,6 +13,7 @@ from sqlalchemy import text
 from app.auth.throttle import FREE_PER_NAME
 from app.campaigns.settings import CampaignSettings
 from tests.api.conftest import API, PASSWORD
+from tests.media.files import SVG, png, table, zipped
 from tests.serving.campaigns import until, waiting
 
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
@@ -311,6 +312,16 @@ async def test_items_come_as_a_form_too_with_a_template(program):
         "total": 2,
         "items": [{"number": 1, "id": "2", "text": "to hum", "fields": {"id": "2", "verb": "hum"}}],
     }
+
+
+async def test_images_come_as_a_zip_in_the_same_form(program):
+    settings = {"name": "Photos", "question": "How sharp?", "content": "image"}
+    address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=settings)).json()['slug']}"
+    form = {"file": ("photos.csv", table("a.png")), "media": ("photos.zip", zipped({"a.png": png()}))}
+    assert (await program.post(f"{address}/items", files=form)).json() == {"imported": 1}
+    form["media"] = ("photos.zip", zipped({"a.png": SVG}))
+    again = await program.post(f"{address}/items", files=form, params={"replace": "true"})
+    refused(again, 422, "media_type_unknown")
 
 
 async def test_a_form_without_a_file_is_refused(program):

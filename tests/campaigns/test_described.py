@@ -6,6 +6,7 @@ import pytest
 
 from app.campaigns.described import LINES_NAMED, ROW_NUMBERS, ChosenColumns, describe
 from app.campaigns.items import Matching
+from app.designs.content import Content
 from app.errors import Invalid, Refusal
 from app.inference.online.laws import ONLINE
 from tests.campaigns.drafts import draft, import_items
@@ -14,7 +15,8 @@ from tests.serving.campaigns import value, values
 
 def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
-    return describe(file, "items.csv", ChosenColumns(**chosen), ONLINE["easl"], taken, max_mb=1)
+    said = ChosenColumns(**chosen)
+    return describe(file, "items.csv", said, ONLINE["easl"], content=Content(), taken=taken, max_mb=1)
 
 
 def problems(content, **how):

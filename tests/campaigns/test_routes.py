@@ -12,6 +12,7 @@ from app.main import create_app
 from app.selection.registry import RULES
 from app.settings import Settings
 from tests.conftest import browser_of
+from tests.media.files import png, table, zipped
 from tests.serving.campaigns import annotator, hit_of, running, submit
 from tests.toys import register
 
@@ -498,14 +499,26 @@ async def test_a_body_that_is_too_large_is_refused_with_413(app, researcher):
 
 async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(researcher, database_url):
     address = await create(researcher)
-    content = "id,verb\n" + "".join(f"{k},{'long ' * 400}\n" for k in range(1000))
+    content = "id,verb\n" + "".join(f"{k},{'long ' * 500}\n" for k in range(1000))
     assert (await upload(researcher, address, content)).status_code == 303
-    strict = create_app(Settings(database_url=database_url, max_upload_mb=1))
+    strict = create_app(Settings(database_url=database_url, max_upload_mb=1, max_media_mb=1))
     async with strict.router.lifespan_context(strict), browser_of(strict) as client:
         client.cookies, client.headers = researcher.cookies, researcher.headers
         response = await upload(client, address, content)
     assert response.status_code == 413
-    assert "more than the 1 MB allowed here" in response.text
+    assert "more than the 2 MB allowed here" in response.text
+
+
+async def test_a_zip_of_images_is_uploaded_beside_the_items(researcher):
+    address = await create(researcher, content="image")
+    page = await researcher.get(f"{address}/items")
+    assert 'name="media"' in page.text
+    content = {"file": ("photos.csv", table("a.png")), "media": ("photos.zip", zipped({"a.png": png()}))}
+    reply = await researcher.post(f"{address}/items", files=content)
+    assert reply.headers["location"].endswith("/items?done=imported")
+    assert '<img src="/media/' in (await researcher.get(f"{address}/items")).text
+    refused = await researcher.post(f"{address}/items", files=content | {"media": ("photos.zip", b"no zip")})
+    assert (refused.status_code, "already" in refused.text) == (422, True)
 
 
 async def test_results_of_mechanical_turk_become_responses(researcher):

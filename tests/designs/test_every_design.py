@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
+from app.designs.content import Cells, Content, plain
 from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
 from app.designs.scale import POINTS
@@ -150,10 +151,20 @@ class Controls(HTMLParser):
 
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
-    fields = {"numbers": items, "texts": texts, "draft": {}, "typed": {}, "send": "Submit", "preview": False}
+    fields = {"numbers": items, "drawn": plain(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
     environment = templates.env.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
     campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
     return environment.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
+
+
+def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items):
+    rows = [Cells("**Bold** ![](a.png)", f"from {item}.", "for all") for item in items]
+    drawn = Content("markdown", source="s", reference="r").draw(rows, {"a.png": "/media/1"})
+    page = shown(design, items, drawn=drawn)
+    for part in ("<strong>Bold</strong>", 'src="/media/1"', 'name="broken"'):
+        assert page.count(part) == len(items)
+    assert [page.count(f"from {item}.") for item in items] == [1] * len(items)
+    assert page.count("for all") == 1
 
 
 def filled(html, end):

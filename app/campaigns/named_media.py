@@ -1,0 +1,139 @@
+"""Files that items name: they must be there, be what the items take them for, and all that come must be named."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.content import Cells, Content, NamedFile
+from app.errors import Conflict, shortened
+from app.media import archive, store
+from app.media.signatures import suits
+from app.upload import UploadedRow, as_text, refuse
+
+LONGEST_SHOWN = 10_000
+ROWS_AT_ONCE = 5_000
+CELLS = text("""
+    SELECT number, shown, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
+    FROM items WHERE campaign_id = :campaign ORDER BY number
+""")
+AS = {"image": "an image", "audio": "a recording", "video": "a video"}
+
+
+class Trouble(NamedTuple):
+    """Why an item cannot show what it names."""
+
+    code: str
+    words: str
+
+
+@dataclass
+class NamedMedia:
+    """The files that new items of a campaign name, each with the line where it is named first."""
+
+    content: Content
+    lines: dict[NamedFile, int] = field(default_factory=dict)
+
+    def note(self, record: UploadedRow, shown: str) -> None:
+        """What an item names. Raises `Invalid`: `shown_too_long`, `media_link_refused`."""
+        if self.content.plain:
+            return
+        cells = Cells(shown, *self.beside(record))
+        if trouble := too_long(cells):
+            refuse(trouble.code, record.line, trouble.words)
+        for file in self.content.files(cells):
+            if trouble := trouble_with_link(self.content, file):
+                refuse(trouble.code, record.line, trouble.words, file=shortened(file.name))
+            if not file.is_link:
+                self.lines.setdefault(file, record.line)
+
+    def beside(self, record: UploadedRow) -> Iterator[str | None]:
+        """The cells of source and reference."""
+        for name in (self.content.source, self.content.reference):
+            yield as_text(record.values.get(name)) if name else None
+
+    async def keep(self, connection: AsyncConnection, campaign_id: int, packed: archive.Packed | None) -> None:
+        """Store what a zip brings, if there is one. Raises what `archive.pieces` raises, and `Invalid`:
+        `media_missing`, `media_wrong_kind`.
+        """
+        known = await store.known_files(connection, campaign_id)
+        types = known.types
+        if packed is not None:
+            found = archive.pieces(packed, {file.name for file in self.lines}, known.types, known.size)
+            types = types | await store.keep(connection, campaign_id, found, known.next_number)
+        for file, line in self.lines.items():
+            if trouble := trouble_with(file, types):
+                refuse(trouble.code, line, trouble.words, file=shortened(file.name))
+
+
+def too_long(cells: Cells) -> Trouble | None:
+    """Of what stands beside an item, if it would take annotators long to read, and the server to draw."""
+    if max(len(cell or "") for cell in cells) <= LONGEST_SHOWN:
+        return None
+    return Trouble("shown_too_long", f"the source or the reference has more than {LONGEST_SHOWN:,} characters.")
+
+
+def trouble_with_link(content: Content, file: NamedFile) -> Trouble | None:
+    """Of a file that lies elsewhere, if items may not show that."""
+    if not file.is_link or (content.links and file.name.startswith("https://")):
+        return None
+    name = shortened(file.name)
+    if content.links:
+        return Trouble("media_link_refused", f"“{name}” is no https:// address.")
+    words = f"“{name}” lies on another server. Put it into the zip, or allow links to media in the settings."
+    return Trouble("media_link_refused", words)
+
+
+def trouble_with(file: NamedFile, types: Mapping[str, str]) -> Trouble | None:
+    """Of a file that lies here; types: the content types of those that are there."""
+    name = shortened(file.name)
+    if file.name not in types:
+        return Trouble("media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.")
+    type_ = types[file.name]
+    if not suits(file.kind, type_):
+        return Trouble("media_wrong_kind", f"the file “{name}” is {type_}, and is to be shown as {AS[file.kind]}.")
+    return None
+
+
+async def check(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """At the launch: all items can be shown as the settings say, which were perhaps changed after they came.
+
+    Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
+    """
+    content = Content.of(campaign)
+    if content.plain:
+        return
+    known = await store.known_files(connection, campaign.id)
+    asked = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
+    filled: set[str] = set()
+    async for rows in (await connection.stream(CELLS, asked)).partitions(ROWS_AT_ONCE):
+        await asyncio.to_thread(check_rows, content, known.types, rows)
+        filled |= {name for name in ("source", "reference") if any(getattr(row, name) for row in rows)}
+    for name, column in (("source", content.source), ("reference", content.reference)):
+        if column and name not in filled:
+            raise Conflict(
+                f"No item has anything in the column “{shortened(column)}”, which is to be the {name}. Change the "
+                "settings, or import the items again.",
+                code="column_unknown",
+                column=shortened(column),
+            )
+
+
+def check_rows(content: Content, types: Mapping[str, str], rows: Sequence[Row[Any]]) -> None:
+    for row in rows:
+        for trouble in troubles(content, types, Cells(row.shown, row.source, row.reference)):
+            words = f"Item number {row.number + 1}: {trouble.words} Change the settings, or import the items again."
+            raise Conflict(words, code=trouble.code, item=row.number)
+
+
+def troubles(content: Content, types: Mapping[str, str], cells: Cells) -> Iterator[Trouble]:
+    """All that is wrong with an item."""
+    if trouble := too_long(cells):
+        yield trouble
+        return
+    for file in content.files(cells):
+        if trouble := trouble_with_link(content, file) or (None if file.is_link else trouble_with(file, types)):
+            yield trouble

@@ -1,0 +1,185 @@
+"""Researchers' pages that bring files in: items with their media, and answers that were given elsewhere."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.auth.guards import researcher
+from app.campaigns import items, lifecycle, listing, responses_import
+from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
+from app.campaigns.progress import Job, progress_lines
+from app.campaigns.routes import CAMPAIGN, address, see_other, uploaded
+from app.crowd.registry import with_results
+from app.designs.content import KINDS, Content
+from app.designs.registry import design_of
+from app.designs.written import Written
+from app.errors import Refusal
+from app.media.archive import Packed
+from app.record.law import law_of
+from app.settings import Settings
+from app.upload import MOST_ROWS
+from app.web import AppSettings, Database, Now, Transaction, allow_links, fetched, page, sanitised
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
+
+ITEMS_PER_PAGE = 50
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "importing-responses.md"
+MOST_CARRIED = 500_000  # bytes of a file that a page without scripts keeps from its rows to its import
+
+
+@router.get("/importing-responses")
+async def guide_to_responses(request: Request) -> HTMLResponse:
+    """The page of the documentation."""
+    return page(request, "admin/guide.html", {"guide": sanitised(GUIDE.read_text("utf-8"))})
+
+
+@router.get(CAMPAIGN + "/items")
+async def items_page(
+    request: Request, connection: Transaction, slug: str, page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
+) -> HTMLResponse:
+    return await show_items(request, connection, slug, number=page)
+
+
+async def show_items(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    number: int = 1,
+    refusal: Refusal | None = None,
+    **more: Any,
+) -> HTMLResponse:
+    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last."""
+    campaign = await lifecycle.find_for_page(connection, slug)
+    pages = max(1, -(-campaign.item_count // ITEMS_PER_PAGE))
+    number = min(number, pages)
+    offset = (number - 1) * ITEMS_PER_PAGE
+    total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=ITEMS_PER_PAGE)
+    context = {"campaign": campaign, "total": total, "items": rows, "number": number, "pages": pages}
+    limits: Settings = request.app.state.settings
+    context |= {"refusal": refusal, "max_mb": limits.max_upload_mb, "limits": limits, "kind": KINDS[campaign.content]}
+    drawn, reports = await listing.as_shown(connection, campaign, rows)
+    allow_links(request, campaign)
+    context |= {"drawn": drawn, "reports": reports}
+    design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
+    context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
+    context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
+    context |= {"written": Written(design), "example": responses_import.example(design, ids)}
+    return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
+
+
+def imported_lately(request: Request) -> list[str]:
+    """What the import of responses did that led here, in words."""
+    try:
+        done = responses_import.ImportedResponses.model_validate(dict(request.query_params))
+    except ValidationError:  # somebody changed the address
+        return []
+    return responses_import.sentences(done) if done.model_fields_set else []
+
+
+def packed(form_data: FormData, settings: Settings) -> Packed | None:
+    """The zip of media that may come with the items."""
+    file = form_data.get("media")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return None
+    return Packed(file.file, settings.max_media_file_mb, settings.max_media_mb)
+
+
+@router.post(CAMPAIGN + "/items/preview")
+async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
+    """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
+    form_data = await request.form()
+    file = uploaded(form_data)
+    chosen = ChosenColumns(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
+    async with database.begin() as connection:
+        campaign = await lifecycle.find(connection, slug)
+        taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
+    small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
+    known = partial(describe, content=Content.of(campaign), taken=taken, max_mb=settings.max_upload_mb)
+    described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
+    if fetched(request):
+        return page(request, "admin/_preview.html", {"described": described, "row_numbers": ROW_NUMBERS})
+    carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None
+    async with database.begin() as connection:
+        return await show_items(request, connection, slug, described=described, carried=carried)
+
+
+@router.post(CAMPAIGN + "/items")
+async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
+    """Import a file: all of its items or none."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> str:
+        file = uploaded(form_data)
+        async with database.begin() as connection:
+            count = await items.import_items(
+                connection,
+                slug,
+                file.file,
+                file.filename or "",
+                identifier=column_of_ids(text_in(form_data, "identifier") or "id"),
+                shown=text_in(form_data, "shown"),
+                template=text_in(form_data, "template"),
+                replace="replace" in form_data,
+                max_mb=settings.max_upload_mb,
+                media=packed(form_data, settings),
+                progress=progress,
+            )
+        progress(count)
+        return address(slug, "/items", done="imported")
+
+    return await followed(request, database, slug, job)
+
+
+@router.post(CAMPAIGN + "/responses")
+async def import_responses(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> Response:
+    """Import a file of answers as responses. Progress as for items."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> str:
+        file = uploaded(form_data)
+        imported = await responses_import.import_results(
+            database,
+            slug,
+            file.file,
+            file.filename or "",
+            now=now,
+            max_mb=settings.max_upload_mb,
+            progress=progress,
+        )
+        return address(slug, "/items", done="responses") + "&" + urlencode(imported.model_dump())
+
+    return await followed(request, database, slug, job)
+
+
+async def followed(request: Request, database: Database, slug: str, job: Job[str]) -> Response:
+    """Run an import; where it leads is the address to go on at.
+
+    Our script is told of the progress, line by line; a browser without it gets a page at the end.
+    """
+    if fetched(request):
+        return StreamingResponse(progress_lines(job), media_type="application/x-ndjson")
+    try:
+        done = await job(lambda _rows: None)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await show_items(request, connection, slug, refusal=refusal)
+    return see_other(done)
+
+
+def text_in(form_data: FormData, name: str) -> str | None:
+    """A field's text, None if it is empty; of column or template only the chosen one counts."""
+    value = form_data.get(name)
+    others = {"shown", "template"} - {form_data.get("show_by", name)}
+    return value.strip() or None if isinstance(value, str) and name not in others else None

@@ -1,0 +1,60 @@
+"""The part of the schema that keeps images, recordings and videos that items name, and who could not open them."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+)
+
+from app.database.tables import Time, goes_with, metadata
+
+# An address is a random number, and so a secret of those who were shown the page.
+media = Table(
+    "media",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("address", Uuid, nullable=False, unique=True, server_default=func.gen_random_uuid()),
+    Column("content_type", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    UniqueConstraint("campaign_id", "name"),
+)
+
+media_pieces = Table(
+    "media_pieces",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),  # EXTERNAL: it is packed already
+    PrimaryKeyConstraint("campaign_id", "number", "place"),
+    ForeignKeyConstraint(
+        ["campaign_id", "number"], ["media.campaign_id", "media.number"], ondelete="CASCADE",
+        name="media_pieces_number_fkey",
+    ),
+)  # fmt: skip
+
+# Who could not open what an item shows.
+media_reports = Table(
+    "media_reports",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("reported_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "item", "annotator_id"),
+    goes_with("annotators", "annotator_id", in_table="media_reports"),
+    Index("media_reports_annotator_id_idx", "campaign_id", "annotator_id"),
+)

@@ -1,0 +1,171 @@
+"""A zip of files: which of them are taken, and their bytes piece by piece, so that none is ever whole in memory.
+
+Pure: from an open binary file to pieces. Whatever is wrong raises `Invalid` or `TooLarge`, before anything is unpacked
+that it could be seen without.
+"""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+from typing import BinaryIO, NamedTuple, NoReturn
+from unicodedata import normalize
+
+from app.designs.content import LONGEST_FILE_NAME
+from app.errors import Invalid, TooLarge, shortened
+from app.media.signatures import content_type
+
+MB = 2**20
+PIECE_BYTES = 2**18
+MOST_FILES = 20_000
+LARGEST_DIRECTORY = 2**23  # bytes: `zipfile` reads all of it, whatever it says
+END, END_BYTES = b"PK\x05\x06", 22  # of a zip: signature and length without its comment, which is 64 KB at most
+WIDE_END, WIDE_END_BYTES = b"PK\x06\x07", 20  # stands before it where there are more files than we take
+LEFT_BY_SYSTEMS = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+ENCRYPTED = 1  # a bit of a file's flags
+PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
+
+
+class Packed(NamedTuple):
+    """A zip, and how large a file of it and all files of a campaign may be, in MB."""
+
+    file: BinaryIO
+    max_file_mb: int
+    max_mb: int
+
+
+class Piece(NamedTuple):
+    """Some bytes of a file, the `place`-th piece of it; `number` counts the files."""
+
+    number: int
+    name: str
+    content_type: str
+    size: int
+    place: int
+    data: bytes
+
+
+def refuse(code: str, problem: str, name: str = "") -> NoReturn:
+    about, details = (f"“{shortened(name)}” in the zip ", {"file": shortened(name)}) if name else ("", {})
+    raise Invalid(f"{about}{problem} Nothing was imported.", code=code, **details)
+
+
+def pieces(packed: Packed, wanted: Collection[str], taken: Collection[str], taken_bytes: int) -> Iterator[Piece]:
+    """The files of a zip, which items name (`wanted`) and the campaign does not have yet (`taken`, of so many bytes).
+
+    Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
+    `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
+    """
+    check_directory(packed.file)
+    try:
+        with zipfile.ZipFile(packed.file) as archive:
+            members = [info for info in archive.infolist() if is_ours(info)]
+            names = named(members, wanted, taken)
+            check_sizes(members, packed, taken_bytes)
+            for number, (info, name) in enumerate(zip(members, names, strict=True)):
+                yield from unpacked(archive, info, name, number)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
+        refuse("zip_unreadable", f"This is not a zip that can be read ({problem}).")
+
+
+def check_directory(file: BinaryIO) -> None:
+    """Look at the end of a zip, which says how long the list of its files is."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - END_BYTES - 2**16))
+    tail = file.read()
+    file.seek(0)
+    at = tail.rfind(END)
+    if at < 0 or len(tail) < at + END_BYTES:
+        refuse("zip_unreadable", "This is not a zip that can be read.")
+    wide = tail[max(0, at - WIDE_END_BYTES) : at].startswith(WIDE_END)
+    files, directory = (int.from_bytes(tail[at + start : at + end], "little") for start, end in ((10, 12), (12, 16)))
+    if wide or files > MOST_FILES or directory > LARGEST_DIRECTORY:
+        raise TooLarge(
+            f"This zip has more than {MOST_FILES:,} files. Nothing was imported. Import the items in several files.",
+            code="zip_too_many_files",
+        )
+
+
+def is_ours(info: zipfile.ZipInfo) -> bool:
+    """Whether a file was put there by somebody, and not by their system."""
+    return not info.is_dir() and not set(LEFT_BY_SYSTEMS) & set(info.filename.split("/"))
+
+
+def named(members: list[zipfile.ZipInfo], wanted: Collection[str], taken: Collection[str]) -> list[str]:
+    """What items call each file: its path, or that below the one folder that was packed whole."""
+    paths = [checked(info) for info in members]
+    folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
+    folder = f"{folders.pop()}/" if len(folders) == 1 else ""
+    names: list[str] = []
+    seen = set(taken)
+    for path in paths:
+        name = path if path in wanted else path.removeprefix(folder)
+        if name in seen:
+            refuse("media_twice", "is there twice, or the campaign has a file of that name already.", path)
+        if name not in wanted:
+            refuse("media_unnamed", "is named by no item. Is the column of file names the one that is shown?", path)
+        seen.add(name)
+        names.append(name)
+    return names
+
+
+def checked(info: zipfile.ZipInfo) -> str:
+    """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
+    path = normalize("NFC", info.filename)
+    parts = PurePosixPath(path).parts
+    odd = path != path.strip() or "\\" in path or ":" in path or not path.isprintable() or len(path) > LONGEST_FILE_NAME
+    if odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
+        refuse("media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path)
+    mode = info.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        refuse("media_name_unsafe", "is a link or a device, and no file.", path)
+    if info.flag_bits & ENCRYPTED:
+        refuse("zip_encrypted", "is encrypted. Pack it without a password.", path)
+    if info.compress_type not in PACKED_BY:
+        refuse("zip_unreadable", "is packed in a way that few programs know. Pack it as usual.", path)
+    return path
+
+
+def check_sizes(members: list[zipfile.ZipInfo], packed: Packed, taken_bytes: int) -> None:
+    """By what the zip says: `zipfile` unpacks no more of a file than that."""
+    for info in members:
+        if info.file_size > packed.max_file_mb * MB:
+            raise TooLarge(
+                f"“{shortened(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and "
+                f"{packed.max_file_mb} MB is the most. Nothing was imported.",
+                code="media_file_too_large",
+                file=shortened(info.filename),
+            )
+    size = taken_bytes + sum(info.file_size for info in members)
+    if size > packed.max_mb * MB:
+        raise TooLarge(
+            f"With this zip the campaign would have {size / MB:,.0f} MB of files, and {packed.max_mb} MB is the most. "
+            "Nothing was imported.",
+            code="media_too_large",
+        )
+
+
+def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, number: int) -> Iterator[Piece]:
+    """One file. Its check sum is looked at when its end is read."""
+    with archive.open(info) as opened:
+        data = opened.read(PIECE_BYTES)
+        kind = content_type(data)
+        if kind is None:
+            refuse("media_type_unknown", what_else(data), info.filename)
+        place, left = 0, info.file_size
+        while data:
+            yield Piece(number, name, kind, info.file_size, place, data)
+            left -= len(data)
+            data, place = opened.read(PIECE_BYTES), place + 1
+    if left:
+        refuse("zip_unreadable", "has another size than the zip says.", info.filename)
+
+
+def what_else(start: bytes) -> str:
+    """Why a file is not taken, with what it seems to be."""
+    if b"<svg" in start[:1000].lower():
+        return "is an SVG, which can hold scripts. Save it as PNG."
+    if not start:
+        return "is empty."
+    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor sound or video for browsers, whatever its name says."

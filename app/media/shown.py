@@ -1,0 +1,42 @@
+"""The items of a HIT as they stand in a page, with the files that they name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import text
+
+from app.database.session import Driver, Record, fetch
+from app.designs.content import Cells, Content, DrawnItems, plain
+from app.media.store import addresses
+
+BESIDE = text("""
+    SELECT number, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
+    FROM items WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
+""")
+
+
+class CellsBeside(Record):
+    """What stands in an item's columns of source and reference."""
+
+    number: int
+    source: str | None
+    reference: str | None
+
+
+async def drawn(connection: Driver, campaign: Any, numbers: Sequence[int], texts: Sequence[str]) -> DrawnItems:
+    """Items of a campaign (`id` and its settings) by their numbers and texts; of mere texts nothing is looked up."""
+    content = Content.of(campaign)
+    if content.plain:
+        return plain(texts)
+    beside: dict[int, CellsBeside] = {}
+    if content.columns:
+        asked = {"campaign": campaign.id, "numbers": [*numbers]}
+        asked |= {"source": content.source, "reference": content.reference}
+        beside = {row.number: row for row in await fetch(connection, BESIDE, asked, CellsBeside)}
+    rows = [cells(shown, beside.get(number)) for number, shown in zip(numbers, texts, strict=True)]
+    names = {file.name for row in rows for file in content.files(row) if not file.is_link}
+    return content.draw(rows, await addresses(connection, campaign.id, names) if names else {})
+
+
+def cells(shown: str, beside: CellsBeside | None) -> Cells:
+    return Cells(shown, beside.source, beside.reference) if beside else Cells(shown)

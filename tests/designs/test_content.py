@@ -1,0 +1,157 @@
+"""What an item is, and how it is drawn: whoever wrote it, nothing of it runs and nothing is fetched."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from app.designs.content import KINDS, TAGS, Cells, Content, NamedFile
+from app.designs.differences import differences
+from tests.designs.hostile import HOSTILE
+
+HERE = {"a.png": "/media/1", "größe 1.png": "/media/2", "s.mp3": "/media/3"}
+
+
+class Seen(HTMLParser):
+    """The elements of a page, and their attributes."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes = set(), set()
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {(tag, name, value or "") for name, value in attrs}
+
+
+def drawn(kind, text, **how):
+    (item,) = Content(kind, **how).draw([Cells(text)], HERE).items
+    return str(item)
+
+
+def is_harmless(html):
+    seen = Seen(html)
+    assert seen.tags <= TAGS
+    for tag, name, value in seen.attributes:
+        assert not name.startswith("on")
+        assert name not in ("style", "id", "name", "srcset", "formaction", "srcdoc", "action")
+        assert name != "src" or value in HERE.values(), (tag, value)
+        assert name != "href" or re.match(r"https?://|mailto:", value)
+    return True
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("kind", ["markdown", "html"])
+def test_nothing_hostile_comes_through(kind, text):
+    assert is_harmless(drawn(kind, text))
+
+
+WORDS = ["script", "img", "src", "onerror=", "svg", "javascript:", "a.png", "![", "]("]
+PARTS = st.sampled_from([*"<>/\"'=&`() \n", *WORDS])
+
+
+@given(st.lists(PARTS, max_size=40).map("".join), st.sampled_from(["markdown", "html"]))
+def test_nor_does_anything_that_is_malformed(text, kind):
+    assert is_harmless(drawn(kind, text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_escaped_whatever_an_item_is(kind):
+    page = Markup("{}").format(Content(kind).draw([Cells('x<script>"&')], {}).items[0])
+    assert "<script" not in page
+
+
+def test_markdown_is_drawn_with_its_images():
+    assert drawn("markdown", "**b** ![a cat](a.png) ![](<größe 1.png>)") == (
+        '<div class="content"><p><strong>b</strong> <img src="/media/1" alt="a cat" loading="lazy"> '
+        '<img src="/media/2" alt="" loading="lazy"></p>\n</div>'
+    )
+
+
+def test_html_keeps_what_is_safe_and_its_links_open_beside_the_page():
+    table, link = '<table dir="rtl"><tr><td colspan=2>x</td></tr></table>', '<a href="https://e.org" onclick=x>l</a>'
+    html = drawn("html", table + link)
+    assert '<table dir="rtl"><tbody><tr><td colspan="2">x</td></tr></tbody></table>' in html
+    assert 'target="_blank"' in html
+    assert "noopener" in html
+    assert "onclick" not in html
+
+
+def test_media_have_controls_and_a_name_for_those_who_cannot_see_them():
+    assert 'alt="Image"' in drawn("image", "a.png")
+    assert "controls" in drawn("audio", " s.mp3 ")
+    assert 'aria-label="Video"' in drawn("video", "a.png")
+    assert "There is no file “&lt;b&gt;.png”." in drawn("image", "<b>.png")
+
+
+LINKS = ["https://e.org/a.png", "http://e.org/a.png", "javascript://a.png", "//e.org/a.png", "data:x.png"]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_is_loaded_if_the_campaign_allows_it_and_only_over_https(name):
+    assert "src=" not in drawn("image", name)
+    allowed = name.startswith("https://")
+    assert ("src=" in drawn("image", name, links=True)) == allowed
+    assert ('src="https://e.org/a.png"' in drawn("html", f'<img src="{name}">', links=True)) == allowed
+
+
+def test_files_are_known_by_what_an_item_says():
+    found = Content("html").files(Cells('<img src="a.png"><audio src="s.mp3"><video src="gr%C3%B6%C3%9Fe 1.png">'))
+    assert found == {NamedFile("image", "a.png"), NamedFile("audio", "s.mp3"), NamedFile("video", "größe 1.png")}
+    assert Content("image").files(Cells("gro\u0308ße.png")) == {NamedFile("image", "größe.png")}
+    assert Content("text", source="s").files(Cells("a.png", "a.png", "words")) == {NamedFile("image", "a.png")}
+
+
+def test_what_all_items_share_stands_there_once_and_what_they_do_not_with_each():
+    content = Content("text", source="s", reference="r")
+    hit = content.draw([Cells("a", "same", "one"), Cells("b", "same", "two")], {})
+    assert [(part.title, part.drawn) for part in hit.common] == [("Source", "same")]
+    assert [[part.drawn for part in own] for own in hit.beside] == [["one"], ["two"]]
+    alone = content.draw([Cells("a", "same", None)], {})
+    assert [part.title for part in alone.common] == ["Source"]
+    assert hit.wide
+    assert not alone.wide
+
+
+def test_a_file_beside_a_text_is_drawn_as_what_it_is():
+    hit = Content("text", source="s").draw([Cells("a caption", "a.png"), Cells("another", "a.png")], HERE)
+    assert '<img src="/media/1"' in hit.common[0].drawn
+    assert hit.items == ["a caption", "another"]
+    assert hit.loads == [True, True]
+
+
+def words_of(marked):
+    return re.sub(r"<span[^>]*>[^<]*</span>|</?(ins|del|mark)>", "", str(marked))
+
+
+def test_differences_from_a_reference_are_what_was_added_and_left_out():
+    content = Content(reference="r", differences="reference")
+    (item,) = content.draw([Cells("a <big> cat", None, "a small cat")], {}).items
+    shown = re.sub(r'<span class="visually-hidden">([^<]*)</span>', r"\1", item)
+    assert shown == "a <del>[left out: small]</del> <ins>[added: &lt;big&gt;]</ins> cat"
+
+
+def test_differences_between_two_items_mark_the_words_of_each():
+    first, second = Content(differences="pair").draw([Cells("the black cat"), Cells("the cat sat")], {}).items
+    assert re.findall(r"<mark><span[^>]*>\[differs: </span>(\w+)", first) == ["black"]
+    assert re.findall(r"<mark><span[^>]*>\[differs: </span>(\w+)", second) == ["sat"]
+    assert Content(differences="pair").draw([Cells("a"), Cells("b"), Cells("c")], {}).items == ["a", "b", "c"]
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_marks_change_no_word(text, other):
+    marked = differences(text, other)
+    assert Markup(words_of(marked)).unescape().split() == text.split() or not isinstance(marked, Markup)
+
+
+def test_a_script_without_spaces_differs_by_letters():
+    assert re.findall(r"</span>(.)<span", differences("我喜歡貓", "我喜歡狗")) == ["貓"]
+
+
+def test_very_long_texts_come_without_marks():
+    long = "a " * 5000
+    assert differences(long, long + "b") == long
