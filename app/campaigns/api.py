@@ -174,7 +174,10 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     "/{slug}/transitions",
     responses=refusals(
         NO_CAMPAIGN
-        | {409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`"}
+        | {
+            409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
+            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`"
+        }
     ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
@@ -242,12 +245,13 @@ class Imported(BaseModel):
 ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
 NOT_IMPORTED = NO_CAMPAIGN | {
-    409: "`not_a_draft`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`",
+    409: "`not_a_draft`, `kinds_mixed`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`",
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
     "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
     "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
     "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
     "`details.line` is the line of the file.",
 }
 
@@ -264,7 +268,11 @@ async def import_items(
     template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
 ) -> Imported:
-    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none."""
+    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
+
+    A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id` is one of
+    systems' outputs; it can also join a campaign of systems that was launched.
+    """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with sent_file(request) as (file, name), database.begin() as connection:
         count = await items.import_items(
@@ -286,7 +294,8 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     413: "`too_large`, `file_too_large`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
-    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`. Their values: `scores_missing`, "
+    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`, `segment_missing`, `segment_unknown`, "
+    "`segment_differs`, `output_unknown`. Their values: `scores_missing`, "
     "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
     "the line of the file.",
 }

@@ -11,6 +11,13 @@ from app.database.campaign import item_count
 from app.database.tables import items
 from app.record.stream import COUNTING
 
+OUTPUTS = text("""
+    SELECT i.external_id AS system, s.external_id AS segment, o.shown AS output, s.source, s.reference
+    FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
+    JOIN items i ON i.campaign_id = o.campaign_id AND i.number = o.item
+    WHERE o.campaign_id = :campaign ORDER BY o.item, o.segment LIMIT :limit
+""")
+
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
@@ -27,6 +34,11 @@ async def items_of(
     here = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, here).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
+
+
+async def outputs_of(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
+    """The first outputs of a campaign of systems, as they are uploaded."""
+    return (await connection.execute(OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:

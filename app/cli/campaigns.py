@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import campaign_file, form, items, lifecycle, responses_import, stored_file
 from app.campaigns.documents import LARGEST
+from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
 from app.cli.interrupts import STOPPED
@@ -256,7 +257,9 @@ def show(slug: str, *, as_json: bool) -> None:
 @click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
 def import_(slug: str, file: Path, **how: Any) -> None:
-    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL."""
+    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL; or outputs of systems, with `system`,
+    `segment` and `output`, which can also join a campaign of systems that runs.
+    """
     with file.open("rb") as opened, progress_bar(opened) as progress:
         count = in_transaction(
             partial(
@@ -269,11 +272,12 @@ def import_(slug: str, file: Path, **how: Any) -> None:
                 **how,
             )
         )
-    click.echo(f"Imported {count:,} items.")
+    of_systems = in_transaction(partial(lifecycle.find, slug=slug)).segment_count
+    click.echo(f"Imported {count:,} {'outputs' if of_systems else 'items'}.")
 
 
 @contextmanager
-def progress_bar(file: BinaryIO) -> Iterator[items.Progress]:
+def progress_bar(file: BinaryIO) -> Iterator[Progress]:
     """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
     if not sys.stderr.isatty():
         yield lambda _rows: None
