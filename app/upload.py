@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from app.errors import Invalid, TooLarge, shortened
 
+LONGEST_ID = 200
+LONGEST_SHOWN = 10_000
 LONGEST_CELL = 100_000  # characters; below the csv module's own limit
 MOST_COLUMNS = 500
 MOST_ROWS = 1_000_000

@@ -95,8 +95,14 @@ def static_url(path: str) -> str:
     return f"/static/{path}?v={digest}"
 
 
+def noun(campaign: Any) -> str:
+    """What the items of a campaign are called."""
+    return "system" if campaign.segment_count else "item"
+
+
 templates.env.globals["static_url"] = static_url
 templates.env.filters["plural"] = plural
+templates.env.filters["noun"] = noun
 templates.env.globals["easel_command"] = easel_command()
 templates.env.auto_reload = False  # it would look at the files' times on every page
 templates.env.trim_blocks = True

@@ -8,7 +8,7 @@ worker id: annotators appear under their pseudonyms. Assignments are named as th
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import count
@@ -25,42 +25,33 @@ from app.analysis.fits import Fits
 from app.analysis.fitted_exports import Fitting, fitted
 from app.analysis.formats import (
     BYTE_ORDER_MARK,
+    ROWS_AT_ONCE,
     Cells,
     TableFile,
     as_text,
     csv_lines,
-    guarded,
     json_lines,
     spreadsheet_lines,
 )
+from app.analysis.responses_export import LABEL, responses_table
+from app.analysis.segments_export import segments_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.database.tables import campaigns
-from app.designs.design import Design
 from app.designs.registry import design_of
-from app.designs.scale import ranks
-from app.designs.unjudged import EXTRA
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Family
 from app.record.law import law_of
-from app.record.stream import Response
 
-ROWS_AT_ONCE = 2_000
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
-    *("always_shown", "tried_at", "rehearsal_of"),
+    *("always_shown", "tried_at", "rehearsal_of", "segment_count"),
 )
-RESPONSE_COLUMNS = (
-    *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
-    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
-)
-REASON = "reason"  # why an item cannot be judged
-LABEL = "label"
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
@@ -104,7 +95,8 @@ async def export(
 
     fits: where those that are `fitted` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
     `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the law has none that the
-    EASL program could read; with the code of an `Inestimable`: nothing can be fitted).
+    EASL program could read; `no_segments`: the items are no systems; with the code of an `Inestimable`: nothing can be
+    fitted).
     """
     async with engine.connect() as connection:
         campaign = await campaign_by_slug(connection, slug)
@@ -120,6 +112,8 @@ async def export(
         return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], pieces)
     if what in ("items", "easl") and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
+    if what == "segments" and not campaign.segment_count:
+        raise Conflict(f"The items of “{campaign.name}” are no systems, so there are no segments.", code="no_segments")
     if what == "easl":
         if not has_beta(campaign):
             raise Conflict(
@@ -263,54 +257,6 @@ def in_columns(texts: str, numbers: dict[str, Numbers]) -> Items:
     return Items(ids, shown, uploaded, numbers)
 
 
-async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
-    1. An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
-    with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
-    order there are no ranks.
-    """
-    design = design_of(campaign)
-
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        for statement in (RESPONSES, WITHOUT_SCORE):
-            result = await connection.stream(statement, {"campaign": campaign.id})
-            async for rows in result.partitions(ROWS_AT_ONCE):
-                yield [cells[:width] for row in rows for cells in answered_items(row, design)]
-
-    columns = response_columns(design, reasons=campaign.cannot_be_judged)
-    width = len(columns)
-    return TableFile(columns, chunks())
-
-
-def response_columns(design: Design, *, reasons: bool) -> tuple[str, ...]:
-    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, and reasons where there can be any."""
-    after = RESPONSE_COLUMNS.index("score") + 1
-    label, reason = [LABEL] if design.classes else [], [REASON] if reasons else []
-    return (*RESPONSE_COLUMNS[:after], *label, *RESPONSE_COLUMNS[after:], *reason)
-
-
-def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
-    """An answered HIT as `response_columns` with all of them, one tuple per item."""
-    known, nothing = row.telemetry or {}, [None] * len(row.items)
-    touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
-    viewport = known.get("viewport")
-    said, reasons = Response.of(0, 0, row.items, row.scores), (row.extra or {}).get(EXTRA, {})
-    places = ranks(design.points(np.array(said.values, np.float64)).tolist()) if design.ordered else nothing
-    judged = dict(zip(said.items, zip(said.values, places, strict=False), strict=True))
-    told = {item: [*judged.get(item, (None, None)), *rest] for item, *rest in zip(row.items, *touches, strict=True)}
-    for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
-        leader = None if row.leader is None else number == row.leader
-        score, rank, *touch = told.get(number, [None] * 5)
-        label = [None if score is None else design.classes[int(score)]] if design.classes else []
-        yield (
-            *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
-            *(position, item, leader, score, *label, rank),
-            *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport)),
-            number not in told or str(number) in reasons,
-            reasons.get(str(number)),
-        )
-
-
 async def one_piece(text_: str) -> AsyncGenerator[str, None]:
     yield text_
 
@@ -326,6 +272,7 @@ TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[TableFile]]
 EXPORTS: dict[str, TableOf] = {
     "items": items_table,
     "responses": responses_table,
+    "segments": segments_table,
     "assignments": assignments_table,
     "easl": easl_table,
 }
@@ -352,28 +299,3 @@ UPLOADED_COLUMNS = text("""
     SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)
     WHERE campaign_id = :campaign GROUP BY uploaded.name ORDER BY min(number), min(place)
 """)
-
-# What the items of a HIT are called, in the order in which they were shown.
-IDS = """
-           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
-
-RESPONSES = text(f"""
-    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
-           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS}
-    FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
-    JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
-    WHERE r.campaign_id = :campaign ORDER BY r.seq
-""")  # noqa: S608  (made of constants)
-
-WITHOUT_SCORE = text(f"""
-    SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
-           h.items AS shown,{IDS},
-           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
-           h.issued_at,
-           h.closed_at AS received_at
-    FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
-    WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
-      AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
-    ORDER BY h.id
-""")  # noqa: S608  (made of constants)

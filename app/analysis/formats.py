@@ -15,6 +15,7 @@ from typing import Any
 from app.upload import FORMULA_STARTS
 
 Cells = Sequence[Any]
+ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from app.analysis import (
     labels,
     pairwise,
     scores,
+    system_table,
 )
 from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
 from app.inference.online.laws import ONLINE
@@ -38,6 +39,7 @@ SCORES: dict[str, ScoreMethod] = {
 }
 
 TABLES: dict[str, TableMethod] = {
+    "systems": system_table.SYSTEMS,
     "agreement": agreement_table.AGREEMENT,
     "annotators": annotator_table.ANNOTATORS,
     "consistency": consistency.CONSISTENCY,

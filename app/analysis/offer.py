@@ -71,6 +71,8 @@ async def offered(connection: AsyncConnection, campaign: Row[Any]) -> Offer:
     """
     design = design_of(campaign)
     found = reached_by(design, campaign.items_per_hit)
+    if not campaign.segment_count:
+        found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_systems})
     if design.always_shown:
         return found
     needs = {table.needs for table in found.tables.values() if table.needs}

@@ -48,6 +48,9 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
     told = f"score ({design.possible}){', label' * bool(design.classes)}{', rank' * design.ordered}"
     words = f"One row for each item of each answer: annotator, {told}, HIT, position, times, kind of input."
     yield "Responses", words, [(f"responses.{end}", title) for end, title in FORMATS]
+    if campaign.segment_count:
+        words = "Every output with its system, segment, source and reference, its judgments and their mean."
+        yield "Segments", words, [(f"segments.{end}", title) for end, title in FORMATS]
     words = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )

@@ -181,7 +181,8 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         NO_CAMPAIGN
         | {
             409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
-            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`"
+            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
+            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`"
         }
     ),
 )
@@ -251,8 +252,8 @@ ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
 ITEMS_IN_BODY = body_of_a_file(*ENDINGS, media="A zip of the images, recordings or videos that the items name.")
 NOT_IMPORTED = NO_CAMPAIGN | {
-    409: "`not_a_draft`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `zip_too_many_files`, "
+    409: "`not_a_draft`, `kinds_mixed`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `zip_too_many_files`, "
     "`media_file_too_large`, `media_too_large`",
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
     "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
@@ -260,6 +261,7 @@ NOT_IMPORTED = NO_CAMPAIGN | {
     "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
     "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
     "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
+    "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
     "`details.line` is the line of the file.",
 }
 
@@ -279,6 +281,8 @@ async def import_items(
     """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
 
     Images, recordings and videos that items name come as a zip in the field `media` of the same form.
+    A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id` is one of
+    systems' outputs; it can also join a campaign of systems that was launched.
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with sent_file(request) as (file, name, media), database.begin() as connection:
@@ -302,7 +306,8 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     413: "`too_large`, `file_too_large`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
-    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`. Their values: `scores_missing`, "
+    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`, `segment_missing`, `segment_unknown`, "
+    "`segment_differs`, `output_unknown`. Their values: `scores_missing`, "
     "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
     "the line of the file.",
 }

@@ -3,18 +3,19 @@
 The rows are read as an import reads them, so what is said here is what an import would say.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from app.campaigns.items import ItemReader, Matching, NewItem, no_items
+from app.campaigns import outputs
+from app.campaigns.items import ItemReader, Matching, no_items
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.template import guess
 from app.designs.content import Content
 from app.errors import Invalid
 from app.inference.online.law import Law
-from app.upload import UploadedRow, as_number, as_text, read
+from app.upload import Upload, UploadedRow, as_number, as_text, read
 
 PREVIEW_ROWS = 5
 LINES_NAMED = 10
@@ -29,7 +30,14 @@ WHAT_IS_WRONG = {
     "shown_too_long": "with too long a text",
     "prior_invalid": "with a prior that is not possible",
     "media_link_refused": "with a file that lies on another server",
+    "system_missing": "without a system",
+    "segment_missing": "without a segment",
+    "output_empty": "without an output",
+    "output_twice": "with an output of a row above, for the same segment",
+    "source_differs": "with another source or reference than a row above",
 }
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -57,7 +65,7 @@ class FirstRow:
 
 @dataclass(frozen=True)
 class Description:
-    """What is in a file, as its columns are matched."""
+    """What is in a file, as its columns are matched; of a table of systems' outputs, how many systems and segments."""
 
     format: str
     columns: tuple[str, ...]
@@ -65,6 +73,9 @@ class Description:
     row_count: int
     first_rows: list[FirstRow]
     problems: list[WrongRows]
+    of_systems: bool = False
+    systems: int = 0
+    segments: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,20 +102,33 @@ def describe(
     first = list(islice(upload.records, PREVIEW_ROWS))
     if not first:
         raise no_items()
+    if outputs.are_in(upload.columns) and chosen.identifier is None:
+        return described_outputs(upload, first)
     matching = matched(upload.columns, first, chosen)
     reader = ItemReader(upload.columns, matching, law, NamedMedia(content), taken)
     problems: dict[str, WrongRows] = {}
     shown: list[FirstRow] = []
     for record in chain(first, upload.records):
-        item = read_or_note(reader, record, problems)
+        item = read_or_note(reader.item, record, problems)
         if len(shown) < len(first):
             shown.append(FirstRow(record.line, record.values, item.shown if item else ""))
     return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()))
 
 
-def read_or_note(reader: ItemReader, record: UploadedRow, problems: dict[str, WrongRows]) -> NewItem | None:
+def described_outputs(upload: Upload, first: Sequence[UploadedRow]) -> Description:
+    """Of a table of systems' outputs, whose columns say what they are."""
+    found, problems, count = outputs.Outputs(), dict[str, WrongRows](), 0
+    for record in chain(first, upload.records):
+        count += 1
+        read_or_note(found.add, record, problems)
+    shown = [FirstRow(record.line, record.values, "") for record in first]
+    told = upload.format, upload.columns, Matching(None), count, shown, list(problems.values())
+    return Description(*told, of_systems=True, systems=len(found.systems), segments=len(found.segments))
+
+
+def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, problems: dict[str, WrongRows]) -> T | None:
     try:
-        return reader.item(record)
+        return read_row(record)
     except Invalid as refusal:
         what = WHAT_IS_WRONG.get(refusal.code, refusal.message)
         problems.setdefault(refusal.code, WrongRows(what)).note(record.line)

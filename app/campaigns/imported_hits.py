@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.asked_segments import AskedSegments, asked_segments
 from app.crowd.answered import ResultRow
 from app.crowd.platform import Platform
 from app.database import tables
@@ -24,16 +25,17 @@ from app.errors import Conflict, Invalid, plural, shortened
 from app.record import stream, unjudged
 from app.record.folding import Locked, fold
 from app.record.stream import Response
+from app.selection.segments import for_all, shown_once
 from app.upload import refuse
 
 LOOKED_UP = 5_000  # rows at once
 ASSIGNMENT_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
 HIT_COLUMNS = (
-    *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable"),
+    *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable", "segment", "shown_as"),
     *("issued_at", "expires_at", "closed_at"),
 )
 RESPONSE_COLUMNS = (
-    *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "received_at"),
+    *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "segment", "received_at"),
     "extra",
 )
 
@@ -46,7 +48,7 @@ class ImportedHit:
 
     shown: all items. marks: the score of each; where it was marked N/A, NaN if the campaign lets annotators say that an
     item cannot be judged, else None. unjudged: in such a campaign the items that were marked, each with the reason.
-    nameless: nobody knows whose it is.
+    nameless: nobody knows whose it is. segment, shown_as: as in `hits`, where items are systems.
     """
 
     line: int
@@ -59,6 +61,8 @@ class ImportedHit:
     details: dict[str, str]
     nameless: bool = False
     unjudged: tuple[tuple[int, str], ...] = ()
+    segment: int | None = None
+    shown_as: tuple[int, ...] | None = None
 
     @property
     def items(self) -> list[int]:
@@ -91,7 +95,7 @@ NUMBERS = text("""
 """)
 
 ANSWER = """
-    SELECT given.worker, given.id, h.items AS shown, h.not_applicable, r.items, r.values AS scores, r.extra
+    SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
     FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
 OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id"
 
@@ -140,12 +144,15 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 async def numbered(
     connection: AsyncConnection, campaign: Row[Any], design: Design, rows: list[ResultRow]
 ) -> list[ImportedHit]:
-    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`) and what `checked` does."""
+    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`) and what `checked` and
+    `AskedSegments.of` do.
+    """
     numbers: dict[str, int] = {}
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
-    return await asyncio.to_thread(hits_of, rows, numbers, design, keeps_marks=campaign.cannot_be_judged)
+    segments = await asked_segments(connection, campaign)
+    return await asyncio.to_thread(hits_of, rows, numbers, design, segments, keeps_marks=campaign.cannot_be_judged)
 
 
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
@@ -153,34 +160,44 @@ def ids_in(rows: Sequence[ResultRow]) -> list[str]:
 
 
 def hits_of(
-    rows: list[ResultRow], numbers: Mapping[str, int], design: Design, *, keeps_marks: bool
+    rows: list[ResultRow],
+    numbers: Mapping[str, int],
+    design: Design,
+    segments: AskedSegments,
+    *,
+    keeps_marks: bool,
 ) -> list[ImportedHit]:
     """Takes each row from `rows`: to let go of a million at once would take a moment in which nothing else is done.
 
-    Raises `Invalid` (`item_unknown`) and what `checked` does.
+    Raises `Invalid` (`item_unknown`) and what `checked` and `AskedSegments.of` do.
     """
     rows.reverse()
-    return [hit_of(rows.pop(), numbers, design, keeps_marks=keeps_marks) for _ in range(len(rows))]
+    return [hit_of(rows.pop(), numbers, design, segments, keeps_marks=keeps_marks) for _ in range(len(rows))]
 
 
-def hit_of(row: ResultRow, numbers: Mapping[str, int], design: Design, *, keeps_marks: bool) -> ImportedHit:
+def hit_of(
+    row: ResultRow, numbers: Mapping[str, int], design: Design, segments: AskedSegments, *, keeps_marks: bool
+) -> ImportedHit:
     for place, external_id in enumerate(row.items):
         if external_id not in numbers:
             said = shortened(external_id)
             refuse("item_unknown", row.line_of(place), f"the campaign has no item “{said}”.", item=said)
     shown = tuple(numbers[external_id] for external_id in row.items)
     marked = marked_in(row, shown) if keeps_marks else {}
+    segment, shown_as = segments.of(row, shown)
     return ImportedHit(
         row.line,
         row.worker_id,
         row.assignment_id,
         shown,
-        checked(design, row, shown, marked),
+        checked(design, row, shown, marked, shown_as),
         row.accepted_at,
         row.submitted_at,
         row.details,
         row.nameless,
         tuple(marked.items()),
+        segment,
+        shown_as,
     )
 
 
@@ -191,7 +208,11 @@ def marked_in(row: ResultRow, shown: Sequence[int]) -> dict[int, str]:
 
 
 def checked(
-    design: Design, row: ResultRow, shown: Sequence[int], marked: Mapping[int, str]
+    design: Design,
+    row: ResultRow,
+    shown: Sequence[int],
+    marked: Mapping[int, str],
+    shown_as: Sequence[int] | None,
 ) -> tuple[float | None, ...]:
     """The marks of a HIT as its design stores them. Raises `Invalid` where nobody can have been asked so, or can have
     answered so: `item_missing`, `hit_size`, `answer_impossible`, and whatever else the design refuses.
@@ -203,20 +224,22 @@ def checked(
                 "item_missing", row.line, f"every HIT of this campaign has the item “{said}”, and this one lacks it."
             )
     marks = dict(zip(shown, row.scores, strict=True))
-    given = {item: mark for item, mark in marks.items() if mark is not None and not math.isnan(mark)}
+    alone = shown_once(shown, shown_as)
+    given = {item: mark for item in alone if (mark := marks[item]) is not None and not math.isnan(mark)}
     fewest, most = design.fewest_items, design.items_per_hit[-1]
     if len(shown) > most or (0 < len(given) < fewest and not marked):
         asked = f"{fewest} to {most}" if fewest < most else f"{most}"
         count = plural(len(shown) if len(shown) > most else len(given), "item")
         refuse("hit_size", row.line, f"this HIT has {count} with a {design.noun}, and can have {asked}.")
-    told_of = [item for item, mark in marks.items() if mark is not None or item in marked]
+    told_of = [item for item in alone if marks[item] is not None or item in marked]
     if not told_of:
         return row.scores
     try:
-        values = iter(design.values(Answer(given, unjudged=marked), told_of))
+        unjudged_ = {item: marked[item] for item in alone if item in marked}
+        values = dict(zip(told_of, design.values(Answer(given, unjudged=unjudged_), told_of), strict=True))
     except Invalid as refused:
         refuse(refused.code, row.line, f"nobody can answer so. {refused.message.removesuffix(KEPT).strip()}")
-    return tuple(next(values) if item in told_of else None for item in shown)
+    return tuple(for_all({**dict.fromkeys(shown), **values}, shown, shown_as))
 
 
 Key: TypeAlias = tuple[str | None, str]
@@ -283,8 +306,11 @@ def answered(row: Row[Any]) -> bool:
 def same(hit: ImportedHit, row: Row[Any]) -> bool:
     """Whether this is what is stored."""
     marked = (row.extra or {}).get(EXTRA, {})
-    stored = (row.shown, row.not_applicable or [], row.items or [], told(row.scores or []), marked)
-    return stored == (list(hit.shown), hit.not_applicable, hit.items, told(hit.scores), reasons_of(hit))
+    stored = (row.shown, row.segment, row.not_applicable or [], row.items or [], told(row.scores or []), marked)
+    return stored == (
+        *(list(hit.shown), hit.segment, hit.not_applicable, hit.items),
+        *(told(hit.scores), reasons_of(hit)),
+    )
 
 
 def told(scores: Sequence[float]) -> list[float | None]:
@@ -335,7 +361,8 @@ async def store_closed(
         details = json.dumps(hit.details)
         assignments.append((campaign.id, assignment_id, annotator, hit.assignment_id, details, start, end))
         marked = hit.not_applicable or None
-        rows.append((hit_id, campaign.id, annotator, assignment_id, hit.shown, marked, start, end, end))
+        shown = hit.shown, marked, hit.segment, hit.shown_as
+        rows.append((hit_id, campaign.id, annotator, assignment_id, *shown, start, end, end))
         closed.append(Closed(hit, hit_id, annotator))
     await copy(connection, tables.assignments, assignments, *ASSIGNMENT_COLUMNS)
     await copy(connection, tables.hits, rows, *HIT_COLUMNS)
@@ -359,7 +386,7 @@ async def store_responses(
     seqs = await reserve_seqs(connection, len(closed))
     rows = [
         (
-            *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores),
+            *(seq, campaign.id, one.id, one.annotator, "import", one.hit.items, one.hit.scores, one.hit.segment),
             one.hit.submitted_at or now,
             json.dumps({EXTRA: reasons_of(one.hit)}) if one.hit.unjudged else None,
         )

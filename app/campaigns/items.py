@@ -9,11 +9,13 @@ from functools import partial
 from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns import outputs
 from app.campaigns.lifecycle import locked_draft
-from app.campaigns.named_media import LONGEST_SHOWN, NamedMedia
+from app.campaigns.named_media import NamedMedia
+from app.campaigns.progress import Progress
 from app.campaigns.template import TextOfItem, check_known, shown_by
 from app.database import tables
 from app.database.bulk import ahead, copy_lines, line
@@ -25,14 +27,11 @@ from app.inference.online.laws import ONLINE
 from app.media import store
 from app.media.archive import Packed
 from app.record.law import law_of
-from app.upload import MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
+from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
-LONGEST_ID = 200
 ROWS_AT_ONCE = 5_000
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-Progress = Callable[[int], None]
 
 
 class NewItem(NamedTuple):
@@ -173,9 +172,10 @@ async def import_items(
 ) -> int:
     """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
 
-    identifier, shown, template: see `Matching`. media: a zip of the files that they name. `progress` is told now and
-    then how many rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`), and what `upload.read`, `ItemReader` and
-    `NamedMedia.keep` raise; the caller's transaction must not be committed then.
+    identifier, shown, template: see `Matching`; of a table of systems' outputs, which is taken in as one (see
+    `outputs`), they say nothing. media: a zip of the files that items name. `progress` is told now and then how many
+    rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), and what `upload.read`, `ItemReader`,
+    `NamedMedia.keep` and `outputs.import_outputs` raise; the caller's transaction must not be committed then.
     """
     table = partial(read, file, name, max_mb=max_mb)
     matching = Matching(identifier, shown, template)
@@ -193,12 +193,18 @@ async def import_table(
     progress: Progress = lambda _rows: None,
 ) -> int:
     """The same of a table that is read when it is asked for, in a thread."""
+    upload = await asyncio.to_thread(table)
+    if outputs.are_in(upload.columns) and matching.identifier == Matching.identifier:
+        if media is not None:
+            raise Invalid("Outputs of systems name no files. Nothing was imported.", code="media_of_outputs")
+        return await outputs.import_outputs(connection, slug, upload, replace=replace, progress=progress)
     campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
     if replace:
-        await connection.execute(delete(tables.items).where(tables.items.c.campaign_id == campaign.id))
+        await outputs.clear(connection, campaign.id)
         await store.remove_all(connection, campaign.id)
+    elif campaign.segment_count:
+        raise outputs.kinds_mixed(campaign)
     taken, start = await already_there(connection, campaign.id)
-    upload = await asyncio.to_thread(table)
     named = NamedMedia(Content.of(campaign))
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
     stored = await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)

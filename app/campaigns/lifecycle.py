@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown, named_media
+from app.campaigns import always_shown, named_media, systems
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
@@ -48,10 +48,17 @@ RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
 SETTLE_PRIOR = text("UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL")
 
-COPY_ITEMS = text("""
-    INSERT INTO items (campaign_id, number, external_id, shown, fields, prior)
-    SELECT :copy, number, external_id, shown, fields, prior FROM items WHERE campaign_id = :campaign
-""")
+COPY_ITEMS = tuple(
+    text(
+        f"INSERT INTO {table} (campaign_id, {columns}) "  # noqa: S608  (constants)
+        f"SELECT :copy, {columns} FROM {table} WHERE campaign_id = :campaign"
+    )
+    for table, columns in (
+        ("items", "number, external_id, shown, fields, prior"),
+        ("segments", "number, external_id, source, reference"),
+        ("outputs", "segment, item, shown"),
+    )
+)
 OF_COPY = " (copy)"
 COPIES = re.compile(r" \(copy(?: \d+)?\)$")
 REHEARSAL = "rehearsal"  # ends the name and the address of one, and so the names of its exports
@@ -104,9 +111,16 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehears
     changes = {"name": name, "prior": None if settings.prior == usual else settings.prior}
     source = campaign.id if rehearsal else None
     copied = await create(connection, settings.model_copy(update=changes), now=now, rehearsal_of=source)
-    await connection.execute(COPY_ITEMS, {"copy": copied.id, "campaign": campaign.id})
+    for statement in COPY_ITEMS:
+        await connection.execute(statement, {"copy": copied.id, "campaign": campaign.id})
+    await note_segments(connection, copied.id, campaign.segment_count)
     await media.copy_all(connection, campaign=campaign.id, copied=copied.id)
     return copied
+
+
+async def note_segments(connection: AsyncConnection, campaign_id: int, count: int) -> None:
+    """For how many segments there are outputs of systems; 0 where items are shown as they are."""
+    await connection.execute(update(campaigns).where(campaigns.c.id == campaign_id).values(segment_count=count))
 
 
 async def name_of_copy(connection: AsyncConnection, name: str) -> str:
@@ -330,6 +344,8 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         )
     await always_shown.settle(connection, campaign)
     await named_media.check(connection, campaign)
+    if campaign.segment_count:
+        await systems.check(connection, campaign, count)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.

@@ -19,6 +19,13 @@ REPORTS = text("""
     WHERE campaign_id = :campaign AND item = ANY(CAST(:numbers AS int[])) GROUP BY item
 """)
 
+OUTPUTS = text("""
+    SELECT i.external_id AS system, s.external_id AS segment, o.shown AS output, s.source, s.reference
+    FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
+    JOIN items i ON i.campaign_id = o.campaign_id AND i.number = o.item
+    WHERE o.campaign_id = :campaign ORDER BY o.item, o.segment LIMIT :limit
+""")
+
 # By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
 MADE_UP_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
@@ -47,6 +54,11 @@ async def as_shown(
         return shown, {}
     reported = await connection.execute(REPORTS, {"campaign": campaign.id, "numbers": numbers})
     return shown, {row.item: row.annotators for row in reported}
+
+
+async def outputs_of(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
+    """The first outputs of a campaign of systems, as they are uploaded."""
+    return (await connection.execute(OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:

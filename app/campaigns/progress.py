@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from app.errors import Refusal
 
 Result = TypeVar("Result")
-Job = Callable[[Callable[[int], None]], Awaitable[Result]]
+Progress = Callable[[int], None]
+Job = Callable[[Progress], Awaitable[Result]]
 
 
 async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, None]:

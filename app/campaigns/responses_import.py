@@ -29,7 +29,7 @@ from app.campaigns.imported_hits import (
     unnumbered,
     without_stored,
 )
-from app.campaigns.items import Progress
+from app.campaigns.progress import Progress
 from app.crowd.answered import NEEDED, ResultRow
 from app.crowd.platform import Platform
 from app.crowd.registry import of_results
@@ -143,16 +143,20 @@ def read_results(file: BinaryIO, name: str, design: Design, *, max_mb: int) -> t
     return platform, files.read(upload, digest, Written(design))
 
 
-def example(design: Design, ids: Sequence[str]) -> str:
-    """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few."""
+def example(design: Design, ids: Sequence[str], segment: str | None = None) -> str:
+    """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few.
+
+    segment: where the items are systems, that of the HIT.
+    """
     ids = list(dict.fromkeys([*design.always_shown, *ids]))[: len(ids)]
     count, written = len(ids), Written(design)
     if count < design.fewest_items:
         return ""
     values = design.given([(count - k) / (count + 1) for k in range(count)])
     file = io.StringIO()
-    rows = [("h1", "Ann", item, written.words(value)) for item, value in zip(ids, values, strict=True)]
-    csv.writer(file, lineterminator="\n").writerows([NEEDED, *rows])
+    above, below = ((), ()) if segment is None else (("segment",), (segment,))
+    rows = [("h1", "Ann", item, written.words(value), *below) for item, value in zip(ids, values, strict=True)]
+    csv.writer(file, lineterminator="\n").writerows([(*NEEDED, *above), *rows])
     return file.getvalue()
 
 

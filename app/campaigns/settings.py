@@ -206,7 +206,8 @@ class CampaignSettings(BaseModel):
 
     judgments_per_item: int = Field(
         default=10, ge=1, le=10_000, title="Judgments wanted per item",
-        description="The campaign closes when every item has this many; annotators give no more. Paper: up to 10.",
+        description="The campaign closes when every item (or system) has this many; annotators give no more. Paper: up "
+        "to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,
@@ -216,7 +217,7 @@ class CampaignSettings(BaseModel):
     repeat_items: bool = Field(
         default=True, title="Show items again",
         description="When an annotator has scored every item that is still wanted, show items again: one person may "
-        "then give several of an item's judgments. Otherwise they are done.",
+        "then give several of an item's judgments. Otherwise they are done. Of systems it is their segments.",
     )  # fmt: skip
     implied_asked_percent: int | None = Field(
         default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",

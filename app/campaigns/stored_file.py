@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import campaign_file, items, lifecycle, listing
+from app.campaigns import campaign_file, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
 from app.campaigns.documents import LARGEST
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
@@ -85,14 +85,26 @@ async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -
     Raises `NotFound` (`campaign_not_found`) and `TooLarge` (`items_too_many`).
     """
     campaign = await lifecycle.find(connection, slug)
-    total, rows = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE * with_items)
-    if with_items and total > len(rows):
-        raise too_many()
-    settings, said = lifecycle.settings_of(campaign), as_said(rows) if rows else None
+    settings, said = lifecycle.settings_of(campaign), await items_said(connection, campaign) if with_items else None
     text = await asyncio.to_thread(campaign_file.written, settings, said)
     if len(text.encode()) > LARGEST:
         raise too_many()
     return text
+
+
+async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> Mapping[str, Any] | None:
+    """The items of a campaign as a file has them, None where there are none. Raises `TooLarge` (`items_too_many`)."""
+    if campaign.segment_count:
+        rows = await listing.outputs_of(connection, campaign.id, limit=MOST_ROWS_INSIDE + 1)
+        if len(rows) > MOST_ROWS_INSIDE:
+            raise too_many()
+        columns = (*outputs.NEEDED, *outputs.ABOVE)
+        cells = [zip(columns, row, strict=True) for row in rows]
+        return {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+    total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
+    if total > len(found):
+        raise too_many()
+    return as_said(found) if found else None
 
 
 def too_many() -> TooLarge:

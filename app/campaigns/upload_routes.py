@@ -18,6 +18,7 @@ from app.campaigns import items, lifecycle, listing, responses_import
 from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, address, see_other, uploaded
+from app.campaigns.segment_table import segments_page
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
 from app.designs.registry import design_of
@@ -44,9 +45,13 @@ async def guide_to_responses(request: Request) -> HTMLResponse:
 
 @router.get(CAMPAIGN + "/items")
 async def items_page(
-    request: Request, connection: Transaction, slug: str, page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1,
+    segment: Annotated[str, Query(max_length=1000)] = "",
 ) -> HTMLResponse:
-    return await show_items(request, connection, slug, number=page)
+    return await show_items(request, connection, slug, number=page, segment=segment)
 
 
 async def show_items(
@@ -55,11 +60,16 @@ async def show_items(
     slug: str,
     *,
     number: int = 1,
+    segment: str = "",
     refusal: Refusal | None = None,
     **more: Any,
 ) -> HTMLResponse:
-    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last."""
+    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last. Of
+    systems a page of their segments, and the `segment` that is looked at.
+    """
     campaign = await lifecycle.find_for_page(connection, slug)
+    segments = await segments_page(connection, campaign, number, segment) if campaign.segment_count else None
+    number = 1 if segments else number
     pages = max(1, -(-campaign.item_count // ITEMS_PER_PAGE))
     number = min(number, pages)
     offset = (number - 1) * ITEMS_PER_PAGE
@@ -69,11 +79,12 @@ async def show_items(
     context |= {"refusal": refusal, "max_mb": limits.max_upload_mb, "limits": limits, "kind": KINDS[campaign.content]}
     drawn, reports = await listing.as_shown(connection, campaign, rows)
     allow_links(request, campaign)
-    context |= {"drawn": drawn, "reports": reports}
+    context |= {"segments": segments, "drawn": drawn, "reports": reports}
     design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
     context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
-    context |= {"written": Written(design), "example": responses_import.example(design, ids)}
+    of = segments.rows[0].segment.external_id if segments else None
+    context |= {"written": Written(design), "example": responses_import.example(design, ids, of)}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
 

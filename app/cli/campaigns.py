@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import campaign_file, form, items, lifecycle, responses_import, stored_file
 from app.campaigns.documents import LARGEST
+from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
 from app.cli.interrupts import STOPPED
@@ -258,7 +259,9 @@ def show(slug: str, *, as_json: bool) -> None:
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
 @click.option("--media", type=FILE, help="A zip of the images, recordings or videos that items name.")
 def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
-    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL."""
+    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL; or outputs of systems, with `system`,
+    `segment` and `output`, which can also join a campaign of systems that runs.
+    """
     limits = read_settings()
     with file.open("rb") as opened, progress_bar(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
@@ -275,11 +278,12 @@ def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
                 **how,
             )
         )
-    click.echo(f"Imported {count:,} items.")
+    of_systems = in_transaction(partial(lifecycle.find, slug=slug)).segment_count
+    click.echo(f"Imported {count:,} {'outputs' if of_systems else 'items'}.")
 
 
 @contextmanager
-def progress_bar(file: BinaryIO) -> Iterator[items.Progress]:
+def progress_bar(file: BinaryIO) -> Iterator[Progress]:
     """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
     if not sys.stderr.isatty():
         yield lambda _rows: None

@@ -17,6 +17,7 @@ class ResultRow:
 
     line: where it begins. lines: those of its items, where each has one of its own. nameless: nobody knows whose it is.
     reasons: why items were marked, of each item, where anything is known of that.
+    segment: where items are systems, the one whose outputs it showed.
 
     There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
     a row is one object with slots, and its tuples of plain values are left out by the collector.
@@ -33,6 +34,7 @@ class ResultRow:
     lines: tuple[int, ...] = ()
     nameless: bool = False
     reasons: tuple[str, ...] = ()
+    segment: str = ""
 
     def line_of(self, place: int) -> int:
         """Where the item at this place stands, 0 for the first."""

@@ -1,7 +1,7 @@
 """Answers from anywhere, in files of Easel's own: a row for each item of a HIT, or in JSONL an object for each HIT.
 
-Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at`, `not_applicable` and
-`reason`; or those of an export of responses. Pure: from a table to HITs that were answered.
+Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at`, `not_applicable`,
+`reason` and `segment`; or those of an export of responses. Pure: from a table to HITs that were answered.
 """
 
 import math
@@ -16,11 +16,11 @@ from app.crowd.platform import LONGEST_ID, Platform
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
 
-OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason")
+OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank"),
-    *("first_touch_ms", "changes", "input_kind", "viewport"),
+    *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as"),
 )
 OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
 SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what exports and lists call a column
@@ -30,9 +30,9 @@ MARKED = {"true": True, "false": False, "": False}
 # PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
 LONGEST_REASON = 200
 FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
-JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None]
-"""Of a row its position, line, item, value, why it has none, and when it was issued and submitted: a tuple, which the
-garbage collector leaves out.
+JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str]
+"""Of a row its position, line, item, value, why it has none, when it was issued and submitted, and its segment: a
+tuple, which the garbage collector leaves out.
 """
 
 
@@ -46,8 +46,8 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
 
     Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
-    `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `time_unreadable`,
-    `file_empty`.
+    `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
+    `time_unreadable`, `file_empty`.
     """
     check_needed(upload.columns)
     hits: dict[tuple[str, str], list[JudgedItem]] = {}
@@ -143,6 +143,7 @@ def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: b
         reason_of(line, cells),
         time_of(line, "issued_at", cells),
         time_of(line, "submitted_at", cells),
+        cells.get("segment", ""),
     )
 
 
@@ -223,11 +224,13 @@ def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
 
 
 def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
-    """Raises `Invalid` (`position_unusable`, `item_repeated`)."""
+    """Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first = rows[0][1]
     in_order(rows)
-    _, lines, items, values, reasons, issued, submitted = zip(*rows, strict=True)
+    _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
     check_once(items, lines)
+    if len({*segments}) > 1:
+        refuse("segment_differs", first, "the rows of this HIT are of several segments, and a HIT is of one.")
     return ResultRow(
         line=first,
         worker_id=annotator,
@@ -239,6 +242,7 @@ def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
         details={},
         lines=lines,
         reasons=reasons,
+        segment=segments[0],
     )
 
 

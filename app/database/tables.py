@@ -141,6 +141,8 @@ campaigns = Table(
         "fewest_items", Integer, nullable=False, server_default="1"
     ),  # must be drawn, so that an answer says something
     Column("always_shown", ARRAY(Integer), nullable=False, server_default="{}"),  # in every HIT, from the launch on
+    # Of a campaign of systems: how many segments they have outputs for. 0: its items are shown as they are
+    Column("segment_count", Integer, nullable=False, server_default="0"),
     # What annotators see
     Column("name", Text, nullable=False),
     Column("question", Text, nullable=False),
@@ -210,6 +212,30 @@ items = Table(
     Column("prior", ARRAY(Double)),  # NULL: the campaign's. The view `priors` says what an item begins with
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
+)
+
+# Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
+segments = Table(
+    "segments",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("source", Text),
+    Column("reference", Text),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    UniqueConstraint("campaign_id", "external_id"),
+)
+
+# What annotators see of an item in a HIT of a segment. Only added to once the campaign was launched.
+outputs = Table(
+    "outputs",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("segment", Integer, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("shown", Text, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
 
 posteriors = Table(
@@ -335,6 +361,10 @@ hits = Table(
     Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
     # Of an answered HIT, the items marked N/A: its response has the others. Where all were, there is no response.
     Column("not_applicable", ARRAY(Integer)),
+    # Whose outputs for which segment it shows; and of each item the one under which its output is shown, where outputs
+    # of several are the same. NULL where items are shown as they are, and where all outputs differ
+    Column("segment", Integer),
+    Column("shown_as", ARRAY(Integer)),
     # From where someone got it who came by a public link and has not touched it; see `crowd.doors`
     Column("untouched_by", LargeBinary),
     PrimaryKeyConstraint("campaign_id", "id"),
@@ -378,6 +408,7 @@ responses = Table(
     Column("items", ARRAY(Integer), nullable=False),  # as presented; with the values all that a replay needs
     # One per item, in that order; the design says what they mean. NaN: nothing is said of that item
     Column("values", ARRAY(Double), nullable=False),
+    Column("segment", Integer),  # of its HIT: for no replay, but for whoever asks how often a segment was judged
     Column("extra", JSONB),  # what no law reads: reasons, comments, flags
     Column("telemetry", JSONB),  # how the answer came about; what the page could not know is left out
     Column("received_at", Time, nullable=False),
@@ -389,6 +420,7 @@ responses = Table(
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
     Index("responses_unjudged_idx", "campaign_id", "seq", postgresql_where=text("extra ? 'cannot_be_judged'")),
+    Index("responses_segment_idx", "campaign_id", "segment", postgresql_where=text("segment IS NOT NULL")),
 )
 
 # What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in

@@ -23,17 +23,29 @@ class CellsBeside(Record):
     reference: str | None
 
 
-async def drawn(connection: Driver, campaign: Any, numbers: Sequence[int], texts: Sequence[str]) -> DrawnItems:
-    """Items of a campaign (`id` and its settings) by their numbers and texts; of mere texts nothing is looked up."""
+async def drawn(
+    connection: Driver,
+    campaign: Any,
+    numbers: Sequence[int],
+    texts: Sequence[str],
+    above: tuple[str | None, str | None] | None = None,
+) -> DrawnItems:
+    """Items of a campaign (`id` and its settings) by their numbers and texts; of mere texts nothing is looked up.
+
+    above: source and reference of the segment, where the texts are outputs of systems.
+    """
     content = Content.of(campaign)
-    if content.plain:
+    if content.plain and not (above and any(above)):
         return plain(texts)
     beside: dict[int, CellsBeside] = {}
     if content.columns:
         asked = {"campaign": campaign.id, "numbers": [*numbers]}
         asked |= {"source": content.source, "reference": content.reference}
         beside = {row.number: row for row in await fetch(connection, BESIDE, asked, CellsBeside)}
-    rows = [cells(shown, beside.get(number)) for number, shown in zip(numbers, texts, strict=True)]
+    rows = [
+        Cells(shown, *above) if above else cells(shown, beside.get(number))
+        for number, shown in zip(numbers, texts, strict=True)
+    ]
     names = {file.name for row in rows for file in content.files(row) if not file.is_link}
     return content.draw(rows, await addresses(connection, campaign.id, names) if names else {})
 

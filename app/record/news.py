@@ -43,13 +43,13 @@ def written(since: str) -> str:
     """
     watermark = f"CAST(CAST({since} AS text) AS pg_snapshot)"
     return f"""
-    SELECT campaign_id, seq, items FROM responses
+    SELECT campaign_id, seq, items, segment FROM responses
     WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
     """  # noqa: S608  (made of constants)
 
 
 class News(Record):
-    """What `changes` found: of no item, None."""
+    """What `changes` found: of no item, None. new_uses: pairs of a segment and how many answers are about it."""
 
     revision: int
     watermark: str
@@ -58,6 +58,7 @@ class News(Record):
     new_scores: list[float] | None
     new_variances: list[float] | None
     new_judgments: list[int] | None
+    new_uses: list[tuple[int, int]] | None
 
 
 NEWS = tuple(name for name in News.__annotations__ if name != "revision")
@@ -73,7 +74,13 @@ def changes(*, campaign: str, revision: str, people: str, since: str) -> str:
     )
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
            array_agg(score) AS new_scores, array_agg(variance) AS new_variances,
-           array_agg({counted("p", people=people)}) AS new_judgments
+           array_agg({counted("p", people=people)}) AS new_judgments,
+           (SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
+               SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
+               WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
+                   SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
+               GROUP BY r.segment
+           ) AS judged) AS new_uses
     FROM posteriors p WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
     AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 

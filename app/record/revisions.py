@@ -63,6 +63,8 @@ SWITCH = text("""
     UPDATE campaigns SET revision = :revision, decided = :decided WHERE id = :campaign AND revision = :revision - 1
 """)
 
+ONE_IN_A_TRANSACTION = text("SELECT pg_advisory_xact_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
+
 ABOUT = {
     "annotator": text("SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id = :number"),
     "response": text("SELECT 1 FROM responses WHERE campaign_id = :campaign AND seq = :number"),
@@ -138,6 +140,24 @@ async def revise(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> Non
             await connection.execute(states.LOCK_OUT_HOLDERS, draft.of.parameters)  # who still waits for the old one
         async with connection.begin():
             await clear(connection, draft.of)
+
+
+async def keep_out(connection: AsyncConnection, campaign_id: int) -> None:
+    """Until the transaction ends, nobody else stores an answer, leases a HIT or makes a revision of a campaign."""
+    for statement in (ONE_IN_A_TRANSACTION, states.LOCK_OUT_HOLDERS, LOCK_OUT):
+        await connection.execute(statement, {"campaign": campaign_id})
+
+
+async def begin_anew(connection: AsyncConnection, campaign_id: int) -> None:
+    """Make a revision from the same answers for a campaign that has other items now, and make it the present one: so
+    everybody who keeps something of the one before learns of it. Whoever calls this has kept the others out.
+    """
+    campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
+    of = Revision(campaign.id, campaign.revision + 1)
+    beliefs, judgments, _ = await applied(connection, campaign)
+    await clear(connection, Revision.present(campaign))
+    await begin(connection, of, law_of(campaign), beliefs, judgments)
+    await connection.execute(SWITCH, {**of.parameters, "decided": campaign.decided})
 
 
 async def due(engine: AsyncEngine) -> Sequence[int]:

@@ -1,4 +1,5 @@
 """Items that annotators could not judge: how many different people said so of each. Of so many, it leaves the pool.
+An output of a system that cannot be judged says nothing of the system, so systems stay.
 
 Like a posterior, the number follows from the record: those whose answers do not count say nothing. An answer adds to
 it; whoever makes a revision or verifies one counts anew.
@@ -32,7 +33,8 @@ DECIDED_OR_PRESENT = f"coalesce(CAST(:decided AS bigint), {DECIDED.format(campai
 COUNT = f"""
     SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people
     FROM responses, jsonb_object_keys(extra -> '{EXTRA}') AS said (item)
-    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND {counting(":campaign", DECIDED_OR_PRESENT)}
+    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND segment IS NULL
+    AND {counting(":campaign", DECIDED_OR_PRESENT)}
     GROUP BY 1
 """  # noqa: S608  (made of constants)
 

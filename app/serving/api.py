@@ -19,6 +19,7 @@ from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
+from app.serving.races import Above
 from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(
@@ -71,6 +72,8 @@ class ItemShown(BaseModel):
 class HitShown(BaseModel):
     id: int
     items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
+    source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
+    reference: str | None = Field(description="An example of a good output, likewise.")
     values: AskedValues
     reasons: list[str] | None = Field(
         description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
@@ -108,8 +111,15 @@ async def next_hit(
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
     items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
     asked = AskedValues.of(design_of(work.assignment))
-    reasons = work.assignment.unjudged_reasons if work.assignment.cannot_be_judged else None
-    shown = HitShown(id=work.hit.id, items=items, values=asked, reasons=reasons, expires_at=work.hit.expires_at)
+    here, above = work.assignment, work.hit.above or Above()
+    shown = HitShown(
+        id=work.hit.id,
+        items=items,
+        **above._asdict(),
+        values=asked,
+        reasons=here.unjudged_reasons if here.cannot_be_judged else None,
+        expires_at=work.hit.expires_at,
+    )
     return Work(hit=shown, reason=None)
 
 

@@ -4,12 +4,14 @@ A HIT is a lease on its items. `races` decides who gets what when several ask at
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import numpy as np
 from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
@@ -19,9 +21,10 @@ from app.database.campaign import FINISH
 from app.database.pool import wants
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.record.store import PRESENT
+from app.selection.segments import shown_once
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposals import Proposal, never_again, propose
-from app.serving.races import SHOWN, HeldHit, Limits, ShownItems, capped, lease, renew
+from app.serving.proposals import Proposal, never_again, of_outputs, propose
+from app.serving.races import SHOWN, SHOWN_OUTPUTS, Above, HeldHit, Limits, ShownItems, capped, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -33,6 +36,8 @@ Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "
 class ShownHit:
     """A HIT as an annotator sees it: items in presentation order, by number, by the researcher's id and as text, and
     what was entered before.
+
+    segment: where the items are systems, the one whose outputs are shown, each once; `above` is what stands above them.
     """
 
     id: int
@@ -41,6 +46,8 @@ class ShownHit:
     texts: list[str]
     draft: dict[str, Any]
     expires_at: datetime
+    segment: int | None = None
+    above: Above | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,10 @@ OVERTAKEN = f"""
     EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
             AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
 
-HELD = text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({SHOWN}) AS shown")  # noqa: S608  (made of constants)
+HELD, HELD_OUTPUTS = (
+    text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({shown}) AS shown")  # noqa: S608  (made of constants)
+    for shown in (SHOWN, SHOWN_OUTPUTS)
+)
 
 GIVE_UP = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
@@ -112,7 +122,7 @@ SAVE_DRAFT = text(f"""
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
     RETURNING c.id, {columns(Limits, "c")}, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit,
               h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
-              before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
+              h.segment AS hit_segment, before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
 """)  # noqa: S608  (made of constants)
 
 
@@ -164,10 +174,10 @@ async def hold_or_lease(
         return None
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, cache, now=now), now=now)
-    with cache.about_to_lease(here.id, proposal.leader, proposal.items):
+    with cache.about_to_lease(here.id, proposal.leader, proposal.items, proposal.segment):
         work = await leased(connection, here, proposal, key.visitor, now=now)
     if work is not None:
-        cache.note_lease(here.id, proposal.leader, proposal.items)
+        cache.note_lease(here.id, proposal.leader, proposal.items, proposal.segment)
     return work
 
 
@@ -226,10 +236,13 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
 
     None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
     """
+    items = shown_once(here.hit_items, here.hit_shown_as)
     parameters = {
         "campaign": here.id,
         "hit": here.hit_id,
         "items": here.hit_items,
+        "shown": items,
+        "segment": here.hit_segment,
         "capped": capped(here, here.hit_items),
         "wanted": here.judgments_per_item,
         "now": now,
@@ -239,12 +252,14 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
         if reason := closed_because(here) or crowded(here, visitor):
             return await without_hit(connection, here, reason, now=now)
         expires_at = await renew(connection, here, visitor if here.hit_untouched else None)
-    (shown,) = await fetch(connection, HELD, parameters, HeldItems)
+    statement = HELD if here.hit_segment is None else HELD_OUTPUTS
+    (shown,) = await fetch(connection, statement, parameters, HeldItems)
     if expires_at is None or shown.overtaken:
         await execute(connection, GIVE_UP, parameters)
         return None
     assert here.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
-    return Work(here, ShownHit(here.hit_id, here.hit_items, shown.ids, shown.texts, here.draft or {}, expires_at))
+    texts, draft = (shown.ids, shown.texts), here.draft or {}
+    return Work(here, ShownHit(here.hit_id, items, *texts, draft, expires_at, here.hit_segment, shown.above))
 
 
 async def leased(
@@ -254,7 +269,8 @@ async def leased(
     row = await lease(connection, here, proposal, visitor, now=now)
     if row is None:
         return None
-    return Work(here, ShownHit(row.id, proposal.items, row.ids, row.texts, {}, row.expires_at))
+    texts = row.ids, row.texts
+    return Work(here, ShownHit(row.id, proposal.shown, *texts, {}, row.expires_at, proposal.segment, row.above))
 
 
 def is_last(cache: PosteriorCache, work: Work) -> bool:
@@ -264,11 +280,15 @@ def is_last(cache: PosteriorCache, work: Work) -> bool:
         return True
     if work.hit is None or copy is None:
         return False
-    return not something_left(here, copy, work.hit.items)
+    return not something_left(here, copy, work.hit.items, work.hit.segment)
 
 
-def something_left(here: Standing, copy: Copy, items: Collection[int]) -> bool:
-    """Whether anything can be asked of this annotator, or will be once these items are answered."""
+def something_left(here: Standing, copy: Copy, items: Collection[int], segment: int | None = None) -> bool:
+    """Whether anything can be asked of this annotator, or will be once these items (of a segment) are answered."""
+    if copy.segments is not None:
+        had = {*here.seen} if segment is None else {*here.seen, segment}
+        full, rng = copy.index.full(Counter(items)), np.random.default_rng(0)  # of a draw that nobody gets to see
+        return of_outputs(here, copy, full=full, leading=set(), leases={}, had=had, rng=rng) is not None
     return copy.index.leaves_something(
         items, seen=here.seen, barred=here.not_judged or (), allow_seen=here.repeat_items
     )
@@ -298,6 +318,8 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
     if len(wanted) < here.fewest_items:
         await execute(connection, FINISH, parameters)
         return "all_done"
+    if here.segment_count:
+        return "wait" if copy is None else "seen_all"
     barred = never_again(here)
     some_barred = not here.repeat_items or barred
     left = wanted.difference(barred)

@@ -16,14 +16,24 @@ REMEMBERED_SECONDS = 1.0
 
 class OpenHits:
     """leading: the items that lead one. leases: how many hold an item. full: the items that no other one may hold.
+    segments: how many show a segment, where the items are systems.
 
     read_at: in seconds, by the process's clock.
     """
 
-    def __init__(self, leading: Sequence[int], held: Sequence[int], index: Index, *, read_at: float) -> None:
+    def __init__(
+        self,
+        leading: Sequence[int],
+        held: Sequence[int],
+        index: Index,
+        *,
+        read_at: float,
+        segments: Sequence[int] = (),
+    ) -> None:
         self.many = len(leading) >= MANY_OPEN_HITS
         self.leading = set(leading)
         self.leases = Counter(held)
+        self.segments = Counter(segments)
         self.full = index.full(self.leases)
         self.read_at = read_at
 
@@ -31,11 +41,13 @@ class OpenHits:
         """Whether this need not be read anew."""
         return self.many and now < self.read_at + REMEMBERED_SECONDS
 
-    def add(self, leader: int, items: Iterable[int], index: Index) -> None:
+    def add(self, leader: int, items: Iterable[int], index: Index, segment: int | None = None) -> None:
         """One more HIT was leased."""
         self.full = self.full_with(items, index)
         self.leases.update(items)
         self.leading.add(leader)
+        if segment is not None:
+            self.segments[segment] += 1
 
     def full_with(self, items: Iterable[int], index: Index) -> set[int]:
         """The items that are full once these are leased, too."""

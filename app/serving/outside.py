@@ -14,6 +14,7 @@ from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Id, fetch_one
 from app.errors import Invalid, NotFound, shortened
+from app.selection.segments import shown_once
 from app.serving.standing import AssignmentKey, standing_where
 
 PLATFORM = API.name
@@ -30,7 +31,7 @@ CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, a.worker_id,
-           h.campaign_id, h.assignment_id, h.items AS hit_items,
+           h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
     FROM api_tokens t
@@ -47,7 +48,14 @@ class HitOfProgram(TokenUse):
     campaign_id: int
     assignment_id: int
     hit_items: list[int]
+    shown_as: list[int] | None
     ids: list[str]
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The numbers of the items that the program was given, in their order, by the researcher's ids."""
+        ids = dict(zip(self.hit_items, self.ids, strict=True))
+        return {ids[item]: item for item in shown_once(self.hit_items, self.shown_as)}
 
 
 def by_name(slug: str, annotator: str) -> AssignmentKey:
@@ -86,12 +94,12 @@ def values_by_number(hit: HitOfProgram, values: Mapping[str, T] | Sequence[T]) -
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
     """
     if not isinstance(values, Mapping):
-        if len(values) != len(hit.hit_items):
+        if len(values) != len(hit.shown):
             raise Invalid(
-                f"This HIT has {len(hit.hit_items)} items, and the answer {len(values)} scores. Nothing was stored.",
+                f"This HIT has {len(hit.shown)} items, and the answer {len(values)} scores. Nothing was stored.",
                 code="scores_unknown",
             )
-        return dict(zip(hit.hit_items, values, strict=True))
+        return dict(zip(hit.shown.values(), values, strict=True))
     return by_number(hit, values)
 
 
@@ -113,7 +121,7 @@ def reasons_by_number(hit: HitOfProgram, reasons: Mapping[str, str], unjudged: C
 
 def by_number(hit: HitOfProgram, values: Mapping[str, T]) -> dict[int, T]:
     """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
-    numbers = dict(zip(hit.ids, hit.hit_items, strict=True))
+    numbers = hit.shown
     unknown = [external_id for external_id in values if external_id not in numbers]
     if unknown:
         raise Invalid(

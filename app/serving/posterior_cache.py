@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Row, text
@@ -19,16 +19,18 @@ from app.database.bulk import numbers_of
 from app.database.pool import counted
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK, News
+from app.record.outputs import segments_of
 from app.record.store import present
 from app.selection.implied import NotAsked
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Index
+from app.selection.segments import Segments
 from app.serving.open_hits import OpenHits
 
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 
 LAST = text(f"""
-    SELECT revision, {WATERMARK},
+    SELECT revision, segment_count, {WATERMARK},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
@@ -47,9 +49,10 @@ LABELS = f"""
 
 
 class Last(Record):
-    """Up to where a campaign is read that is read now, and the number of its last response."""
+    """Up to where a campaign is read that is read now, and the number of its last response and of its segments."""
 
     revision: int
+    segment_count: int
     watermark: str
     server_started: datetime
     last_seq: int
@@ -64,6 +67,7 @@ class Followed(Record):
     items_per_hit: int
     fewest_items: int
     always_shown: list[int]
+    segment_count: int
     gamma: float
     hits_per_iteration: int | None
     leaders_as_companions: bool
@@ -77,6 +81,16 @@ class Heard(News):
     since: str | None
     held: list[int] | None
     leading: list[int] | None
+    held_segments: list[int] | None
+
+
+class PendingLease(NamedTuple):
+    """A HIT that this process is about to lease."""
+
+    campaign: int
+    leader: int
+    items: list[int]
+    segment: int | None
 
 
 @dataclass
@@ -91,8 +105,8 @@ class OwnAnswers:
 @dataclass
 class Copy:
     """One campaign's posteriors in this process, of which revision they are, and up to which watermark of which run of
-    the server they were read; what its open HITs hold; and what annotators' own answers imply, where that matters, that
-    of who asked last at the end.
+    the server they were read; where its items are systems, their outputs; what its open HITs hold; and what annotators'
+    own answers imply, where that matters, that of who asked last at the end.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
@@ -102,6 +116,7 @@ class Copy:
     revision: int
     watermark: str
     server_started: datetime
+    segments: Segments | None = None
     open_hits: OpenHits | None = None
     own_answers: dict[int, OwnAnswers] = field(default_factory=dict)
 
@@ -121,6 +136,8 @@ class Copy:
         )
         if newer:
             self.index.update(*zip(*newer, strict=True))
+        if self.segments is not None:
+            self.segments.learn(news.new_uses or ())
         self.watermark = news.watermark
 
 
@@ -129,18 +146,20 @@ class PosteriorCache:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
 
     copies: dict[int, Copy] = field(default_factory=dict)
-    proposals: list[tuple[int, int, list[int]]] = field(default_factory=list)  # campaign, leader, items
+    proposals: list[PendingLease] = field(default_factory=list)
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic  # in seconds
 
-    def leases_pending(self, campaign_id: int) -> list[tuple[int, list[int]]]:
-        """(leader, items) of the HITs of a campaign that this process is about to lease."""
-        return [(leader, items) for campaign, leader, items in self.proposals if campaign == campaign_id]
+    def leases_pending(self, campaign_id: int) -> list[PendingLease]:
+        """The HITs of a campaign that this process is about to lease."""
+        return [lease for lease in self.proposals if lease.campaign == campaign_id]
 
     @contextmanager
-    def about_to_lease(self, campaign_id: int, leader: int, items: list[int]) -> Iterator[None]:
+    def about_to_lease(
+        self, campaign_id: int, leader: int, items: list[int], segment: int | None = None
+    ) -> Iterator[None]:
         """Meanwhile other requests of this process keep off these items."""
-        proposal = (campaign_id, leader, items)
+        proposal = PendingLease(campaign_id, leader, items, segment)
         self.proposals.append(proposal)
         try:
             yield
@@ -179,7 +198,9 @@ class PosteriorCache:
         meanwhile nothing is, and the lease finds out.
         """
         if here.held is not None:
-            copy.open_hits = OpenHits(here.leading or (), here.held, copy.index, read_at=self.clock())
+            copy.open_hits = OpenHits(
+                here.leading or (), here.held, copy.index, read_at=self.clock(), segments=here.held_segments or ()
+            )
         return copy.open_hits or OpenHits((), (), copy.index, read_at=self.clock())
 
     def watermarks(self, *, anew: bool = False) -> dict[str, list[Any]]:
@@ -194,11 +215,11 @@ class PosteriorCache:
             "remembered": [not anew and copy.open_hits is not None and copy.open_hits.serves(now) for copy in copies],
         }
 
-    def note_lease(self, campaign_id: int, leader: int, items: list[int]) -> None:
+    def note_lease(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
         """Remember a HIT that this process has leased."""
         copy = self.copies.get(campaign_id)
         if copy is not None and copy.open_hits is not None and copy.open_hits.many:
-            copy.open_hits.add(leader, items, copy.index)
+            copy.open_hits.add(leader, items, copy.index, segment)
 
     def keep(self, campaign_id: int, copy: Copy) -> None:
         """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.
@@ -221,4 +242,6 @@ async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
         columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
     index = await asyncio.to_thread(rule.index, **columns, asking=asking_of(campaign))
     rng = np.random.default_rng([campaign.seed, last.last_seq])
-    return Copy(index, rng, last.revision, last.watermark, last.server_started)
+    size, systems = last.segment_count, len(index.score)
+    segments = await segments_of(connection, campaign.id, size, systems) if size else None
+    return Copy(index, rng, last.revision, last.watermark, last.server_started, segments)

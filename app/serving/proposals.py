@@ -18,6 +18,7 @@ from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Apart, Draw
+from app.selection.segments import shown_once
 from app.serving.asked_before import not_asked, tell_labels
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.standing import OPEN, TAKEN, Standing
@@ -32,6 +33,13 @@ class Proposal:
     iteration: int | None = None
     ordinal: int | None = None
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
+    segment: int | None = None  # where the items are systems, that of the outputs that are shown
+    shown_as: list[int] | None = None  # of each item the one under which its output is shown; None: its own
+
+    @property
+    def shown(self) -> list[int]:
+        """The items of which something is shown: of those with the same output the first."""
+        return shown_once(self.items, self.shown_as)
 
 
 WANTS = wants("p", judgments=":wanted", people=":people")
@@ -117,7 +125,7 @@ class Iteration(Record):
 
 
 def known_to(here: Standing) -> set[int]:
-    """The items that this annotator has scored, or holds in another visit."""
+    """The items that this annotator has scored, or holds in another visit; where items are systems, the segments."""
     return {*here.seen, *here.held_elsewhere}
 
 
@@ -142,10 +150,13 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | Non
     open_hits = cache.open_hits(here, copy)
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     leases_pending = cache.leases_pending(here.id)
-    full = open_hits.full_with(chain.from_iterable(items for _, items in leases_pending), copy.index)
+    full = open_hits.full_with(chain.from_iterable(lease.items for lease in leases_pending), copy.index)
     if here.not_judged:
         full = full.union(here.not_judged)
-    leading = open_hits.leading.union(leader for leader, _ in leases_pending)
+    leading = open_hits.leading.union(lease.leader for lease in leases_pending)
+    if copy.segments is not None:
+        leases = open_hits.segments + Counter(lease.segment for lease in leases_pending if lease.segment is not None)
+        return of_outputs(here, copy, full=full, leading=leading, leases=leases, had=known_to(here), rng=copy.rng)
     draw = copy.index.draw(
         asking_of(here).n,
         seen=known_to(here),
@@ -159,6 +170,80 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | Non
         return None
     items = with_those_always_shown(here, draw.items, copy.rng)
     return Proposal(draw.leader, items, shared_leader=draw.leader in leading)
+
+
+def of_outputs(
+    here: Standing,
+    copy: Copy,
+    *,
+    full: set[int],
+    leading: set[int],
+    leases: Mapping[int, int],
+    had: set[int],
+    rng: np.random.Generator,
+) -> Proposal | None:
+    """Systems as the campaign's rule draws them, and a segment for them that this annotator has not `had`.
+
+    A leader whose outputs say nothing beside others' is passed over.
+    """
+    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
+    barred, passed_over = copy.segments.used_up(had), set[int]()
+    for _ in range(copy.segments.systems):
+        draw = copy.index.draw(
+            asking_of(here).n,
+            seen=barred,
+            full=full | passed_over,
+            leading=leading,
+            allow_seen=here.repeat_items,
+            rng=rng,
+        )
+        if draw is None:
+            return None
+        if (shown := with_segment(here, copy, draw, full=full, leases=leases, had=had, rng=rng)) is not None:
+            items, segment = shown
+            shown_as = copy.segments.shown_as(segment, items)
+            return Proposal(
+                draw.leader, items, shared_leader=draw.leader in leading, segment=segment, shown_as=shown_as
+            )
+        passed_over.add(draw.leader)
+    return None
+
+
+def with_segment(
+    here: Standing,
+    copy: Copy,
+    draw: Draw,
+    *,
+    full: set[int],
+    leases: Mapping[int, int],
+    had: set[int],
+    rng: np.random.Generator,
+) -> tuple[list[int], int] | None:
+    """The systems of a HIT in the order in which they are shown, and its segment; None if there is none that says
+    something. Where drawn systems have no output for it, others that have one stand in for them.
+    """
+    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
+    always, asking = here.always_shown, asking_of(here)
+    fewest, systems = asking.fewest + len(always), [*draw.items, *always]
+    segment = copy.segments.pick(
+        systems,
+        [draw.leader, *always],
+        had=had,
+        again=here.repeat_items,
+        leases=leases,
+        different=max(fewest, min(2, len(systems))),
+        rng=rng,
+    )
+    if segment is None:
+        return None
+    absent = copy.segments.absent(segment)
+    there = [draw.leader, *(item for item in draw.items if item not in absent and item != draw.leader)]
+    drawn: Draw | None = draw
+    if len(there) < len(draw.items):
+        drawn = copy.index.draw(asking.n, seen=absent, full=full, leading=set(), allow_seen=False, begun=there, rng=rng)
+    if drawn is None or copy.segments.different(segment, [*drawn.items, *always]) < fewest:
+        return None
+    return with_those_always_shown(here, drawn.items, rng), segment
 
 
 def with_those_always_shown(here: Standing, drawn: list[int], rng: np.random.Generator) -> list[int]:
@@ -198,7 +283,7 @@ async def free_place(
         "people": here.unjudged_people,
         "seen": list(known_to(here)),
         "not_judged": here.not_judged or [],
-        "leases_pending": [leader for leader, _ in cache.leases_pending(here.id)],
+        "leases_pending": [lease.leader for lease in cache.leases_pending(here.id)],
         "now": now,
     }
     place = await fetch_one(connection, FREE_PLACE, parameters, FreePlace)

@@ -19,10 +19,10 @@ the time, and a wait counts.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from app.crowd.doors import Visitor
 from app.database.session import Driver, Record, execute, fetch_one
@@ -36,6 +36,16 @@ SHOWN = """
     SELECT array_agg(external_id ORDER BY place) AS ids, array_agg(shown ORDER BY place) AS texts
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
+
+# The same of outputs for :segment, with what stands above them; :shown are those of the HIT's items that are shown.
+SHOWN_OUTPUTS = """
+    SELECT told.ids, told.texts, s.source, s.reference FROM segments s, LATERAL (
+        SELECT array_agg(i.external_id ORDER BY place) AS ids, array_agg(o.shown ORDER BY place) AS texts
+        FROM unnest(CAST(:shown AS int[])) WITH ORDINALITY AS u (number, place)
+        JOIN items i ON i.campaign_id = :campaign AND i.number = u.number
+        JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = u.number
+    ) AS told
+    WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
 
 # :capped are the items of a HIT but those that every HIT shows, which nobody counts or waits for.
 LOCK = f"""
@@ -61,12 +71,13 @@ STILL_WANTED = f"""
         AND p.judgments + coalesce(held.leases, 0) >= :wanted
     )"""  # noqa: S608  (made of constants of this module)
 
-# This annotator has no other HIT with one of the items, where nobody is to see an item twice, and fewer other HITs than
-# one person may have. An assignment that is one HIT has no other.
+# This annotator has no other HIT with one of the items, where nobody is to see an item twice (where the items are
+# systems: a segment), and fewer other HITs than one person may have. An assignment that is one HIT has no other.
 STILL_ALLOWED = f"""
     (:repeat_items OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND h.items && CAST(:capped AS int[]) AND {TAKEN}))
+        AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
+        AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {TAKEN}))
     AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
         SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
         AND h.id <> :hit AND {TAKEN}))
@@ -83,10 +94,11 @@ PLAN_IS_FREE = f"""
 
 LEASE = f"""
     INSERT INTO hits
-        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, issued_at, expires_at,
-         untouched_by)
+        (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
+         expires_at, untouched_by)
     SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
-           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int), :now,
+           CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int),
+           CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea)
     WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
       AND (:shared_leader OR NOT EXISTS (
@@ -104,6 +116,8 @@ LEASE_TAKES = {
     "capped": "int[]",
     "iteration": "int",
     "ordinal": "int",
+    "segment": "int",
+    "shown_as": "int[]",
     "shared_leader": "boolean",
     "repeat_items": "boolean",
     "hits_per_annotator": "int",
@@ -146,12 +160,18 @@ MAKE_FUNCTION = f"""
 
 MADE: WeakSet[Driver] = WeakSet()  # connections that have the function
 
-LOCK_AND_LEASE = text(f"""
-    SELECT leased.id, leased.expires_at, ids, texts
-    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id, expires_at),
-         ({SHOWN}) AS shown
+
+def lock_and_lease(shown: str) -> TextClause:
+    """The lease, with what is shown of it."""
+    return text(f"""
+    SELECT leased.id, leased.expires_at, shown.*
+    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id, expires_at), ({shown}) AS shown
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
+
+
+LOCK_AND_LEASE = lock_and_lease(SHOWN)
+LOCK_AND_LEASE_OUTPUTS = lock_and_lease(SHOWN_OUTPUTS)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
@@ -165,11 +185,23 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
+class Above(NamedTuple):
+    """What outputs are outputs for, and an example of a good one."""
+
+    source: str | None = None
+    reference: str | None = None
+
+
 class ShownItems(Record):
-    """The researcher's ids of a HIT's items, and their texts, as presented."""
+    """The researcher's ids of a HIT's items, and their texts, as presented; of outputs also what stands above them."""
 
     ids: list[str]
     texts: list[str]
+
+    @property
+    def above(self) -> "Above | None":
+        """What stands above outputs; None above other items."""
+        return Above(self["source"], self["reference"]) if "source" in self else None
 
 
 class Leased(ShownItems):
@@ -206,6 +238,7 @@ class HeldHit(Limits):
     hit_items: list[int]
     hit_iteration: int | None
     hit_ordinal: int | None
+    hit_segment: int | None
 
 
 async def lease(
@@ -221,6 +254,9 @@ async def lease(
         "capped": capped(here, proposal.items),
         "iteration": proposal.iteration,
         "ordinal": proposal.ordinal,
+        "segment": proposal.segment,
+        "shown_as": proposal.shown_as,
+        "shown": proposal.shown,
         "shared_leader": proposal.shared_leader,
         "hit": 0,
         "now": now,
@@ -229,7 +265,8 @@ async def lease(
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)
         MADE.add(connection)
-    return await fetch_one(connection, LOCK_AND_LEASE, parameters | limits(here, visitor), Leased)
+    statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
+    return await fetch_one(connection, statement, parameters | limits(here, visitor), Leased)
 
 
 async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor | None) -> datetime | None:
@@ -242,6 +279,7 @@ async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor |
         "capped": capped(here, here.hit_items),
         "iteration": here.hit_iteration,
         "ordinal": here.hit_ordinal,
+        "segment": here.hit_segment,
     } | limits(here, visitor)
     async with connection.transaction():
         await lock_revision(connection, parameters)

@@ -186,7 +186,9 @@ async def show_work(
 ) -> HTMLResponse:
     key = by_id(assignment, visitor(request))
     work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
-    items = await drawn(connection, work.assignment, work.hit.items, work.hit.texts) if work.hit else None
+    items, hit = None, work.hit
+    if hit is not None:
+        items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)
     return work_page(request, work, shown, items)
 
 

@@ -83,8 +83,9 @@ CAMPAIGN = ", ".join(
 class Standing(ServedCampaign, Heard):
     """Where an assignment stands in its campaign.
 
-    seen: the items that its annotator was asked about. not_judged: those of them of which their answers say nothing,
-    where items may be shown again. hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the
+    seen, held_elsewhere: the items that its annotator was asked about, or holds in other assignments; where the items
+    are systems, which many HITs show, the segments. not_judged: those items of which their answers say nothing, where
+    items may be shown again. hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the
     annotator's other assignments.
     """
 
@@ -107,6 +108,8 @@ class Standing(ServedCampaign, Heard):
     hit_is_open: bool
     hit_iteration: int | None
     hit_ordinal: int | None
+    hit_segment: int | None
+    hit_shown_as: list[int] | None
     hit_untouched: bool
     untouched_here: int
     untouched_everywhere: int
@@ -125,9 +128,13 @@ def standing_where(condition: str) -> TextClause:
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
                    AND h.assignment_id <> s.id AND h.closed_at IS NULL) AS begun_elsewhere,
-           ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
-                 WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS seen,
-           CASE WHEN c.cannot_be_judged AND c.repeat_items THEN
+           CASE WHEN c.segment_count = 0 THEN
+               ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
+                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id)
+           ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+                      WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
+           END AS seen,
+           CASE WHEN c.cannot_be_judged AND c.repeat_items AND c.segment_count = 0 THEN
                ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
                      WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN')
            END AS not_judged,
@@ -137,17 +144,21 @@ def standing_where(condition: str) -> TextClause:
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN})
            END AS leading,
+           CASE WHEN c.segment_count > 0 AND {ASKS_WHAT_OTHERS_HOLD} THEN
+               ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {OPEN})
+           END AS held_segments,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
            mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
-           mine.untouched_by IS NOT NULL AS hit_untouched, untouched.here AS untouched_here,
-           untouched.everywhere AS untouched_everywhere, copy.since,
+           mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
+           untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
            {", ".join(f"news.{name}" for name in NEWS)}
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
     LEFT JOIN hits mine ON mine.campaign_id = s.campaign_id AND mine.assignment_id = s.id AND mine.closed_at IS NULL
     LEFT JOIN LATERAL (
-        SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(item), '{{}}') AS held_elsewhere
+        SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
+               AS held_elsewhere
         FROM hits h, unnest(h.items) AS item
         WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
     ) AS elsewhere ON true

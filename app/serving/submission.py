@@ -8,7 +8,7 @@ and a lease that is renewed meanwhile wait for each other instead of deadlocking
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 from app.record.store import PRESENT, UPDATE
 from app.record.stream import Response
+from app.selection.segments import for_all, said_of_all, shown_once
 from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
@@ -44,15 +45,16 @@ def closing(condition: str) -> str:
         UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
         FROM (SELECT count(*) FROM known) AS locked
         WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
-        RETURNING h.campaign_id, h.annotator_id, h.items, h.expires_at
+        RETURNING h.campaign_id, h.annotator_id, h.items, h.segment, h.shown_as, h.expires_at
     ), locked AS MATERIALIZED (
         SELECT p.subject, p.state, p.judgments FROM posteriors p
         WHERE {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
         ORDER BY p.subject FOR NO KEY UPDATE OF p
     )
-    SELECT closed.items AS hit_items, closed.annotator_id, closed.expires_at, c.id AS campaign_id, c.revision, c.design,
-           c.design_settings, c.update_law, c.gamma, c.epsilon, c.tie_margin_points, c.judgments_per_item,
-           c.always_shown, c.cannot_be_judged, c.unjudged_reasons, c.unjudged_people, c.decided > 0 AND EXISTS (
+    SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id, closed.expires_at,
+           c.id AS campaign_id, c.revision, c.design, c.design_settings, c.update_law, c.gamma, c.epsilon,
+           c.tie_margin_points, c.judgments_per_item, c.always_shown, c.cannot_be_judged, c.unjudged_reasons,
+           c.unjudged_people, c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
            ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
@@ -69,7 +71,7 @@ CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
 FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
-           c.repeat_items, c.hits_per_annotator, c.status, owner.{ONE_HIT} AS one_hit
+           h.segment, c.repeat_items, c.hits_per_annotator, c.status, owner.{ONE_HIT} AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     JOIN annotators owner ON owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
@@ -83,9 +85,11 @@ ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit
 # more, and what was read of an earlier revision leads to nothing.
 STORE = text(f"""
     WITH response AS (
-        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, extra, telemetry, received_at)
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
+                               received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
-               CAST(:values AS float8[]), CAST(:extra AS jsonb), CAST(:telemetry AS jsonb), CAST(:now AS timestamptz)
+               CAST(:values AS float8[]), CAST(:segment AS int), CAST(:extra AS jsonb), CAST(:telemetry AS jsonb),
+               CAST(:now AS timestamptz)
         WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
         AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
         RETURNING seq
@@ -103,6 +107,8 @@ class ClosedHit(Record):
     """
 
     hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
     annotator_id: int
     expires_at: datetime
     campaign_id: int
@@ -242,9 +248,13 @@ async def store(
     Raises `LeaseEnded` when it is after `held_until`.
     """
     design = design_of(hit)
-    answer = design.read(sent, hit.hit_items)
-    refuse_unoffered(hit, answer, hit.hit_items)
-    values = design.values(answer, hit.hit_items)
+    shown = shown_once(hit.hit_items, hit.shown_as)
+    answer = design.read(sent, shown)
+    refuse_unoffered(hit, answer, shown)
+    of_shown = dict(zip(shown, design.values(answer, shown), strict=True))
+    values = for_all(of_shown, hit.hit_items, hit.shown_as)
+    if hit.shown_as:
+        answer = replace(answer, unjudged=said_of_all(answer.unjudged, hit.hit_items, hit.shown_as))
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -253,6 +263,7 @@ async def store(
         "items": hit.hit_items,
         "values": values,
         "extra": extra(hit, answer),
+        "segment": hit.segment,
         "telemetry": telemetry(answer, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
@@ -283,8 +294,10 @@ async def posteriors_after(connection: Driver, hit: ClosedHit, response: Respons
 
 
 async def are_given_up(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
-    """Count that the annotator could not judge these items; whether one of them now leaves the pool."""
-    if hit.left_out:
+    """Count that the annotator could not judge these items; whether one of them now leaves the pool. Whoever could not
+    judge an output said nothing of its system.
+    """
+    if hit.left_out or hit.segment is not None:
         return False
     return await unjudged.add(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
 

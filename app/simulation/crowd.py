@@ -1,6 +1,7 @@
 """A made-up crowd that answers a campaign through the real serving path, to rehearse it or to see the dashboard live.
 
-Each annotator reports an item's true value with a bias and a noise of their own. Their answers are marked by the
+Each annotator reports an item's true value with a bias and a noise of their own; where items are systems, also less or
+more by how difficult the segment is, for all systems alike. Their answers are marked by the
 platform `simulation`, here and in every export, and never mix with people's answers by accident.
 """
 
@@ -173,6 +174,7 @@ async def simulate(
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
         beyond = beyond_judging(campaign, len(truth), unjudgeable, rng)
+        difficulty = noise * rng.standard_normal(campaign.segment_count)
         crowd = await made_up_annotators(
             connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
         )
@@ -183,7 +185,8 @@ async def simulate(
         if work.hit is None:
             return done
         judged = [item for item in work.hit.items if item not in beyond]
-        seen = [someone.sees(truth[item], rng) for item in judged]
+        harder = 0.0 if work.hit.segment is None else difficulty.item(work.hit.segment)
+        seen = [someone.sees(truth[item] - harder, rng) for item in judged]
         values = dict(zip(judged, design.given(seen), strict=True)) if judged else {}
         touches = {
             item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")

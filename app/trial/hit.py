@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.settings import CampaignSettings
@@ -21,6 +21,9 @@ from app.designs.unjudged import refuse_unoffered
 from app.media.shown import drawn
 
 NEW = "new"  # in addresses, the campaign that is not there yet
+ABOVE = text("SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment")
+
+OUTPUTS = text("SELECT item, shown FROM outputs WHERE campaign_id = :campaign AND segment = :segment ORDER BY item")
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ async def tried_campaign(connection: AsyncConnection, slug: str, settings: Campa
     """
     if settings is None:
         return await campaign_of_page(connection, slug)
-    row = {"id": 0, "item_count": 0} if slug == NEW else (await campaign_of_page(connection, slug))._asdict()
+    nothing = {"id": 0, "item_count": 0, "segment_count": 0}
+    row = nothing if slug == NEW else (await campaign_of_page(connection, slug))._asdict()
     return SimpleNamespace(**row | settings.model_dump())
 
 
@@ -49,6 +53,8 @@ async def trial_hit(connection: AsyncConnection, campaign: Any, number: int) -> 
 
     campaign: with `item_count`.
     """
+    if campaign.segment_count:
+        return await trial_outputs(connection, campaign, number)
     always = [*(await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
     rng = np.random.default_rng([campaign.seed, number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always)
@@ -60,6 +66,22 @@ async def trial_hit(connection: AsyncConnection, campaign: Any, number: int) -> 
     texts = {row.number: row.shown for row in await connection.execute(statement)}
     shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
     return TrialHit(number, chosen, await drawn(await driver_of(connection), campaign, chosen, shown))
+
+
+async def trial_outputs(connection: AsyncConnection, campaign: Any, number: int) -> TrialHit:
+    """Outputs of random systems for a random segment, each once; where they are too few, others stand in for them."""
+    rng = np.random.default_rng([campaign.seed, number])
+    of = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
+    above = (await connection.execute(ABOVE, of)).one()
+    always = (await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
+    rows = (await connection.execute(OUTPUTS, of)).all()
+    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row.item not in always)
+    texts = dict.fromkeys(row.shown for row in rows) | {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
+    items = {row.shown: row.item for row in reversed(rows)}
+    shown = [[*texts][k] for k in rng.permutation(campaign.items_per_hit)]
+    numbers = [items.get(one, campaign.item_count + place) for place, one in enumerate(shown)]
+    driver = await driver_of(connection)
+    return TrialHit(number, numbers, await drawn(driver, campaign, numbers, shown, (above.source, above.reference)))
 
 
 async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:

@@ -12,8 +12,9 @@ from sqlalchemy import text
 from app.analysis import calibrated
 from app.analysis import export as exports
 from app.analysis.assignments_export import ASSIGNMENT_COLUMNS
-from app.analysis.export import RESPONSE_COLUMNS, export
+from app.analysis.export import export
 from app.analysis.formats import guarded
+from app.analysis.responses_export import RESPONSE_COLUMNS
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
 from app.designs.answer import Answer, Touch

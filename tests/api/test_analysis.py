@@ -49,7 +49,7 @@ async def test_what_there_is_to_ask_for_is_listed_with_its_assumptions(program):
     found = await got(program, f"{await launched(program)}/analysis")
     assert [method["name"] for method in found["scores"]] == [*OFFERED.scores]
     assert [table["name"] for table in found["tables"]] == [
-        name for name, table in OFFERED.tables.items() if not table.needs
+        name for name, table in OFFERED.tables.items() if not table.needs and not table.of_systems
     ]
     assert found["answers"] == "points"
     assert all(method["assumes"] and method["unit"] for method in found["scores"])

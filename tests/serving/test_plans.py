@@ -37,12 +37,23 @@ STATEMENTS = {
     "users.FIND_TOKEN": users.FIND_TOKEN,
     "users.NOTE_USE": users.NOTE_USE,
 }
-for elsewhere in ("races.LOCK_AND_LEASE", "news.SETTLE_RESTORED"):  # the function's LEASE; before a start
+for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS", "news.SETTLE_RESTORED"):
     del STATEMENTS[elsewhere]
 WHOLE_CAMPAIGN = {"states.ALL"}  # of verification
 
 # How the names of their indexes begin.
-HOT = ("annotators", "assignments", "hits", "items", "planned_hits", "posteriors", "responses", "states")
+HOT = (
+    "annotators",
+    "assignments",
+    "hits",
+    "items",
+    "outputs",
+    "planned_hits",
+    "posteriors",
+    "responses",
+    "segments",
+    "states",
+)
 
 # What came in since a watermark is found by transaction, whatever the campaign.
 WATERMARK = "responses_transaction_id_idx"

@@ -11,6 +11,7 @@ from app.errors import Conflict, Invalid
 from app.record.replay import verify
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.serving.systems import of_systems, table
 
 
 def clock():
@@ -92,3 +93,15 @@ async def test_a_truth_that_is_not_a_number_or_not_there_is_refused(engine, fiel
         await rehearse(engine, campaign, truth_column="oracle")
     assert refusal.value.code == code
     assert code != "column_unknown" or "no column “oracle”. Their columns are: verb, oracl." in refusal.value.message
+
+
+async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
+    """What a segment adds for all systems alike says nothing about them."""
+    content = table(tuple(f"system {k}" for k in range(6)), segments=20)
+    campaign = await of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
+    truth = np.random.default_rng(1)
+    await rehearse(engine, campaign, hits=200, noise=0.15)
+    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
+    used = [count for (count,) in await values(engine, "SELECT count(*) FROM responses GROUP BY segment")]
+    assert (len(used), max(used) - min(used)) == (20, 1)

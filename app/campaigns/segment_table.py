@@ -1,0 +1,67 @@
+"""What a campaign's systems got, segment by segment: a page of them at a time, and one with its outputs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.tables import segments
+from app.record.outputs import OutputMean, means
+
+SEGMENTS_PER_PAGE = 20
+
+SYSTEMS = text("SELECT external_id FROM items WHERE campaign_id = :campaign ORDER BY number")
+
+OUTPUTS = text("SELECT item, shown FROM outputs WHERE campaign_id = :campaign AND segment = :segment ORDER BY item")
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """A segment, and what each system got there; None where it has no output that was judged."""
+
+    segment: Row[Any]
+    cells: Sequence[OutputMean | None]
+
+
+@dataclass(frozen=True)
+class SegmentsPage:
+    """systems: by name, in the order of the cells. chosen: the segment that is looked at, with the outputs of systems
+    by number.
+    """
+
+    systems: Sequence[str]
+    rows: Sequence[SegmentRow]
+    number: int
+    pages: int
+    chosen: SegmentRow | None
+    outputs: Mapping[int, str]
+
+
+async def segments_page(connection: AsyncConnection, campaign: Row[Any], number: int, chosen: str) -> SegmentsPage:
+    """The page of this number, or the last; chosen: what its researcher calls a segment."""
+    pages = max(1, -(-campaign.segment_count // SEGMENTS_PER_PAGE))
+    number = min(number, pages)
+    mine = segments.select().where(segments.c.campaign_id == campaign.id)
+    first = (number - 1) * SEGMENTS_PER_PAGE
+    here = mine.where(segments.c.number.between(first, first + SEGMENTS_PER_PAGE - 1)).order_by(segments.c.number)
+    found = (await connection.execute(here)).all()
+    one = (await connection.execute(mine.where(segments.c.external_id == chosen))).one_or_none() if chosen else None
+    names = list(await connection.scalars(SYSTEMS, {"campaign": campaign.id}))
+    rows = await rows_of(connection, campaign, [*found, *([one] if one else [])], len(names))
+    outputs = await outputs_of(connection, campaign.id, one.number) if one else {}
+    return SegmentsPage(names, rows[: len(found)], number, pages, rows[-1] if one else None, outputs)
+
+
+async def outputs_of(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
+    rows = await connection.execute(OUTPUTS, {"campaign": campaign_id, "segment": segment})
+    return {row.item: row.shown for row in rows}
+
+
+async def rows_of(
+    connection: AsyncConnection, campaign: Row[Any], found: Sequence[Row[Any]], systems: int
+) -> list[SegmentRow]:
+    """What each system got in these segments."""
+    judged = await means(connection, campaign, [row.number for row in found])
+    return [SegmentRow(row, [judged.get((row.number, system)) for system in range(systems)]) for row in found]

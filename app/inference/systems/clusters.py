@@ -1,0 +1,165 @@
+"""Systems side by side: scores that do not depend on the company, ranks with ranges, and clusters.
+
+A HIT is a block: what all its values share, such as how difficult its segment is and how strict its annotator, says
+nothing about systems. So scores are least-squares estimates from differences within HITs (the intrablock analysis of
+Yates 1936), whatever systems met; where HITs show one system each, they are means.
+
+Ranks are bootstrapped over HITs, and systems whose rank ranges overlap stand in one cluster (Koehn 2012; the practice
+of the shared tasks in machine translation, Bojar et al. 2013). Yates, F. Incomplete randomized blocks. Annals of
+Eugenics 7; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.bootstrap import DRAWS, resampled
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Mention, Note
+
+CELLS = 4_000_000  # numbers held at once
+ROUNDING = 1e-9  # of eigenvalues that are nothing but that
+
+
+@dataclass(frozen=True)
+class SystemClusters:
+    """(N,) each. score: on the scale of the values; low, high: its central interval; rank, 1 for the highest;
+    rank_low, rank_high: the range of ranks; cluster: 1 for the first. Of systems that nobody judged NaN, and 0.
+    """
+
+    score: Array
+    low: Array
+    high: Array
+    rank: Integers
+    rank_low: Integers
+    rank_high: Integers
+    cluster: Integers
+    notes: tuple[Note, ...]
+
+
+def fit(
+    hit: Integers,
+    system: Integers,
+    value: Array,
+    *,
+    n_systems: int,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    rng: np.random.Generator,
+) -> SystemClusters:
+    """hit, system, value: (J,), the HIT of each judgment, from 0 without gaps, its system, 0 to n_systems - 1, and a
+    real value, the higher the better.
+
+    Raises `Inestimable`: `too_few_systems` for fewer than two with judgments, `systems_unconnected` where some were
+    never compared with the others, however indirectly.
+    """
+    judged = np.flatnonzero(np.bincount(system, minlength=n_systems))
+    if len(judged) < 2:
+        raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
+    place = np.zeros(n_systems, np.intp)
+    place[judged] = np.arange(len(judged))
+    normal, sums = equations(hit, place[system], value, len(judged))
+    middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    once = np.ones((1, normal.shape[0]))
+    score = middle + solved(once @ normal, once @ sums)[0]
+    drawn = middle + bootstrapped(normal, sums, draws, rng)
+    low, high = np.quantile(drawn, tails, axis=0)
+    rank, (best, worst) = ranks(score[None])[0], rank_range(ranks(drawn), tails)
+    best, worst = np.minimum(best, rank), np.maximum(worst, rank)
+    of_all = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
+    of_all[0][:, judged] = score, low, high
+    of_all[1][:, judged] = rank, best, worst, clusters(rank, best, worst)
+    (score, low, high), (rank, best, worst, cluster) = of_all
+    notes = notes_on(np.setdiff1d(np.arange(n_systems), judged))
+    return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
+
+
+def ranks(score: Array) -> Integers:
+    """(D, n) 1 for the highest in each row."""
+    places: Integers = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") + 1
+    return places
+
+
+def rank_range(drawn: Integers, tails: Sequence[float]) -> Integers:
+    """(2, n) ranks between which so many of the draws, (D, n), lie."""
+    ends: Integers = np.quantile(drawn, tails, axis=0, method="closest_observation").astype(np.intp)
+    return ends
+
+
+def clusters(rank: Integers, low: Integers, high: Integers) -> Integers:
+    """(N,) 1 for the cluster of the highest: a new one begins at each rank above which no range of a higher one reaches
+    and from which on no range reaches above it.
+    """
+    order = rank.argsort()
+    furthest = np.maximum.accumulate(high[order])
+    nearest = np.minimum.accumulate(low[order][::-1])[::-1]
+    begins = np.append(True, nearest[1:] > furthest[:-1])
+    cluster = np.empty(len(rank), np.intp)
+    cluster[order] = np.cumsum(begins)
+    return cluster
+
+
+def equations(hit: Integers, system: Integers, value: Array, n: int) -> tuple["csr_array", "csr_array"]:
+    """Of each of H HITs its share in the normal equations: (H, n * n) and (H, n).
+
+    Raises `Inestimable` (`systems_unconnected`).
+    """
+    size = np.bincount(hit)
+    alone = bool((size == 1).all())
+    count = len(size)
+    shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n)).tocsr()
+    if not alone and connected_components(shares.T @ shares)[0] > 1:
+        raise Inestimable(
+            "Some systems were never in a HIT with others, nor with any that were, so they cannot be ranked together.",
+            code="systems_unconnected",
+        )
+    block = np.zeros(count) if alone else np.bincount(hit, value) / size
+    centre = value.mean() if alone else block[hit]
+    sums = coo_array((value - centre, (hit, system)), shape=(count, n)).tocsr()
+    first, second, of = pairs(hit, system, size)
+    off = np.zeros(len(of)) if alone else -1.0 / size[of]
+    cells = np.concatenate([system * n + system, first * n + second])
+    rows, data = np.concatenate([hit, of]), np.concatenate([np.ones(len(hit)), off])
+    return coo_array((data, (rows, cells)), shape=(count, n * n)).tocsr(), sums
+
+
+def pairs(hit: Integers, system: Integers, size: Integers) -> tuple[Integers, Integers, Integers]:
+    """All ordered pairs of systems of each HIT, each also with itself, and the HITs that they are of."""
+    order = hit.argsort(kind="stable")
+    hit, system = hit[order], system[order]
+    begin = np.cumsum(size) - size
+    repeats = size[hit]
+    first = np.repeat(system, repeats)
+    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    second = system[np.repeat(begin[hit], repeats) + within]
+    return first, second, np.repeat(hit, repeats)
+
+
+def solved(normal: Array, sums: Array) -> Array:
+    """(D, n) the effects that solve (D, n * n) equations, with mean 0."""
+    n = sums.shape[1]
+    matrices = normal.reshape(-1, n, n)
+    effects: Array = (np.linalg.pinv(matrices, rcond=ROUNDING, hermitian=True) @ sums[:, :, None])[:, :, 0]
+    return effects
+
+
+def bootstrapped(normal: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
+    """(draws, n) the effects in HITs drawn again, with replacement."""
+    count, n = sums.shape
+    block = max(1, CELLS // max(count, n * n))
+    found = []
+    for start in range(0, draws, block):
+        weights = resampled(count, min(block, draws - start), rng)
+        found.append(solved(weights @ normal, weights @ sums))
+    return np.concatenate(found)
+
+
+def notes_on(unjudged: Integers) -> tuple[Note, ...]:
+    """What there is to say of systems without judgments."""
+    if not len(unjudged):
+        return ()
+    return (Note("not_judged", "Nobody has judged {0} yet.", Mention("system", unjudged.tolist())),)

@@ -1,0 +1,85 @@
+"""Outputs of systems in the browser: what stands above them, each text once, and the page about segments."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from app.campaigns import lifecycle, outputs
+from app.upload import read_objects
+from tests.browser.acts import SUBMIT, open_hit, sliders, texts, violations
+
+LONG = "A long sentence, in which much happens. " * 30
+
+
+def rows() -> list[tuple[int, dict[str, Any]]]:
+    """Two systems whose outputs are the same, and one whose are not."""
+    named = [("ape", "same"), ("bee", "same"), ("cat", "other")]
+    return [
+        (
+            1,
+            {
+                "system": system,
+                "segment": f"s{k}",
+                "output": f"{text} {k}",
+                "source": LONG,
+                "reference": f"Reference {k}",
+            },
+        )
+        for k in range(3)
+        for system, text in named
+    ]
+
+
+@pytest.fixture
+async def campaign(task: Any) -> Any:
+    made = await task(launched=False, items_per_hit=3, judgments_per_item=5)
+    async with made.engine.begin() as connection:
+        slug = made.row.slug
+        await outputs.import_outputs(connection, slug, read_objects(rows()), replace=True, progress=lambda _: None)
+        made.row = await lifecycle.transition(connection, slug, "launch", now=made.row.created_at)
+    return made
+
+
+async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any, visit: Any) -> None:
+    page: Page = (await visit()).page
+    await open_hit(page, campaign.link)
+    first = await texts(page)
+    segment = first[0].split()[1]
+    assert sorted(first) == [f"other {segment}", f"same {segment}"]
+    await expect(page.locator(".above dd")).to_have_text([LONG.strip(), f"Reference {segment}"])
+    assert await violations(page) == ""
+    for row, text in enumerate(first):
+        await sliders(page).nth(row).press("8" if text.startswith("same") else "2")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    (stored,) = await campaign.responses()
+    scores = dict(zip(stored.items, stored.scores, strict=True))
+    assert scores[0] == scores[1] > scores[2]
+
+
+async def test_outputs_are_answered_without_javascript_on_a_phone(campaign: Any, visit: Any) -> None:
+    page: Page = (await visit(java_script_enabled=False, viewport={"width": 320, "height": 700})).page
+    await page.goto(campaign.link)
+    await page.get_by_role("button", name="Start").click()
+    await expect(page.locator(".above dt")).to_have_text(["Source", "Reference"])
+    fields = page.locator("input[type=number]")
+    await expect(fields).to_have_count(2)
+    for field in await fields.all():
+        await field.fill("40")
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    (stored,) = await campaign.responses()
+    assert stored.scores == [40.0] * 3
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_a_segment_is_opened_from_the_table_of_means(campaign: Any, visit: Any, cookie: Any, width: int) -> None:
+    page: Page = (await visit(viewport={"width": width, "height": 800})).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/items")
+    await page.get_by_role("link", name="s1", exact=True).click()
+    await expect(page.locator("#segment .words")).to_have_text(["same 1", "same 1", "other 1"])
+    assert await violations(page) == ""
+    await page.get_by_role("link", name="Close").click()
+    await expect(page.locator("#segment")).to_have_count(0)

@@ -1,0 +1,104 @@
+"""Systems ranked from differences within HITs, with rank ranges and clusters."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from app.inference.ground.inestimable import Inestimable
+from app.inference.systems.clusters import clusters, fit
+
+
+def answered(hits):
+    """(hit, system, value) of HITs given as {system: value}."""
+    rows = [(k, system, value) for k, hit in enumerate(hits) for system, value in hit.items()]
+    hit, system, value = zip(*rows, strict=True)
+    return np.array(hit), np.array(system), np.array(value, np.float64)
+
+
+def fitted(hits, n, **how):
+    return fit(*answered(hits), n_systems=n, rng=np.random.default_rng(1), **how)
+
+
+def test_a_score_is_what_differences_within_hits_say():
+    """B is 10 above A and C 30 above B, by hand, although C was seen with a strict annotator only."""
+    found = fitted([{0: 60, 1: 70}, {0: 80, 1: 90}, {1: 10, 2: 40}, {1: 0, 2: 30}], 3)
+    assert np.diff(found.score) == pytest.approx([10, 30])
+    assert found.score.mean() == pytest.approx(47.5)  # of all values
+    assert found.rank.tolist() == [3, 2, 1]
+
+
+def test_scores_are_the_least_squares_estimates_beside_an_effect_of_each_hit():
+    rng = np.random.default_rng(4)
+    hits = [dict(zip(rng.choice(5, 3, replace=False).tolist(), rng.random(3), strict=True)) for _ in range(60)]
+    hit, system, value = answered(hits)
+    dummies = np.hstack([np.eye(5)[system], np.eye(60)[hit]])
+    effects = np.linalg.lstsq(dummies, value, rcond=None)[0][:5]
+    found = fitted(hits, 5)
+    assert found.score - found.score.mean() == pytest.approx(effects - effects.mean())
+
+
+def test_where_hits_show_one_system_scores_are_means():
+    found = fitted([{0: 10}, {0: 30}, {1: 50}, {1: 60}], 2)
+    assert found.score == pytest.approx([20, 55])
+
+
+def test_clusters_are_cut_where_no_ranges_overlap():
+    rank = np.array([1, 2, 3, 4, 5])
+    low, high = np.array([1, 1, 3, 3, 5]), np.array([2, 2, 4, 4, 5])
+    assert clusters(rank, low, high).tolist() == [1, 1, 2, 2, 3]
+    assert clusters(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
+    chain = np.array([1, 1, 2, 3, 4]), np.array([2, 3, 4, 5, 5])
+    assert clusters(rank, *chain).tolist() == [1] * 5
+
+
+def made_up(truth, hits, rng, noise=10.0):
+    shown = [rng.choice(len(truth), 3, replace=False) for _ in range(hits)]
+    return [
+        {int(k): truth[k] + shift + noise * rng.standard_normal() for k in systems}
+        for systems, shift in zip(shown, 20 * rng.standard_normal(hits), strict=True)
+    ]
+
+
+def test_groups_of_equal_systems_are_found():
+    truth = np.array([30.0, 30.0, 50.0, 50.0, 70.0])
+    found = fitted(made_up(truth, 400, np.random.default_rng(2)), 5)
+    assert found.cluster.tolist() == [3, 3, 2, 2, 1]
+    assert ((found.low < found.score) & (found.score < found.high)).all()
+    assert (found.rank_low <= found.rank).all()
+    assert (found.rank <= found.rank_high).all()
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    truth = np.array([30.0, 45.0, 50.0, 70.0])
+    held = []
+    for seed in range(60):
+        found = fitted(made_up(truth, 80, np.random.default_rng(seed)), 4, draws=200)
+        shift = found.score.mean() - truth.mean()
+        held += ((found.low <= truth + shift) & (truth + shift <= found.high)).tolist()
+    assert 0.9 < np.mean(held) < 0.99
+
+
+def test_two_systems_are_set_apart_as_often_as_by_a_paired_test():
+    rng = np.random.default_rng(7)
+    pairs = [50 + 10 * rng.standard_normal((60, 2)) for _ in range(50)]
+    pairs += [pair + np.array([0, 4]) for pair in pairs]
+    apart = [fitted([dict(enumerate(hit)) for hit in pair], 2, draws=500).cluster.max() > 1 for pair in pairs]
+    significant = [stats.ttest_rel(*pair.T).pvalue < 0.05 for pair in pairs]
+    assert np.mean(np.array(apart) == significant) > 0.9
+    assert 0.2 < np.mean(significant) < 0.8
+
+
+def test_systems_that_nobody_judged_are_told_and_have_no_rank():
+    found = fitted([{0: 10, 2: 20}, {0: 15, 2: 30}], 4)
+    assert found.rank.tolist() == [2, 0, 1, 0]
+    assert np.isnan(found.score[[1, 3]]).all()
+    assert found.notes[0].about == {"system": [1, 3]}
+
+
+def test_systems_that_were_never_compared_are_not_ranked():
+    with pytest.raises(Inestimable) as refused:
+        fitted([{0: 10, 1: 20}, {2: 10, 3: 20}], 4)
+    assert refused.value.code == "systems_unconnected"
+    with pytest.raises(Inestimable) as refused:
+        fitted([{0: 10}, {0: 20}], 2)
+    assert refused.value.code == "too_few_systems"

@@ -1,0 +1,105 @@
+"""Which segment a HIT of systems is about."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.selection.segments import Segments, for_all, shown_once
+
+
+def segments(alike):
+    """From rows of outputs: for each system the lowest one with the same, -1 for none."""
+    table = np.array(alike)
+    segment, system = np.nonzero(table >= 0)
+    size, systems = table.shape
+    return Segments(size, systems, segment, system, table[segment, system])
+
+
+def pick(of, systems, *, must=None, had=(), again=True, leases=None, different=1, seed=0):
+    return of.pick(
+        systems,
+        systems[:1] if must is None else must,
+        had=had,
+        again=again,
+        leases=leases or {},
+        different=different,
+        rng=np.random.default_rng(seed),
+    )
+
+
+FULL = [[0, 1, 2]] * 4
+
+
+def test_the_least_used_is_taken():
+    of = segments(FULL)
+    of.learn([(0, 3), (1, 2), (2, 3), (3, 3)])
+    assert pick(of, [0, 1]) == 1
+    assert pick(of, [0, 1], leases={1: 2}) in (0, 2, 3)
+
+
+def test_equally_used_ones_are_taken_at_random():
+    of = segments(FULL)
+    assert {pick(of, [0, 1], seed=seed) for seed in range(40)} == {0, 1, 2, 3}
+
+
+def test_counts_only_grow():
+    of = segments(FULL)
+    of.learn([(1, 5)])
+    of.learn([(1, 4)])
+    assert of.uses.tolist() == [0, 5, 0, 0]
+
+
+def test_what_somebody_has_had_comes_last_or_never():
+    of = segments(FULL)
+    of.learn([(3, 9)])
+    assert pick(of, [0, 1], had={0, 1, 2}) == 3
+    assert pick(of, [0, 1], had={0, 1, 2, 3}) in (0, 1, 2)
+    assert pick(of, [0, 1], had={0, 1, 2, 3}, again=False) is None
+
+
+def test_segments_that_joined_since_are_passed_over():
+    of = segments(FULL)
+    assert pick(of, [0, 1], had={0, 1, 2, 9}, leases={9: 1}) == 3
+
+
+def test_a_segment_with_outputs_of_all_is_taken_before_others():
+    of = segments([[0, -1, 2], [0, 1, 2], [-1, 1, 2]])
+    of.learn([(1, 100)])
+    assert pick(of, [0, 1, 2]) == 1
+    assert pick(of, [0, 1, 2], had={1}) == 0
+    assert pick(of, [0, 1, 2], had={0, 1}, again=False) is None
+
+
+def test_a_segment_in_which_outputs_differ_is_taken_before_others():
+    of = segments([[0, 0, 0], [0, 0, 2], [0, 1, 2]])
+    of.learn([(1, 1), (2, 2)])
+    assert pick(of, [0, 1, 2], different=1) == 0
+    assert pick(of, [0, 1, 2], different=2) == 1
+    assert pick(of, [0, 1, 2], different=3) == 2
+
+
+def test_systems_whose_segments_somebody_has_had_are_used_up():
+    of = segments([[0, 1, -1], [0, -1, 2]])
+    assert of.used_up(set()) == set()
+    assert of.used_up({0}) == {1}
+    assert of.used_up({0, 1}) == {0, 1, 2}
+    assert segments(FULL).used_up({0, 1, 2}) == set()
+    assert segments(FULL).used_up({0, 1, 2, 3}) == {0, 1, 2}
+
+
+def test_systems_without_company_are_told():
+    of = segments([[0, 0, -1], [-1, -1, 2], [0, -1, 2]])
+    assert of.apart(2, ()) == [1]
+    assert of.apart(1, ()) == []
+    assert of.apart(2, [2]) == [1]
+
+
+@given(st.lists(st.sampled_from([0, 1, 3, -1]), min_size=1, max_size=6))
+def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
+    systems = [k for k, output in enumerate(row) if output >= 0]
+    of = segments([row])
+    shown_as = of.shown_as(0, systems)
+    shown = shown_once(systems, shown_as)
+    assert len(shown) == of.different(0, systems) == len({row[k] for k in systems})
+    values = for_all({item: row[item] for item in shown}, systems, shown_as)
+    assert values == [row[k] for k in systems]
