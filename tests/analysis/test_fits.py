@@ -374,7 +374,8 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
     assert refusal.value.code == "no_judgments"
 
 
-@pytest.mark.parametrize("what", [name for name in names() if name != "segments"])  # which items have none of
+# Items have no segments, and scores imply no pairs.
+@pytest.mark.parametrize("what", [name for name in names() if name not in ("segments", "pairs")])
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await judged(engine)
     for format_ in ("csv", "jsonl"):
