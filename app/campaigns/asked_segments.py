@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.answered import ResultRow
 from app.database.campaign import item_count
+from app.database.content_tables import segments
 from app.database.session import driver_of
-from app.database.tables import segments
 from app.errors import shortened
 from app.record.outputs import segments_of
 from app.selection.segments import Segments

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
 from app.campaigns.progress import Progress
-from app.database import tables
+from app.database import content_tables, tables
 from app.database.bulk import copy
 from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
 from app.record import revisions
@@ -146,8 +146,8 @@ async def import_outputs(
     added = ((campaign.id, number, name, name, "{}") for name, number in outputs.systems.items() if number >= systems)
     await in_pieces(connection, tables.items, added, ITEM_COLUMNS)
     told = ((campaign.id, one.number, name, *one.above) for name, one in outputs.segments.items())
-    await in_pieces(connection, tables.segments, islice(told, segments, None), SEGMENT_COLUMNS)
-    await in_pieces(connection, tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
+    await in_pieces(connection, content_tables.segments, islice(told, segments, None), SEGMENT_COLUMNS)
+    await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
     await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
     if launched:
         await revisions.begin_anew(connection, campaign.id)
@@ -213,9 +213,9 @@ async def in_pieces(
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> Outputs:
     """What a campaign has."""
-    items, segments, outputs = tables.items.c, tables.segments.c, tables.outputs.c
+    items, segments, outputs = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     systems = select(items.external_id, items.number).where(items.campaign_id == campaign_id).order_by(items.number)
-    named = select(tables.segments).where(segments.campaign_id == campaign_id).order_by(segments.number)
+    named = select(content_tables.segments).where(segments.campaign_id == campaign_id).order_by(segments.number)
     there = select(outputs.segment, outputs.item).where(outputs.campaign_id == campaign_id)
     return Outputs(
         {row.external_id: row.number for row in await connection.execute(systems)},
@@ -231,6 +231,6 @@ async def has_items(connection: AsyncConnection, campaign_id: int) -> bool:
 
 async def clear(connection: AsyncConnection, campaign_id: int) -> None:
     """Take a draft's items, or its systems with all that came with them."""
-    for table in (tables.items, tables.segments, tables.outputs):
+    for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
     await lifecycle.note_segments(connection, campaign_id, 0)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.tables import segments
+from app.database.content_tables import segments
 from app.record.outputs import OutputMean, means
 
 SEGMENTS_PER_PAGE = 20

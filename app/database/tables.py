@@ -1,4 +1,4 @@
-"""The whole schema on one page.
+"""The schema on one page, but for what annotators see of items beside their texts: see `content_tables`.
 
 Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
 replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
@@ -212,30 +212,6 @@ items = Table(
     Column("prior", ARRAY(Double)),  # NULL: the campaign's. The view `priors` says what an item begins with
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
-)
-
-# Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
-segments = Table(
-    "segments",
-    metadata,
-    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("external_id", Text, nullable=False),
-    Column("source", Text),
-    Column("reference", Text),
-    PrimaryKeyConstraint("campaign_id", "number"),
-    UniqueConstraint("campaign_id", "external_id"),
-)
-
-# What annotators see of an item in a HIT of a segment. Only added to once the campaign was launched.
-outputs = Table(
-    "outputs",
-    metadata,
-    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("segment", Integer, nullable=False),
-    Column("item", Integer, nullable=False),
-    Column("shown", Text, nullable=False),
-    PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
 
 posteriors = Table(

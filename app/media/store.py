@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import ahead, copy
-from app.database.media_tables import media, media_pieces
+from app.database.content_tables import media, media_pieces
 from app.database.session import Driver, Record, fetch, fetch_one, statements
 from app.errors import NotFound
 from app.media.archive import PIECE_BYTES, Piece

@@ -1,4 +1,6 @@
-"""The part of the schema that keeps images, recordings and videos that items name, and who could not open them."""
+"""The part of the schema that keeps what annotators see of items beside their texts: outputs of systems for segments,
+and the images, recordings and videos that items name, with those who could not open them.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -17,6 +19,30 @@ from sqlalchemy import (
 )
 
 from app.database.tables import Time, goes_with, metadata
+
+# Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
+segments = Table(
+    "segments",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("source", Text),
+    Column("reference", Text),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    UniqueConstraint("campaign_id", "external_id"),
+)
+
+# What annotators see of an item in a HIT of a segment. Only added to once the campaign was launched.
+outputs = Table(
+    "outputs",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("segment", Integer, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("shown", Text, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "segment", "item"),
+)
 
 # An address is a random number, and so a secret of those who were shown the page.
 media = Table(
