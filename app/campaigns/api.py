@@ -182,7 +182,8 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         | {
             409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
             "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
-            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`"
+            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, "
+            "`content_of_systems`"
         }
     ),
 )

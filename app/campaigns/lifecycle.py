@@ -343,9 +343,10 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             campaign=campaign.slug,
         )
     await always_shown.settle(connection, campaign)
-    await named_media.check(connection, campaign)
     if campaign.segment_count:
         await systems.check(connection, campaign, count)
+    else:
+        await named_media.check(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     # A thread, because a million items take a while and answers to other campaigns keep coming in.

@@ -12,9 +12,8 @@ from app.designs.content import Cells, Content, NamedFile
 from app.errors import Conflict, shortened
 from app.media import archive, store
 from app.media.signatures import suits
-from app.upload import UploadedRow, as_text, refuse
+from app.upload import LONGEST_SHOWN, UploadedRow, as_text, refuse
 
-LONGEST_SHOWN = 10_000
 ROWS_AT_ONCE = 5_000
 CELLS = text("""
     SELECT number, shown, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference

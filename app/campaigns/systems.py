@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.campaign import item_numbers
 from app.database.session import driver_of
 from app.database.tables import items
+from app.designs.content import KINDS, Content
 from app.designs.registry import design_of
 from app.errors import Conflict, listed, some_of
 from app.record.outputs import segments_of
@@ -15,8 +16,15 @@ from app.record.outputs import segments_of
 
 async def check(connection: AsyncConnection, campaign: Row[Any], systems: int) -> None:
     """Raises `Conflict`: `one_system`, `too_few_common_segments` where nobody could be asked about a system,
-    `iterations_of_systems`, and `implied_of_systems`.
+    `iterations_of_systems`, `implied_of_systems`, and `content_of_systems`.
     """
+    content = Content.of(campaign)
+    if content.columns or KINDS[content.kind].is_file:
+        raise Conflict(
+            "Outputs of systems are words, with the source and the reference of their segment above them. Set the "
+            "items to text, Markdown or HTML, name no columns for source and reference, then launch.",
+            code="content_of_systems",
+        )
     if systems == 1:
         raise Conflict(
             f"“{campaign.name}” has one system, and nothing to compare it with. Upload outputs of another one.",

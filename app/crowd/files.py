@@ -27,8 +27,8 @@ SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what expo
 PLACE = re.compile("[1-9][0-9]{0,8}")
 MARKED = {"true": True, "false": False, "": False}
 
-# PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
 LONGEST_REASON = 200
+# PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
 FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str]
 """Of a row its position, line, item, value, why it has none, when it was issued and submitted, and its segment: a

@@ -30,13 +30,15 @@ ADD = text(f"""
 
 # Of the answers that count by the decisions up to :decided, or those that the present revision knows.
 DECIDED_OR_PRESENT = f"coalesce(CAST(:decided AS bigint), {DECIDED.format(campaign=':campaign')})"
+# What is said of an output tells nothing of its system, so those of segments are left out.
+SAID = f"""
+    FROM responses, jsonb_each_text(extra -> '{EXTRA}') AS said (item, reason)
+    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND segment IS NULL"""
 COUNT = f"""
-    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people
-    FROM responses, jsonb_object_keys(extra -> '{EXTRA}') AS said (item)
-    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND segment IS NULL
+    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people {SAID}
     AND {counting(":campaign", DECIDED_OR_PRESENT)}
     GROUP BY 1
-"""  # noqa: S608  (made of constants)
+"""
 
 PEOPLE = text(COUNT)
 
@@ -49,11 +51,9 @@ SET = text(f"""
 
 # Why, too: of each item and reason how many different people gave it.
 REASONS = text(f"""
-    SELECT CAST(said.item AS int) AS item, said.reason, count(DISTINCT annotator_id) AS people
-    FROM responses, jsonb_each_text(extra -> '{EXTRA}') AS said (item, reason)
-    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND {COUNTING}
+    SELECT CAST(said.item AS int) AS item, said.reason, count(DISTINCT annotator_id) AS people {SAID} AND {COUNTING}
     GROUP BY 1, 2 ORDER BY 3 DESC, 2
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class Unjudged(Record):

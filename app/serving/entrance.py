@@ -15,12 +15,25 @@ SAMPLE = text("""
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
 """)
 
+# Of systems the outputs for their first segment, each once, with what stands above them.
+SAMPLE_OF_OUTPUTS = text("""
+    SELECT min(o.item) AS number, o.shown, s.source, s.reference
+    FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
+    WHERE o.campaign_id = :campaign AND o.segment = 0 GROUP BY o.shown, s.source, s.reference
+    ORDER BY bool_or(o.item = ANY(CAST(:always AS int[]))) DESC, 1 LIMIT :number
+""")
+
 
 class SampledItem(Record):
     """An item and its text."""
 
     number: int
     shown: str
+
+    @property
+    def above(self) -> tuple[str | None, str | None] | None:
+        """The source and the reference of an output."""
+        return (self["source"], self["reference"]) if "source" in self else None
 
 
 async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
@@ -37,5 +50,7 @@ async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
 async def sample(connection: Driver, campaign: ServedCampaign) -> DrawnItems:
     """The first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
-    rows = await fetch(connection, SAMPLE, parameters, SampledItem)
-    return await drawn(connection, campaign, [row.number for row in rows], [row.shown for row in rows])
+    statement = SAMPLE_OF_OUTPUTS if campaign.segment_count else SAMPLE
+    rows = await fetch(connection, statement, parameters, SampledItem)
+    above = rows[0].above if rows else None
+    return await drawn(connection, campaign, [row.number for row in rows], [row.shown for row in rows], above)

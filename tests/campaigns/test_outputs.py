@@ -131,6 +131,8 @@ SAME = "system,segment,output\nape,s1,a\nbee,s1,b\ncat,s2,c\ndoe,s2,c\n"
         ("too_few_common_segments", SAME, {"design": "pairwise"}),
         ("iterations_of_systems", table(), {"selection": "iterations"}),
         ("implied_of_systems", table(), {"design": "pairwise", "implied_asked_percent": 10}),
+        ("content_of_systems", table(), {"content": "image"}),
+        ("content_of_systems", table(), {"source_column": "source"}),
         ("baseline_unknown", table(), {"design": "baseline", "design_settings": {"baseline": "elk"}}),
     ],
 )

@@ -10,8 +10,9 @@ from app.dashboard.state import newest_state
 from app.database.session import statements
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
+from app.record import unjudged
 from app.record.revisions import decide, revise
-from app.serving import submission
+from app.serving import entrance, submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_items, is_clean
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, submit, value, values
@@ -24,6 +25,15 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
     assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
     assert hit.above == (f"source {hit.segment}", f"reference {hit.segment}")
     assert (await hit_of(engine, await annotator(engine, campaign))) == hit  # a reload shows the same
+
+
+async def test_before_they_begin_people_see_outputs_and_no_names(engine):
+    campaign = await of_systems(engine, table(above=True), items_per_hit=3)
+    async with statements(engine) as connection:
+        shown = await entrance.sample(connection, await entrance.campaign_by_link(connection, campaign.link_key))
+    assert len(shown.texts) == 3
+    assert all(" on " in text for text in shown.texts)
+    assert [part.title for part in shown.common] == ["Source", "Reference"]
 
 
 async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_the_bit(engine):
@@ -228,6 +238,8 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
         (2, 1),
     ]
     assert await value(engine, "SELECT max(unjudged) FROM posteriors") == 0
+    async with engine.begin() as connection:
+        assert await unjudged.reasons(connection, campaign.id) == {}
     assert await values(engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1") == [
         ("0",),
         ("1",),

@@ -8,7 +8,7 @@ const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "ei
 const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 const PLACES = ["", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
 const CLEARED = "clear";
-export const FIRST_SCORE = 50;   // where a press of an arrow key or a step button places an item that had no score
+const FIRST_SCORE = 50;   // where a press of an arrow key or a step button places an item that had no score
 
 export const clamp = (value) => Math.min(100, Math.max(0, value));
 
