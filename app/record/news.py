@@ -64,9 +64,11 @@ class News(Record):
 NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
-def changes(*, campaign: str, revision: str, people: str, since: str) -> str:
-    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new. people: how
-    many who cannot judge an item take it out of the pool; its judgments are then told as `pool.counted` does.
+def changes(*, campaign: str, revision: str, people: str, segments: str, since: str) -> str:
+    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
+
+    people: how many who cannot judge an item take it out of the pool; its judgments are then told as `pool.counted`
+    does. segments: how many the campaign has.
     """
     return f"""
     WITH recent AS MATERIALIZED ({written(since)}), changed AS (
@@ -75,17 +77,21 @@ def changes(*, campaign: str, revision: str, people: str, since: str) -> str:
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
            array_agg(score) AS new_scores, array_agg(variance) AS new_variances,
            array_agg({counted("p", people=people)}) AS new_judgments,
-           (SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
-               SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
-               WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
-                   SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
-               GROUP BY r.segment
-           ) AS judged) AS new_uses
+           CASE WHEN {segments} > 0 THEN (
+               SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
+                   SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
+                   WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
+                       SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
+                   GROUP BY r.segment
+               ) AS judged
+           ) END AS new_uses
     FROM posteriors p WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
     AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
 
-OF_CAMPAIGN = changes(campaign="c.id", revision="c.revision", people="c.unjudged_people", since=":since")
+OF_CAMPAIGN = changes(
+    campaign="c.id", revision="c.revision", people="c.unjudged_people", segments="c.segment_count", since=":since"
+)
 
 CHANGES = text(f"""
     SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}

@@ -38,7 +38,9 @@ TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.c
 ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
-NEWS_OF_COPY = changes(campaign="c.id", revision="c.revision", people="c.unjudged_people", since="copy.since")
+NEWS_OF_COPY = changes(
+    campaign="c.id", revision="c.revision", people="c.unjudged_people", segments="c.segment_count", since="copy.since"
+)
 
 
 class ServedCampaign(Followed):
