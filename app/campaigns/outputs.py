@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, systems
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
 from app.database.bulk import copy
@@ -132,24 +132,28 @@ async def import_outputs(
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
     on. The number of outputs in the table.
 
-    Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`
-    and `upload.read` raise, and `Invalid` (`file_empty`); the caller's transaction must not be committed then.
+    Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`,
+    `upload.read` and, of what people are at work on, `systems.check` raise, and `Invalid` (`file_empty`); the caller's
+    transaction must not be committed then.
     """
     launched = (await lifecycle.find(connection, slug)).status != "draft"
     campaign = await (joined(connection, slug) if launched else to_draft(connection, slug, replace=replace))
     outputs = await already_there(connection, campaign.id)
-    systems, segments = len(outputs.systems), len(outputs.segments)
+    had_systems, had_segments = len(outputs.systems), len(outputs.segments)
     new = await asyncio.to_thread(lambda: [outputs.add(row) for row in upload.records])
     if not new:
         raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
     check_size(outputs)
-    added = ((campaign.id, number, name, name, "{}") for name, number in outputs.systems.items() if number >= systems)
+    added = (
+        (campaign.id, number, name, name, "{}") for name, number in outputs.systems.items() if number >= had_systems
+    )
     await in_pieces(connection, tables.items, added, ITEM_COLUMNS)
     told = ((campaign.id, one.number, name, *one.above) for name, one in outputs.segments.items())
-    await in_pieces(connection, content_tables.segments, islice(told, segments, None), SEGMENT_COLUMNS)
+    await in_pieces(connection, content_tables.segments, islice(told, had_segments, None), SEGMENT_COLUMNS)
     await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
     await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
     if launched:
+        await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
         await revisions.begin_anew(connection, campaign.id)
     return len(new)
 

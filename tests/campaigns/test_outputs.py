@@ -144,6 +144,13 @@ async def test_what_nobody_could_be_asked_is_not_launched(engine, code, content,
     assert refused.value.code == code
 
 
+async def test_a_system_that_could_not_be_asked_about_does_not_join(engine):
+    campaign = await of_systems(engine)
+    with pytest.raises(Refusal) as refused:
+        await import_items(engine, campaign, "system,segment,output\nyak,alone,y\n")
+    assert refused.value.code == "too_few_common_segments"
+
+
 async def test_a_copy_has_the_outputs(engine):
     campaign = await of_systems(engine, table(above=True))
     async with engine.begin() as connection:
