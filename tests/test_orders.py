@@ -71,7 +71,7 @@ async def test_the_form_asks_for_the_words_of_its_ends_and_refuses_equal_ones(re
         assert f'name="{field}"' in form
     entered = {"name": "A", "question": "B?", "design": "best_worst", "best_worst.best_label": "least"}
     reply = await researcher.post("/admin/campaigns/new", data=entered)
-    assert "The best and the worst need different words." in reply.text
+    assert "The best and the worst need different labels." in reply.text
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_table_is_whole_and_without_nan_or_refuses_in_a_sentence(name, made):
     json.dumps([found.rows, found.notes], allow_nan=False)
 
 
-@pytest.mark.parametrize("name", [*TABLES])
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "implied"])  # which scores do not reach
 def test_before_the_first_answer_every_table_says_so(name):
     assert refusal(answers([], n_items=3), name) == "no_judgments"
 

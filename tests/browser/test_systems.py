@@ -47,7 +47,7 @@ async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any,
     first = await texts(page)
     segment = first[0].split()[1]
     assert sorted(first) == [f"other {segment}", f"same {segment}"]
-    await expect(page.locator(".above dd")).to_have_text([LONG.strip(), f"Reference {segment}"])
+    await expect(page.locator(".beside-items dd")).to_have_text([LONG.strip(), f"Reference {segment}"])
     assert await violations(page) == ""
     for row, text in enumerate(first):
         await sliders(page).nth(row).press("8" if text.startswith("same") else "2")
@@ -62,7 +62,7 @@ async def test_outputs_are_answered_without_javascript_on_a_phone(campaign: Any,
     page: Page = (await visit(java_script_enabled=False, viewport={"width": 320, "height": 700})).page
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
-    await expect(page.locator(".above dt")).to_have_text(["Source", "Reference"])
+    await expect(page.locator(".beside-items dt")).to_have_text(["Source", "Reference"])
     fields = page.locator("input[type=number]")
     await expect(fields).to_have_count(2)
     for field in await fields.all():
