@@ -35,7 +35,7 @@ class Heads:
 SMALL_BODY_BYTES = 1_000_000
 FORM_AROUND_A_FILE_BYTES = 100_000
 UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
-WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/items")
+WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/items(/preview)?")
 
 
 def in_utf8(content_type: bytes) -> bool:

@@ -174,9 +174,11 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
   form.addEventListener("change", (event) => {
     const checked = preview?.querySelector("[data-checked]");
-    if (event.target === file || !checked || !file.files.length) return;
+    if (event.target === file || event.target.name === "media" || !checked || !file.files.length) return;
     say();
-    describe(new FormData(form), (html) => {
+    const body = new FormData(form);
+    body.delete("media"); // perhaps a gigabyte, of which nothing is told
+    describe(body, (html) => {
       const anew = document.createElement("template");
       anew.innerHTML = html;
       checked.replaceWith(anew.content.querySelector("[data-checked]"));

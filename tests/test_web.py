@@ -12,6 +12,7 @@ from starlette.types import Message
 from app import web
 from app.database.session import ServingConnections, create_engine
 from app.main import create_app
+from app.middleware import BodyLimits
 from app.settings import Settings
 from tests.conftest import browser_of
 from tests.serving.campaigns import running, until, value, waiting
@@ -283,3 +284,11 @@ async def test_a_static_file_that_is_not_there_is_not_kept(client):
         ("/static/gone.css?v=1", "no-store"),
     ):
         assert (await client.get(address)).headers["cache-control"] == kept
+
+
+@pytest.mark.parametrize("of", ["/admin/campaigns/verbs", "/api/v1/campaigns/verbs"])
+def test_a_zip_of_media_may_come_with_items_and_with_their_preview_and_nowhere_else(app, of):
+    limits = BodyLimits(app, upload_mb=1, media_mb=100)
+    roomy = {limits.limit(of + end) > 100 * 2**20 for end in ("/items", "/items/preview")}
+    assert roomy == {True}
+    assert limits.limit(of + "/responses") < 2 * 2**20

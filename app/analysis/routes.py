@@ -24,6 +24,7 @@ from app.designs.scale import POINTS
 from app.drawing import COEFFICIENTS, interval, written
 from app.errors import NotFound, shortened
 from app.inference.online.law import Law
+from app.media import store as media
 from app.record.law import law_of
 from app.web import ReadingDatabase, Transaction, fetched, page, templates
 
@@ -87,7 +88,8 @@ async def export_page(request: Request, connection: Transaction, slug: str) -> H
     campaign = await campaign_of_page(connection, slug)
     answered = await has_answers(connection, campaign)
     exports = (await offered(connection, campaign)).exports if answered else []
-    return page(request, "admin/export.html", {"campaign": campaign, "downloads": [*downloads(campaign, exports)]})
+    context = {"campaign": campaign, "has_files": await media.has_files(connection, campaign.id)}
+    return page(request, "admin/export.html", context | {"downloads": [*downloads(campaign, exports)]})
 
 
 @router.get("/{file}")

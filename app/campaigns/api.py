@@ -124,7 +124,7 @@ async def create_from_file(request: Request, database: Database, settings: AppSe
 @router.get(
     "/{slug}/file",
     response_class=Response,
-    responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}),
+    responses=refusals(NO_CAMPAIGN | {409: "`media_not_in_file`", 413: "`items_too_many`"}),
 )
 async def get_file(
     connection: Transaction,

@@ -1,7 +1,7 @@
 """From a campaign file to a campaign that is stored, and back."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -15,9 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns import campaign_file, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
 from app.campaigns.documents import LARGEST
-from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
+from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge, shortened
+from app.media import store as media
 from app.upload import as_text, read_objects
 
+ID = "id"
 SHOWN = "shown"  # the column of texts that no column has
 
 
@@ -82,29 +84,49 @@ def beside(folder: Path, name: str) -> Path:
 async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -> str:
     """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it.
 
-    Raises `NotFound` (`campaign_not_found`) and `TooLarge` (`items_too_many`).
+    Raises `NotFound` (`campaign_not_found`), and with items `Conflict` (`media_not_in_file`) and `TooLarge`
+    (`items_too_many`).
     """
     campaign = await lifecycle.find(connection, slug)
-    settings, said = lifecycle.settings_of(campaign), await items_said(connection, campaign) if with_items else None
+    settings, said = lifecycle.settings_of(campaign), None
+    if with_items:
+        await refuse_media(connection, campaign)
+        said, own_id = await items_said(connection, campaign)
+        beside = ("source_column", "reference_column")
+        settings = settings.model_copy(update={name: own_id for name in beside if getattr(settings, name) == ID})
     text = await asyncio.to_thread(campaign_file.written, settings, said)
     if len(text.encode()) > LARGEST:
         raise too_many()
     return text
 
 
-async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> Mapping[str, Any] | None:
-    """The items of a campaign as a file has them, None where there are none. Raises `TooLarge` (`items_too_many`)."""
+async def refuse_media(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    if await media.has_files(connection, campaign.id):
+        raise Conflict(
+            f"The items of “{campaign.name}” name files that were uploaded with them, and a campaign file has no room "
+            "for these. Take the file without the items, and keep the table and the zip beside it.",
+            code="media_not_in_file",
+        )
+
+
+async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> tuple[Mapping[str, Any] | None, str]:
+    """The items of a campaign as a file has them, None where there are none; and the column that holds there what was
+    uploaded as `id`.
+
+    Raises `TooLarge` (`items_too_many`).
+    """
     if campaign.segment_count:
         rows = await listing.outputs_of(connection, campaign.id, limit=MOST_ROWS_INSIDE + 1)
         if len(rows) > MOST_ROWS_INSIDE:
             raise too_many()
         columns = (*outputs.NEEDED, *outputs.ABOVE)
         cells = [zip(columns, row, strict=True) for row in rows]
-        return {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+        return {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}, ID
     total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
     if total > len(found):
         raise too_many()
-    return as_said(found) if found else None
+    own_id = column_of_own_id(found)
+    return as_said(found, own_id) if found else None, own_id
 
 
 def too_many() -> TooLarge:
@@ -115,18 +137,34 @@ def too_many() -> TooLarge:
     )
 
 
-def as_said(rows: Sequence[Row[Any]]) -> Mapping[str, Any]:
-    """Items as a file has them: their rows, and the column that annotators see.
+def column_of_own_id(rows: Sequence[Row[Any]]) -> str:
+    """`id`, unless the items have other ids than what was uploaded as that: then a name that no column has."""
+    if all(as_text(row.fields.get(ID, row.external_id)).strip() == row.external_id for row in rows):
+        return ID
+    return free_name(ID, (row.fields for row in rows))
+
+
+def free_name(wanted: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """`wanted`, or `wanted-2`, `wanted-3`, ...: one that no column has."""
+    taken = {name for row in rows for name in row}
+    return next(name for name in chain([wanted], (f"{wanted}-{k}" for k in count(2))) if name not in taken)
+
+
+def as_said(rows: Sequence[Row[Any]], own_id: str) -> Mapping[str, Any]:
+    """Items as a file has them: their rows, with what was uploaded as `id` in the column `own_id`, and the column that
+    annotators see.
 
     Texts that are no column's, made from a template, get a column of their own.
     """
-    uploaded = [{"id": row.external_id} | row.fields for row in rows]
+    uploaded = [
+        {ID: row.external_id} | {own_id if name == ID else name: cell for name, cell in row.fields.items()}
+        for row in rows
+    ]
     texts = [row.shown for row in rows]
     for name in uploaded[0]:
-        if name != "id" and all(
+        if name != ID and all(
             as_text(row.get(name)).strip() == text for row, text in zip(uploaded, texts, strict=True)
         ):
             return {"shown": name, "rows": uploaded}
-    taken = {name for row in uploaded for name in row}
-    shown = next(name for name in chain([SHOWN], (f"{SHOWN}-{k}" for k in count(2))) if name not in taken)
+    shown = free_name(SHOWN, uploaded)
     return {"shown": shown, "rows": [row | {shown: text} for row, text in zip(uploaded, texts, strict=True)]}

@@ -37,6 +37,7 @@ COPIES = (
 DELETE = text("DELETE FROM media WHERE campaign_id = :campaign")
 KNOWN = text("SELECT name, content_type, size, number FROM media WHERE campaign_id = :campaign")
 ADDRESSES = text("SELECT name, address FROM media WHERE campaign_id = :campaign AND name = ANY(:names)")
+HAS_FILES = text("SELECT EXISTS (SELECT 1 FROM media WHERE campaign_id = :campaign)")
 FOUND = text("SELECT campaign_id, number, content_type, size FROM media WHERE address = :address")
 PIECE = text("SELECT data FROM media_pieces WHERE campaign_id = :campaign AND number = :number AND place = :place")
 
@@ -75,6 +76,10 @@ async def known_files(connection: AsyncConnection, campaign_id: int) -> KnownFil
     rows = (await connection.execute(KNOWN, {"campaign": campaign_id})).all()
     last = max((row.number for row in rows), default=-1)
     return KnownFiles({row.name: row.content_type for row in rows}, sum(row.size for row in rows), last + 1)
+
+
+async def has_files(connection: AsyncConnection, campaign_id: int) -> bool:
+    return bool(await connection.scalar(HAS_FILES, {"campaign": campaign_id}))
 
 
 async def keep(connection: AsyncConnection, campaign_id: int, found: Iterator[Piece], start: int) -> dict[str, str]:

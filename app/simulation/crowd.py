@@ -35,6 +35,9 @@ PEOPLE = text("""
 
 TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
 
+# Why one annotator gets no HIT while others may.
+THEIRS_ALONE = ("limit", "seen_all", "assignment_done")
+
 COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
 
 
@@ -162,7 +165,8 @@ async def simulate(
     unjudgeable: float = 0.0,
     answered: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
-    """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left.
+    """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left for any of
+    them.
 
     unjudgeable: the share of the items of which everybody says that they cannot be judged. `clock` gives the time of
     each step; `answered` is awaited after every HIT. Raises `Conflict` (`not_running`, `people_have_answered`) and
@@ -178,12 +182,16 @@ async def simulate(
         crowd = await made_up_annotators(
             connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
         )
-    for done in range(hits):
+    done = 0
+    while done < hits and crowd:
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
             work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
         if work.hit is None:
-            return done
+            if work.reason not in THEIRS_ALONE:
+                break
+            crowd.remove(someone)
+            continue
         judged = [item for item in work.hit.items if item not in beyond]
         harder = 0.0 if work.hit.segment is None else difficulty.item(work.hit.segment)
         seen = [someone.sees(truth[item] - harder, rng) for item in judged]
@@ -196,6 +204,7 @@ async def simulate(
             unjudged = {item: beyond[item] for item in work.hit.items if item in beyond}
             answer = Answer(values, touches, source=SIMULATION.name, unjudged=unjudged)
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
+        done += 1
         if answered is not None:
             await answered()
-    return hits
+    return done

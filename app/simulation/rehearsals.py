@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.campaigns import lifecycle
 from app.campaigns.rehearsed import rehearsal_of
 from app.database.session import TROUBLE
-from app.database.tables import campaigns, items
+from app.database.tables import campaigns
 from app.errors import Conflict, Refusal
 from app.simulation.crowd import answered_by_people, simulate, truth_of
 
@@ -28,10 +28,22 @@ log = logging.getLogger(__name__)
 
 MOST = 10  # on one installation, so that nobody fills its disk
 MOST_ITEMS = 10_000  # of one
-MOST_BYTES = 100_000_000  # of the items of one
+MOST_OUTPUTS = 100_000  # of systems, in one
+MOST_BYTES = 100_000_000  # of the items, outputs and files of one
 MOST_HITS = 2_000  # that a crowd answers
 AT_ONCE = 3  # crowds in one process
 PAUSE_SECONDS = 0.1  # between two answers of a crowd: slow enough to watch, and it leaves the processor to others
+
+# What a copy of a campaign takes beside the number of its items.
+SIZE = text("""
+    SELECT (SELECT count(*) FROM outputs WHERE campaign_id = :campaign) AS outputs,
+           (SELECT coalesce(sum(pg_column_size(shown) + pg_column_size(fields)), 0)
+            FROM items WHERE campaign_id = :campaign)
+           + (SELECT coalesce(sum(coalesce(pg_column_size(source), 0) + coalesce(pg_column_size(reference), 0)), 0)
+              FROM segments WHERE campaign_id = :campaign)
+           + (SELECT coalesce(sum(pg_column_size(shown)), 0) FROM outputs WHERE campaign_id = :campaign)
+           + (SELECT coalesce(sum(size), 0) FROM media WHERE campaign_id = :campaign) AS bytes
+""")
 
 # By the row, not by the slug: another process may have put another rehearsal in its place.
 FINISH = text("""
@@ -72,12 +84,11 @@ async def begin(connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, n
 async def refuse_unless_small(connection: AsyncConnection, campaign: Row[Any]) -> None:
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal itself. Rehearse its campaign.", code="is_a_rehearsal")
-    size = func.sum(func.pg_column_size(items.c.shown) + func.pg_column_size(items.c.fields))
-    of_campaign = select(size).where(items.c.campaign_id == campaign.id)
-    if campaign.item_count > MOST_ITEMS or (await connection.scalar(of_campaign) or 0) > MOST_BYTES:
+    size = (await connection.execute(SIZE, {"campaign": campaign.id})).one()
+    if campaign.item_count > MOST_ITEMS or size.outputs > MOST_OUTPUTS or size.bytes > MOST_BYTES:
         raise Conflict(
-            f"“{campaign.name}” is too large: a rehearsal has {MOST_ITEMS:,} items and {MOST_BYTES // 10**6} MB at "
-            "most. Rehearse a campaign with some of its items.",
+            f"“{campaign.name}” is too large: a rehearsal has {MOST_ITEMS:,} items, {MOST_OUTPUTS:,} outputs of "
+            f"systems and {MOST_BYTES // 10**6} MB with all files at most. Rehearse a campaign with some of its items.",
             code="too_large_to_rehearse",
         )
     there = select(func.count()).select_from(campaigns).where(campaigns.c.rehearsal_of.is_not(None))

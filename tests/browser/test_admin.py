@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.auth import login
 from app.designs.registry import DESIGNS
 from tests.browser.acts import violations
+from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
@@ -75,6 +76,29 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: En
     link = await page.get_by_label("Annotator link").input_value()
     await page.goto(link)
     await page.get_by_role("button", name="Start").wait_for()
+
+
+async def test_a_zip_of_media_is_sent_with_the_import_and_not_with_what_is_looked_at_before(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Pictures")
+    await page.goto(page.url.split("/items")[0] + "/edit")
+    await page.locator("select[name=content]").select_option("image")
+    await page.locator("form.settings button:not([type=button])").first.click()
+    await page.wait_for_url("**done=saved**")
+    await page.goto(page.url.split("?")[0].removesuffix("/edit") + "/items")
+    previews: list[bytes] = []
+    page.on("request", lambda sent: previews.append(sent.post_data_buffer or b"") if "/preview" in sent.url else None)
+    rows = FILE | {"buffer": b"id,one,two\n1,a.png,b.png\n"}
+    await page.get_by_label("File", exact=True).set_input_files(rows)
+    await page.get_by_text("1 row", exact=False).first.wait_for()
+    await page.locator("[name=media]").set_input_files(
+        {"name": "media.zip", "mimeType": "application/zip", "buffer": zipped({"b.png": png()}) + bytes(2**21)}
+    )
+    async with page.expect_response("**/items/preview") as reply:
+        await page.get_by_label("Column that annotators see").select_option("two")
+    assert (await reply.value).ok
+    assert len(previews) == 2
+    assert all(b"media.zip" not in sent for sent in previews)
 
 
 async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter: Enter) -> None:

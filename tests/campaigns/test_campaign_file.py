@@ -14,8 +14,9 @@ from app.campaigns import lifecycle, stored_file
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, CampaignFile, read, written
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from app.errors import Invalid, NotFound, TooLarge
+from app.errors import Conflict, Invalid, NotFound, TooLarge
 from tests.campaigns.drafts import draft, import_items, lead
+from tests.media.files import packed, png, table
 from tests.serving.campaigns import NOW, values
 
 START = "name: Verbs\nquestion: How often?\n"
@@ -269,6 +270,30 @@ async def test_texts_made_by_a_template_get_a_column_of_their_own(engine):
     await import_items(engine, first, "id,shown,b\n1,x,y\n2,p,q\n", template="{shown} → {b}")
     again = await content(engine, await created(engine, await filed(engine, first)))
     assert [(row[1], row[2]["shown-2"]) for row in again[1]] == [("x → y", "x → y"), ("p → q", "p → q")]
+
+
+@pytest.mark.parametrize(("identifier", "ids"), [("key", ["k1", "k2"]), (None, ["1", "2"])])
+async def test_an_uploaded_column_id_that_is_not_the_ids_gets_another_name(engine, identifier, ids):
+    first = await draft(engine, source_column="id")
+    await import_items(engine, first, "id,key,text\n7,k1,x\n7,k2,y\n", identifier=identifier)
+    settings, rows = await content(engine, await created(engine, await filed(engine, first)))
+    assert [row[0] for row in rows] == ids
+    assert [row[2] for row in rows] == [
+        {"id": own, "id-2": "7", "key": f"k{k}", "text": words} for k, own, words in zip((1, 2), ids, "xy", strict=True)
+    ]
+    assert settings["source_column"] == "id-2"
+
+
+async def test_items_that_name_uploaded_files_are_left_out(engine, researcher):
+    first = await draft(engine, content="image")
+    await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
+    with pytest.raises(Conflict, match="no room") as refusal:
+        await filed(engine, first)
+    assert refusal.value.code == "media_not_in_file"
+    assert settings(await filed(engine, first, with_items=False)).content == "image"
+    address = f"/admin/campaigns/{first.slug}"
+    assert "campaign.yaml?items" not in (await researcher.get(f"{address}/export")).text
+    assert (await researcher.get(f"{address}/campaign.yaml?items=true")).status_code == 409
 
 
 async def test_a_file_without_items_has_the_settings_alone(engine):

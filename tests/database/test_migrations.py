@@ -16,6 +16,7 @@ from app.database.tables import metadata
 from app.designs.answer import Answer, Touch
 from app.record.revisions import decide, revise
 from app.serving.submission import submit
+from app.simulation import rehearsals
 from tests.campaigns.drafts import draft, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, values
 
@@ -143,6 +144,26 @@ async def test_what_follows_from_the_present_decisions_stays_when_they_are_forgo
     assert (
         await values(engine, "SELECT state[1], state[2], score, judgments FROM posteriors ORDER BY subject") == before
     )
+
+
+@pytest.mark.own_database
+async def test_rehearsals_do_not_become_campaigns_when_their_mark_goes(engine, database_url):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        crowd = rehearsals.MadeUpCrowd(annotators=2, noise=0.1, careless=0, truth_column=None)
+        copy, _ = await rehearsals.begin(connection, campaign.slug, crowd, now=NOW)
+    me = await annotator(engine, copy)
+    async with statements(engine) as connection:
+        hit = await hit_of(engine, me)
+        await submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0015")
+    for of in (
+        "SELECT id FROM campaigns",
+        *(f"SELECT DISTINCT campaign_id FROM {it}" for it in ("items", "posteriors")),
+    ):
+        assert await values(engine, of) == [(campaign.id,)]
+    assert await values(engine, "SELECT 1 FROM responses") == []
 
 
 def test_a_second_upgrade_changes_nothing(database_url):

@@ -105,3 +105,16 @@ async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
     used = [count for (count,) in await values(engine, "SELECT count(*) FROM responses GROUP BY segment")]
     assert (len(used), max(used) - min(used)) == (20, 1)
+
+
+async def test_who_may_answer_no_more_leaves_the_others_to_go_on(engine):
+    campaign = await running(engine, items=40, judgments_per_item=50, hits_per_annotator=2)
+    assert await rehearse(engine, campaign) == 10
+    told = await values(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")
+    assert told == [(2,)] * 5
+
+
+async def test_who_has_seen_all_items_leaves_the_others_to_go_on(engine):
+    campaign = await running(engine, items=12, judgments_per_item=50, items_per_hit=6, repeat_items=False)
+    assert await rehearse(engine, campaign) == 10
+    assert set(await values(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")) == {(2,)}

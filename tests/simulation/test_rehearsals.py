@@ -10,7 +10,9 @@ from app.errors import Refusal
 from app.simulation import rehearsals
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
 from tests.campaigns.drafts import is_clean
+from tests.media.files import png, with_files
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
+from tests.serving.systems import of_systems
 
 PAGE = "/admin/campaigns/{}"
 CROWD = MadeUpCrowd(annotators=4, noise=0.1, careless=0.25, truth_column=None)
@@ -117,6 +119,21 @@ async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine,
     monkeypatch.setattr(rehearsals, "MOST", 1)
     assert await code_of(begun(engine, await running(engine, items=6))) == "too_many_rehearsals"
     assert await value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
+
+
+async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
+    systems, files = (
+        await of_systems(engine),
+        await with_files(engine, {"a.png": png(), "b.png": png(grey=9)}, content="image"),
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(rehearsals, "MOST_OUTPUTS", 23)
+        assert await code_of(begun(engine, systems)) == "too_large_to_rehearse"
+    for campaign, bytes_ in ((systems, 23 * 4), (files, 2 * len(png()))):
+        with monkeypatch.context() as patch:
+            patch.setattr(rehearsals, "MOST_BYTES", bytes_)
+            assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
+        assert (await begun(engine, campaign))[1]
 
 
 async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
