@@ -205,6 +205,30 @@ async def test_of_a_pair_of_which_one_cannot_be_judged_nothing_is_said(engine, d
     assert await is_clean(engine, campaign)
 
 
+@pytest.mark.parametrize("implied", [None, 10])
+async def test_the_other_of_a_pair_is_asked_about_again_beside_others(engine, implied):
+    campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=implied)
+    me, cache = await annotator(engine, campaign), PosteriorCache()
+    first = await hit_of(engine, me, cache=cache)
+    broken, innocent = first.items
+    await answer(engine, me, first, [broken])
+    (third,) = {0, 1, 2} - {*first.items}
+    hit = await hit_of(engine, me, cache=cache)
+    assert {*hit.items} == {innocent, third}
+
+
+async def test_two_that_cannot_be_compared_imply_nothing_about_others(engine):
+    campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=1)
+    me, cache, pairs = await annotator(engine, campaign), PosteriorCache(), []
+    while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+        pairs.append({*work.hit.items})
+        await answer(engine, me, work.hit, work.hit.items[:1] if len(pairs) == 1 else [])
+    assert len(pairs) == 2
+    assert pairs[0] != pairs[1]
+    known = cache.copies[campaign.id].own_answers[1].not_asked.known
+    assert known.tally.answered == 1
+
+
 @pytest.mark.parametrize("repeat_items", [True, False])
 async def test_a_baseline_stays_in_every_hit_and_nobody_is_asked_for_ever(engine, repeat_items):
     settings = {"design": "baseline", "design_settings": {"baseline": "v5"}, "repeat_items": repeat_items}
