@@ -194,8 +194,9 @@ def counted() -> Select[Any]:
     drawn = count - func.cardinality(campaigns.c.always_shown)
     wanted = cast(drawn, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
     # What nobody is asked for any more; only where there can be any, since it goes through all items.
+    missing = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
     spared = (
-        select(func.coalesce(func.sum(campaigns.c.judgments_per_item - current_posteriors.c.judgments), 0))
+        select(func.coalesce(func.sum(missing), 0))
         .where(current_posteriors.c.campaign_id == campaigns.c.id)
         .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
         .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)

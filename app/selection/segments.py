@@ -61,6 +61,7 @@ class Segments:
         must: Collection[int],
         *,
         had: Collection[int],
+        never: Collection[int],
         again: bool,
         leases: Mapping[int, int],
         different: int,
@@ -69,11 +70,13 @@ class Segments:
         """The segment for a HIT of these systems; None where those that it `must` show have none in common.
 
         had: the segments that its annotator has had; they are taken only with `again`, once there are no others.
-        leases: how many open HITs show a segment. Of what is left it is one with outputs of as many of the systems as
-        any; of those one with so many `different` outputs, as far as there are such; of those one of the least used,
-        at random.
+        never: those that they get in no case. leases: how many open HITs show a segment. Of what is left it is one with
+        outputs of as many of the systems as any; of those one with so many `different` outputs, as far as there are
+        such; of those one of the least used, at random.
         """
         possible = self._with_outputs_of(must)
+        if never:
+            possible &= self._without(never)
         fresh = np.flatnonzero(possible & self._without(had))
         found: Numbers = fresh if len(fresh) or not again else np.flatnonzero(possible)
         if not len(found):

@@ -15,7 +15,7 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.inference.preferences.implied import Implications
 from app.record.store import PRESENT
-from app.record.stream import COUNTING
+from app.record.stream import COUNTING, Response
 from app.selection.implied import NotAsked
 from app.selection.labels import LabelIndex
 from app.serving.posterior_cache import Copy, OwnAnswers
@@ -96,7 +96,8 @@ def take(known: OwnAnswers, rows: Sequence[OwnAnswer], design: Design) -> None:
         if row.seq > known.seq:
             known.seq, known.answers = row.seq, known.answers + 1
             if row.counts:
-                known.not_asked.known.hear(row.hit_items, design.shares(row.hit_values))
+                said = Response.of(row.seq, known.not_asked.annotator, row.hit_items, row.hit_values)
+                known.not_asked.known.hear(said.items, design.shares(said.values))
 
 
 def keep(copy: Copy, annotator: int, known: OwnAnswers) -> None:

@@ -130,8 +130,8 @@ def known_to(here: Standing) -> set[int]:
 
 
 def never_again(here: Standing) -> Collection[int]:
-    """The items that this annotator is not asked about again, whatever is left: where items are shown again, those of
-    which their answers say nothing. So nobody is asked for ever about what they cannot judge.
+    """The items that this annotator is not asked about again, whatever is left: where items are shown again, those that
+    they could not judge. So nobody is asked for ever about these; where items are systems, the segments.
     """
     return (here.not_judged or ()) if here.repeat_items else here.seen
 
@@ -151,12 +151,12 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | Non
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     leases_pending = cache.leases_pending(here.id)
     full = open_hits.full_with(chain.from_iterable(lease.items for lease in leases_pending), copy.index)
-    if here.not_judged:
-        full = full.union(here.not_judged)
     leading = open_hits.leading.union(lease.leader for lease in leases_pending)
     if copy.segments is not None:
         leases = open_hits.segments + Counter(lease.segment for lease in leases_pending if lease.segment is not None)
         return of_outputs(here, copy, full=full, leading=leading, leases=leases, had=known_to(here), rng=copy.rng)
+    if here.not_judged:
+        full = full.union(here.not_judged)
     draw = copy.index.draw(
         asking_of(here).n,
         seen=known_to(here),
@@ -229,6 +229,7 @@ def with_segment(
         systems,
         [draw.leader, *always],
         had=had,
+        never=here.not_judged or (),
         again=here.repeat_items,
         leases=leases,
         different=max(fewest, min(2, len(systems))),

@@ -25,6 +25,7 @@ from weakref import WeakSet
 from sqlalchemy import TextClause, text
 
 from app.crowd.doors import Visitor
+from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch_one
 from app.record import states
 from app.record.store import PRESENT
@@ -57,9 +58,12 @@ LOCK_POSTERIORS = text(LOCK)
 LOCK_ANNOTATOR = """
     SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
 
-# Every item wants a judgment beyond those taken and those that open leases (other than :hit) hold. The open HITs are
-# gone through once, however many items are asked about.
-STILL_WANTED = f"""
+
+def of_all_capped(condition: str) -> str:
+    """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases. The open HITs
+    are gone through once, however many items are asked about.
+    """
+    return f"""
     NOT EXISTS (
         WITH held AS MATERIALIZED (
             SELECT item, count(*) AS leases FROM hits h, unnest(h.items) AS item
@@ -68,8 +72,18 @@ STILL_WANTED = f"""
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
         WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
-        AND p.judgments + coalesce(held.leases, 0) >= :wanted
+        AND NOT ({condition})
     )"""  # noqa: S608  (made of constants of this module)
+
+
+BEYOND_LEASES = ":wanted - coalesce(held.leases, 0)"
+
+# Every item has room for a judgment beyond those taken and those that are held: enough for a late answer, which is
+# there already.
+STILL_ROOM = of_all_capped(f"p.judgments < {BEYOND_LEASES}")
+
+# It is also in the pool, so that somebody may be asked about it.
+STILL_WANTED = of_all_capped(wants("p", judgments=BEYOND_LEASES, people=":people"))
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice (where the items are
 # systems: a segment), and fewer other HITs than one person may have. An assignment that is one HIT has no other.
@@ -123,6 +137,7 @@ LEASE_TAKES = {
     "hits_per_annotator": "int",
     "one_hit": "boolean",
     "wanted": "int",
+    "people": "int",
     "hit": "bigint",
     "now": "timestamptz",
     "lease_minutes": "int",
@@ -223,6 +238,7 @@ class Limits(Record):
     repeat_items: bool
     hits_per_annotator: int | None
     judgments_per_item: int
+    unjudged_people: int
     lease_minutes: int
     always_shown: list[int]
 
@@ -308,6 +324,7 @@ def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str
         "hits_per_annotator": here.hits_per_annotator,
         "one_hit": here.one_hit,
         "wanted": here.judgments_per_item,
+        "people": here.unjudged_people,
         "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
     }
 

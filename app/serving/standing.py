@@ -14,6 +14,7 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS, campaign_settings
 from app.database.session import Driver, columns, fetch_one
+from app.designs.unjudged import EXTRA
 from app.errors import NotFound
 from app.record.news import NEWS, changes
 from app.serving.posterior_cache import Followed, Heard, PosteriorCache
@@ -86,9 +87,10 @@ class Standing(ServedCampaign, Heard):
     """Where an assignment stands in its campaign.
 
     seen, held_elsewhere: the items that its annotator was asked about, or holds in other assignments; where the items
-    are systems, which many HITs show, the segments. not_judged: those items of which their answers say nothing, where
-    items may be shown again. hit_...: of the HIT that it holds, None if it holds none. ..._elsewhere: of the
-    annotator's other assignments.
+    are systems, which many HITs show, the segments. not_judged: where items may be shown again, those that they could
+    not judge, and those of which their answer says nothing since they could not judge an item that every HIT shows; the
+    segments of which they could not judge an output. hit_...: of the HIT that it holds, None if it holds none.
+    ..._elsewhere: of the annotator's other assignments.
     """
 
     assignment_id: int
@@ -136,9 +138,13 @@ def standing_where(condition: str) -> TextClause:
            ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
                       WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
            END AS seen,
-           CASE WHEN c.cannot_be_judged AND c.repeat_items AND c.segment_count = 0 THEN
+           CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
+           WHEN c.segment_count = 0 THEN
                ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
-                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN')
+                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
+                     AND r.extra -> '{EXTRA}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
+           ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+                      WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra ? '{EXTRA}')
            END AS not_judged,
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})

@@ -28,7 +28,7 @@ from app.record.states import Revision
 from app.record.store import PRESENT, UPDATE
 from app.record.stream import Response
 from app.selection.segments import for_all, said_of_all, shown_once
-from app.serving.races import STILL_ALLOWED, STILL_WANTED, lock_annotator_and_posteriors, lock_revision
+from app.serving.races import STILL_ALLOWED, STILL_ROOM, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, ONE_HIT, THEIRS
 
 
@@ -66,7 +66,7 @@ def closing(condition: str) -> str:
 # First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
 # The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
 CLOSE = text(closing(f"{THEIRS} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()"))
-CLOSE_LATE = text(closing(f"{STILL_WANTED} AND {STILL_ALLOWED}"))
+CLOSE_LATE = text(closing(f"{STILL_ROOM} AND {STILL_ALLOWED}"))
 
 FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,

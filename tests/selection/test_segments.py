@@ -15,11 +15,12 @@ def segments(alike):
     return Segments(size, systems, segment, system, table[segment, system])
 
 
-def pick(of, systems, *, must=None, had=(), again=True, leases=None, different=1, seed=0):
+def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, different=1, seed=0):
     return of.pick(
         systems,
         systems[:1] if must is None else must,
         had=had,
+        never=never,
         again=again,
         leases=leases or {},
         different=different,
@@ -55,6 +56,8 @@ def test_what_somebody_has_had_comes_last_or_never():
     assert pick(of, [0, 1], had={0, 1, 2}) == 3
     assert pick(of, [0, 1], had={0, 1, 2, 3}) in (0, 1, 2)
     assert pick(of, [0, 1], had={0, 1, 2, 3}, again=False) is None
+    assert pick(of, [0, 1], had={0, 1, 2, 3}, never={0, 1, 3}) == 2
+    assert pick(of, [0, 1], had={0, 1, 2, 3}, never={0, 1, 2, 3}) is None
 
 
 def test_segments_that_joined_since_are_passed_over():

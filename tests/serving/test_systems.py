@@ -246,3 +246,19 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     ]
     assert await is_clean(engine, campaign.slug)
     assert (await next_hit(engine, me)).hit
+
+
+async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(engine):
+    campaign = await of_systems(engine, table(segments=3), judgments_per_item=100, cannot_be_judged=True)
+    me, seen = await annotator(engine, campaign), []
+    reason = campaign.unjudged_reasons[0]
+    for broken in (True, True, False, False, True):
+        hit = await hit_of(engine, me)
+        seen.append(hit.segment)
+        scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
+        async with statements(engine) as connection:
+            await submission.submit(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
+    assert {*seen[:3]} == {0, 1, 2}
+    assert {*seen[3:]} == {seen[2]}
+    assert (await next_hit(engine, me)).reason == "seen_all"
+    assert (await next_hit(engine, await annotator(engine, campaign, "bob"))).hit

@@ -4,16 +4,17 @@ import math
 
 import pytest
 
+from app.campaigns import lifecycle
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import statements
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
-from app.serving import submission
+from app.serving import leases, races, submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values
+from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, value, values
 
 BROKEN = "It is broken or incomplete"
 
@@ -145,6 +146,52 @@ async def test_who_had_an_item_before_it_left_the_pool_can_still_judge_it(engine
     assert await is_clean(engine, campaign)
 
 
+async def test_a_hit_that_ran_out_is_not_held_again_for_an_item_that_left_the_pool_meanwhile(engine):
+    campaign = await asking(engine, items=4, judgments_per_item=9)
+    people_ = [await annotator(engine, campaign, f"ann {k}") for k in range(4)]
+    hits = [await hit_of(engine, me) for me in people_]
+    late = next(k for k, hit in enumerate(hits) if 0 in hit.items)
+    await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
+    assert (await hit_of(engine, people_[late])).id == hits[late].id
+    await expire(engine, hits[late])
+    assert 0 not in (await hit_of(engine, people_[late])).items
+
+
+async def test_a_late_answer_about_an_item_that_left_the_pool_is_taken(engine):
+    campaign = await asking(engine, items=2)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
+    await expire(engine)
+    await answer(engine, me, hit, [])
+    assert await value(engine, "SELECT min(judgments) FROM current_posteriors") == 1
+
+
+@pytest.mark.parametrize("selection", ["streaming", "iterations"])
+async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_about(engine, selection, monkeypatch):
+    campaign = await asking(engine, items=3, judgments_per_item=9, selection=selection)
+    me = await annotator(engine, campaign)
+    drawn: list[int] = []
+
+    async def leaving(connection, here, proposal, *more, **most):
+        if not drawn:
+            await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=proposal.leader)
+        drawn.append(proposal.leader)
+        return await races.lease(connection, here, proposal, *more, **most)
+
+    monkeypatch.setattr(leases, "lease", leaving)
+    work = await next_hit(engine, me)
+    assert work.hit is None or drawn[0] not in work.hit.items
+    assert await value(engine, "SELECT count(*) FROM hits WHERE :item = ANY(items)", item=drawn[0]) == 0
+
+
+async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_none_to_take_away(engine):
+    campaign = await asking(engine, items=2, judgments_per_item=3)
+    await execute(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
+    async with engine.begin() as connection:
+        assert (await lifecycle.find_counted(connection, campaign.slug)).judgments_wanted == 6
+
+
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])
 async def test_of_a_pair_of_which_one_cannot_be_judged_nothing_is_said(engine, design):
     settings = {"design_settings": {"baseline": "v5"}} if design == "baseline" else {}
@@ -156,6 +203,30 @@ async def test_of_a_pair_of_which_one_cannot_be_judged_nothing_is_said(engine, d
     assert await value(engine, "SELECT max(judgments) FROM current_posteriors") == 0
     assert await people(engine) == {hit.items[0]: 1}
     assert await is_clean(engine, campaign)
+
+
+@pytest.mark.parametrize("implied", [None, 10])
+async def test_the_other_of_a_pair_is_asked_about_again_beside_others(engine, implied):
+    campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=implied)
+    me, cache = await annotator(engine, campaign), PosteriorCache()
+    first = await hit_of(engine, me, cache=cache)
+    broken, innocent = first.items
+    await answer(engine, me, first, [broken])
+    (third,) = {0, 1, 2} - {*first.items}
+    hit = await hit_of(engine, me, cache=cache)
+    assert {*hit.items} == {innocent, third}
+
+
+async def test_two_that_cannot_be_compared_imply_nothing_about_others(engine):
+    campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=1)
+    me, cache, pairs = await annotator(engine, campaign), PosteriorCache(), []
+    while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+        pairs.append({*work.hit.items})
+        await answer(engine, me, work.hit, work.hit.items[:1] if len(pairs) == 1 else [])
+    assert len(pairs) == 2
+    assert pairs[0] != pairs[1]
+    known = cache.copies[campaign.id].own_answers[1].not_asked.known
+    assert known.tally.answered == 1
 
 
 @pytest.mark.parametrize("repeat_items", [True, False])
