@@ -92,8 +92,8 @@ async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -
     if with_items:
         await refuse_media(connection, campaign)
         said, own_id = await items_said(connection, campaign)
-        beside = ("source_column", "reference_column")
-        settings = settings.model_copy(update={name: own_id for name in beside if getattr(settings, name) == ID})
+        above = ("source_column", "reference_column")
+        settings = settings.model_copy(update={name: own_id for name in above if getattr(settings, name) == ID})
     text = await asyncio.to_thread(campaign_file.written, settings, said)
     if len(text.encode()) > LARGEST:
         raise too_many()
