@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,22 +17,19 @@ from app.campaigns import lifecycle, systems
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
 from app.database.bulk import copy
+from app.designs.content import Above
 from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
 from app.record import revisions
 from app.upload import LONGEST_ID, LONGEST_SHOWN, Upload, UploadedRow, as_text, refuse
 
 NEEDED = ("system", "segment", "output")
-ABOVE = ("source", "reference")
 ROWS_AT_ONCE = 5_000
 DRAFT_ONLY = "outputs of systems can be imported into drafts, and into what is running with systems"
 MOST_CELLS = 10_000_000  # systems times segments, which every process keeps in memory at 4 bytes each
 
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
-SEGMENT_COLUMNS = ("campaign_id", "number", "external_id", *ABOVE)
+SEGMENT_COLUMNS = ("campaign_id", "number", "external_id", *Above._fields)
 OUTPUT_COLUMNS = ("campaign_id", "segment", "item", "shown")
-
-
-Above: TypeAlias = tuple[str | None, ...]
 
 
 class Segment(NamedTuple):
@@ -71,7 +68,7 @@ class Outputs:
         shown = text_in(row, "output")
         if shown is None:
             refuse("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
-        above = tuple(text_in(row, column) for column in ABOVE)
+        above = Above(*(text_in(row, column) for column in Above._fields))
         item = self.systems.setdefault(system, len(self.systems))
         known = self.segments.setdefault(segment, Segment(len(self.segments), above))
         self.check_above(row.line, segment, known.above, above)
@@ -80,7 +77,7 @@ class Outputs:
 
     def check_above(self, line: int, segment: str, known: Above, above: Above) -> None:
         """An empty cell says nothing; another text than before is refused."""
-        for column, before, now in zip(ABOVE, known, above, strict=True):
+        for column, before, now in zip(Above._fields, known, above, strict=True):
             if now not in (None, before):
                 said = f"the {column} of the segment “{shortened(segment)}” is another one than before."
                 refuse("source_differs", line, said, column=column)
@@ -101,9 +98,10 @@ def are_in(columns: Collection[str]) -> bool:
 
 def check_columns(columns: Collection[str], line: int) -> None:
     """Raises `Invalid` (`column_unknown`)."""
-    if unknown := [name for name in columns if name not in (*NEEDED, *ABOVE)]:
+    known = [*NEEDED, *Above._fields]
+    if unknown := [name for name in columns if name not in known]:
         said = (
-            f"a table of systems has the columns {listed([*NEEDED, *ABOVE])}, and this one {listed(unknown)} as well. "
+            f"a table of systems has the columns {listed(known)}, and this one {listed(unknown)} as well. "
             "Remove what should not count, or give each row an id to import it as an item."
         )
         refuse("column_unknown", line, said, columns=some_of(unknown))
@@ -223,7 +221,10 @@ async def already_there(connection: AsyncConnection, campaign_id: int) -> Output
     there = select(outputs.segment, outputs.item).where(outputs.campaign_id == campaign_id)
     return Outputs(
         {row.external_id: row.number for row in await connection.execute(systems)},
-        {row.external_id: Segment(row.number, (row.source, row.reference)) for row in await connection.execute(named)},
+        {
+            row.external_id: Segment(row.number, Above(row.source, row.reference))
+            for row in await connection.execute(named)
+        },
         {(row.segment, row.item): 0 for row in await connection.execute(there)},
     )
 

@@ -1,10 +1,8 @@
 """Researchers' pages that set a campaign up and lead it through its life."""
 
 import asyncio
-from base64 import b64decode
 from collections.abc import Mapping
 from contextlib import suppress
-from io import BytesIO
 from ipaddress import ip_address
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -53,12 +51,8 @@ def see_other(url: str) -> Response:
 
 def uploaded(form_data: FormData) -> UploadFile:
     """The file of an upload form. Raises `Invalid` (`file_missing`)."""
-    file, carried = form_data.get("file"), form_data.get("carried")
-    chosen = isinstance(file, UploadFile) and bool(file.filename)
-    if isinstance(carried, str) and not chosen:
-        with suppress(ValueError):
-            return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
-    if not isinstance(file, UploadFile) or not chosen:
+    file = form_data.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
         raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
     return file
 

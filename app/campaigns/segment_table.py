@@ -8,13 +8,13 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.content_tables import segments
-from app.record.outputs import OutputMean, means
+from app.database.session import driver_of
+from app.media.shown import drawn
+from app.record.outputs import OutputMean, means, outputs_for
 
 SEGMENTS_PER_PAGE = 20
 
 SYSTEMS = text("SELECT external_id FROM items WHERE campaign_id = :campaign ORDER BY number")
-
-OUTPUTS = text("SELECT item, shown FROM outputs WHERE campaign_id = :campaign AND segment = :segment ORDER BY item")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SegmentRow:
 @dataclass(frozen=True)
 class SegmentsPage:
     """systems: by name, in the order of the cells. chosen: the segment that is looked at, with the outputs of systems
-    by number.
+    by number, as annotators see them.
     """
 
     systems: Sequence[str]
@@ -50,13 +50,10 @@ async def segments_page(connection: AsyncConnection, campaign: Row[Any], number:
     one = (await connection.execute(mine.where(segments.c.external_id == chosen))).one_or_none() if chosen else None
     names = list(await connection.scalars(SYSTEMS, {"campaign": campaign.id}))
     rows = await rows_of(connection, campaign, [*found, *([one] if one else [])], len(names))
-    outputs = await outputs_of(connection, campaign.id, one.number) if one else {}
+    outputs = await outputs_for(connection, campaign.id, one.number) if one else {}
+    shown = await drawn(await driver_of(connection), campaign, [*outputs], [*outputs.values()])
+    outputs = dict(zip(outputs, shown.items, strict=True))
     return SegmentsPage(names, rows[: len(found)], number, pages, rows[-1] if one else None, outputs)
-
-
-async def outputs_of(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
-    rows = await connection.execute(OUTPUTS, {"campaign": campaign_id, "segment": segment})
-    return {row.item: row.shown for row in rows}
 
 
 async def rows_of(

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns import campaign_file, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
 from app.campaigns.documents import LARGEST
+from app.designs.content import Above
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge, shortened
 from app.media import store as media
 from app.upload import as_text, read_objects
@@ -119,7 +120,7 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> tuple[M
         rows = await listing.outputs_of(connection, campaign.id, limit=MOST_ROWS_INSIDE + 1)
         if len(rows) > MOST_ROWS_INSIDE:
             raise too_many()
-        columns = (*outputs.NEEDED, *outputs.ABOVE)
+        columns = (*outputs.NEEDED, *Above._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
         return {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}, ID
     total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)

@@ -1,9 +1,11 @@
 """Researchers' pages that bring files in: items with their media, and answers that were given elsewhere."""
 
 import asyncio
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -97,6 +99,19 @@ def imported_lately(request: Request) -> list[str]:
     return responses_import.sentences(done) if done.model_fields_set else []
 
 
+def uploaded_or_carried(form_data: FormData) -> UploadFile:
+    """The file of a form, or the one that a page without scripts has kept since its rows were looked at.
+
+    Raises `Invalid` (`file_missing`).
+    """
+    file, carried = form_data.get("file"), form_data.get("carried")
+    chosen = isinstance(file, UploadFile) and bool(file.filename)
+    if isinstance(carried, str) and not chosen:
+        with suppress(ValueError):
+            return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
+    return uploaded(form_data)
+
+
 def packed(form_data: FormData, settings: Settings) -> Packed | None:
     """The zip of media that may come with the items."""
     file = form_data.get("media")
@@ -109,7 +124,7 @@ def packed(form_data: FormData, settings: Settings) -> Packed | None:
 async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
     """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
     form_data = await request.form()
-    file = uploaded(form_data)
+    file = uploaded_or_carried(form_data)
     chosen = ChosenColumns(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
     async with database.begin() as connection:
         campaign = await lifecycle.find(connection, slug)
@@ -130,7 +145,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file = uploaded(form_data)
+        file = uploaded_or_carried(form_data)
         async with database.begin() as connection:
             count = await items.import_items(
                 connection,

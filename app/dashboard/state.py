@@ -283,13 +283,16 @@ def sureness(facts: Facts) -> str:
 
 def held(facts: Facts) -> tuple[float, float]:
     """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
-    calibrated one the median of them is; NaN while that is not known, and where they are in other units.
+    calibrated one the median of them is; NaN while that is not known, and where they are in other units. Of points,
+    also where the law reads their order alone: its scores are meant to be on the same scale, and this says how far off
+    they are.
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
-    family = law_of(facts.campaign).family
-    mixed = not design_of(facts.campaign).means_beside(law_of(facts.campaign))
-    if mixed or facts.behind or facts.course.answers < facts.hits:
+    law, design = law_of(facts.campaign), design_of(facts.campaign)
+    family = law.family
+    comparable = design.means_beside(law) or design.yields == "points"
+    if not comparable or facts.behind or facts.course.answers < facts.hits:
         return np.nan, np.nan
     some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
     low, high = family.interval(*facts.course.state[:, some])

@@ -49,6 +49,13 @@ class NamedFile(NamedTuple):
 Address = Callable[[NamedFile], str | None]
 
 
+class Above(NamedTuple):
+    """What items are made from, and an example of a good one; either may be none."""
+
+    source: str | None = None
+    reference: str | None = None
+
+
 class Cells(NamedTuple):
     """What is shown of an item: its text, and what stands in the columns of source and reference."""
 

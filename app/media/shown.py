@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch
-from app.designs.content import Cells, Content, DrawnItems, plain
+from app.designs.content import Above, Cells, Content, DrawnItems, plain
 from app.media.store import addresses
 
 BESIDE = text("""
@@ -28,7 +28,7 @@ async def drawn(
     campaign: Any,
     numbers: Sequence[int],
     texts: Sequence[str],
-    above: tuple[str | None, str | None] | None = None,
+    above: Above | None = None,
 ) -> DrawnItems:
     """Items of a campaign (`id` and its settings) by their numbers and texts; of mere texts nothing is looked up.
 

@@ -31,6 +31,9 @@ JUDGED = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
+FOR_SEGMENT = text("SELECT item, shown FROM outputs WHERE campaign_id = :campaign AND segment = :segment ORDER BY item")
+
+
 class OutputMean(NamedTuple):
     """How often an output was judged, and the mean in hundredths of the scale, None where values have no order."""
 
@@ -45,6 +48,12 @@ async def segments_of(connection: Driver, campaign_id: int, size: int, systems: 
     uses = await numbers_of(connection, USES, (campaign_id, size), segment="i4", uses="i4")
     segments.uses[uses["segment"]] = uses["uses"]
     return segments
+
+
+async def outputs_for(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
+    """What systems made of a segment, by their numbers."""
+    rows = await connection.execute(FOR_SEGMENT, {"campaign": campaign_id, "segment": segment})
+    return {row.item: row.shown for row in rows}
 
 
 async def means(

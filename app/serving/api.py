@@ -14,12 +14,12 @@ from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver
 from app.designs.answer import Answer, Given, InputKind, Touch
 from app.designs.asked import AskedValues
+from app.designs.content import Above
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import NotFound
 from app.serving import leases, outside, submission
-from app.serving.races import Above
 from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(

@@ -3,7 +3,7 @@
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch, fetch_one
-from app.designs.content import DrawnItems
+from app.designs.content import Above, DrawnItems
 from app.errors import NotFound
 from app.media.shown import drawn
 from app.serving.standing import CAMPAIGN, ServedCampaign
@@ -31,9 +31,9 @@ class SampledItem(Record):
     shown: str
 
     @property
-    def above(self) -> tuple[str | None, str | None] | None:
-        """The source and the reference of an output."""
-        return (self["source"], self["reference"]) if "source" in self else None
+    def above(self) -> Above | None:
+        """What stands above outputs; None above other items."""
+        return Above(self["source"], self["reference"]) if "source" in self else None
 
 
 async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:

@@ -20,11 +20,12 @@ from app.crowd.doors import Visitor
 from app.database.campaign import FINISH
 from app.database.pool import wants
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
+from app.designs.content import Above
 from app.record.store import PRESENT
 from app.selection.segments import shown_once
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, never_again, of_outputs, propose
-from app.serving.races import SHOWN, SHOWN_OUTPUTS, Above, HeldHit, Limits, ShownItems, capped, lease, renew
+from app.serving.races import SHOWN, SHOWN_OUTPUTS, HeldHit, Limits, ShownItems, capped, lease, renew
 from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait

@@ -19,7 +19,7 @@ the time, and a wait counts.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 from sqlalchemy import TextClause, text
@@ -27,6 +27,7 @@ from sqlalchemy import TextClause, text
 from app.crowd.doors import Visitor
 from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch_one
+from app.designs.content import Above
 from app.record import states
 from app.record.store import PRESENT
 from app.serving.proposals import Proposal
@@ -200,13 +201,6 @@ RENEW = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
-class Above(NamedTuple):
-    """What outputs are outputs for, and an example of a good one."""
-
-    source: str | None = None
-    reference: str | None = None
-
-
 class ShownItems(Record):
     """The researcher's ids of a HIT's items, and their texts, as presented; of outputs also what stands above them."""
 
@@ -214,7 +208,7 @@ class ShownItems(Record):
     texts: list[str]
 
     @property
-    def above(self) -> "Above | None":
+    def above(self) -> Above | None:
         """What stands above outputs; None above other items."""
         return Above(self["source"], self["reference"]) if "source" in self else None
 

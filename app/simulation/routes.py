@@ -3,20 +3,16 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
-from fastapi.responses import RedirectResponse
 
 from app.auth.guards import researcher
 from app.campaigns import rehearsed
+from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
 from app.simulation import rehearsals
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
 from app.web import Database, Now, Transaction
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
-
-
-def see_other(slug: str, done: str = "") -> Response:
-    return RedirectResponse(f"/admin/campaigns/{slug}" + (f"?done={done}" if done else ""), status_code=303)
 
 
 async def crowd_of(
@@ -46,13 +42,14 @@ async def rehearse(
         campaign, new = await rehearsals.begin(connection, slug, crowd, now=now)
     if new:
         crowds.start(campaign, crowd)
-    return see_other(campaign.slug)
+    return see_other(address(campaign.slug))
 
 
 @router.get("/rehearsed")
 async def rehearsed_campaign(connection: Transaction, slug: str) -> Response:
     """From a rehearsal to its campaign."""
-    return see_other((await rehearsed.rehearsed(connection, await campaign_by_slug(connection, slug))).slug)
+    source = await rehearsed.rehearsed(connection, await campaign_by_slug(connection, slug))
+    return see_other(address(source.slug))
 
 
 @router.post("/remove-rehearsal")
@@ -64,4 +61,4 @@ async def remove(request: Request, database: Database, slug: str) -> Response:
     async with database.begin() as connection:
         removed = await rehearsals.remove(connection, slug)
         source = await rehearsed.rehearsed(connection, removed)
-    return see_other(source.slug, "rehearsal-removed")
+    return see_other(address(source.slug, done="rehearsal-removed"))

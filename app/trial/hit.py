@@ -15,15 +15,14 @@ from app.database.campaign import campaign_of_page, item_numbers
 from app.database.session import driver_of
 from app.database.tables import campaigns, items
 from app.designs.answer import Form
-from app.designs.content import DrawnItems
+from app.designs.content import Above, DrawnItems
 from app.designs.registry import design_of
 from app.designs.unjudged import refuse_unoffered
 from app.media.shown import drawn
+from app.record.outputs import outputs_for
 
 NEW = "new"  # in addresses, the campaign that is not there yet
 ABOVE = text("SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment")
-
-OUTPUTS = text("SELECT item, shown FROM outputs WHERE campaign_id = :campaign AND segment = :segment ORDER BY item")
 
 
 @dataclass(frozen=True)
@@ -72,16 +71,17 @@ async def trial_outputs(connection: AsyncConnection, campaign: Any, number: int)
     """Outputs of random systems for a random segment, each once; where they are too few, others stand in for them."""
     rng = np.random.default_rng([campaign.seed, number])
     of = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
-    above = (await connection.execute(ABOVE, of)).one()
+    above = Above(*(await connection.execute(ABOVE, of)).one())
     always = (await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
-    rows = (await connection.execute(OUTPUTS, of)).all()
-    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row.item not in always)
-    texts = dict.fromkeys(row.shown for row in rows) | {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
-    items = {row.shown: row.item for row in reversed(rows)}
+    rows = [*(await outputs_for(connection, campaign.id, of["segment"])).items()]
+    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always)
+    texts = dict.fromkeys(text for _, text in rows)
+    texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
+    items = {text: item for item, text in reversed(rows)}
     shown = [[*texts][k] for k in rng.permutation(campaign.items_per_hit)]
     numbers = [items.get(one, campaign.item_count + place) for place, one in enumerate(shown)]
     driver = await driver_of(connection)
-    return TrialHit(number, numbers, await drawn(driver, campaign, numbers, shown, (above.source, above.reference)))
+    return TrialHit(number, numbers, await drawn(driver, campaign, numbers, shown, above))
 
 
 async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:

@@ -53,6 +53,14 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     assert after.figures["words"]["held"] == told
 
 
+async def test_how_far_off_its_intervals_are_is_said_of_a_law_that_reads_the_order_of_scores_too(engine):
+    campaign = await running(engine, items=5, update_law="trueskill")
+    for name, scores in (("me", [40.0] * 5), ("you", [60.0] * 5), ("they", [50.0] * 5)):
+        person = await annotator(engine, campaign, name)
+        await submit(engine, person, await hit_of(engine, person), scores=scores)
+    assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("Of the posterior intervals, which")
+
+
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
     campaign = await running(engine)
     before = await state_of(engine, campaign)

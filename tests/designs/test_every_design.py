@@ -167,6 +167,13 @@ def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items
     assert page.count("for all") == 1
 
 
+def test_its_page_lets_annotators_say_of_each_item_that_it_cannot_be_judged(design, items):
+    offers = CAMPAIGN | {"cannot_be_judged": True, "unjudged_reasons": ["It is broken"]}
+    page = shown(design, items, campaign=SimpleNamespace(design=design.name, items_per_hit=len(items), **offers))
+    assert [f'name="unjudged-{item}"' in page for item in items] == [True] * len(items)
+    assert "unjudged-" not in shown(design, items)
+
+
 def filled(html, end):
     """What a browser sends once every field is filled in, with the first or the last of what it offers."""
     chosen = {}
