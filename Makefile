@@ -40,17 +40,20 @@ help:
 run: setup
 	@$(BIN)/easel serve --demo
 
-test: setup browser lint
-	$(BIN)/pytest -n $(PROCESSES) --dist worksteal --cov --durations=20
+LINT := $(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist worksteal
 
-check: setup browser lint
-	$(BIN)/pytest -n $(PROCESSES) --dist worksteal $$($(BIN)/python tests/changed.py)
+# Beside each other; both are finished whatever becomes of the other, and each can fail the whole.
+test: setup browser
+	@( $(LINT) ) & lint=$$!; $(PYTEST) --cov --durations=20; tests=$$?; $(BOTH)
+
+check: setup browser
+	@( $(LINT) ) & lint=$$!; $(PYTEST) $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
+
+BOTH = wait $$lint || { echo 'Lint failed: what it found is above.' >&2; exit 1; }; exit $$tests
 
 lint: setup
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(LINT)
 
 browser: setup
 	@$(BIN)/python tests/chromium.py

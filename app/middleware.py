@@ -35,7 +35,7 @@ class Heads:
 SMALL_BODY_BYTES = 1_000_000
 FORM_AROUND_A_FILE_BYTES = 100_000
 UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
-WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/[^/]+/items(/preview)?")
+WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(/preview)?|new/file|files)")
 
 
 def in_utf8(content_type: bytes) -> bool:
@@ -110,7 +110,7 @@ def compressible(scope: Scope) -> bool:
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     path: str = scope["path"]
-    return path.startswith(("/admin", "/static/")) and "/export/" not in path
+    return path.startswith(("/admin", "/static/")) and "/export/" not in path and not path.endswith(".zip")
 
 
 LOADS_HTTPS = "loads_https"  # in the state of a request: its page shows images, sound and video from other servers

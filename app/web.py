@@ -18,6 +18,7 @@ from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
+from jinja2.ext import Extension
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
@@ -35,7 +36,30 @@ from app.settings import Settings, easel_command
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "static"
 log = logging.getLogger(__name__)
+INCLUDE = re.compile(r"""{% include "([^"]+)" %}""")
+
+
+class Inlined(Extension):
+    """Puts templates that are included by their names where they stand, before Jinja compiles what includes them.
+
+    One that stays apart is given all variables anew each time, and a HIT is drawn from a dozen. A change of what is
+    included is seen at the next start.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002  (Jinja has it so)
+        """A template's source with what it includes. What that sets remains its own."""
+        return INCLUDE.sub(lambda found: f"{{% with %}}{self.included(found[1])}{{% endwith %}}", source)
+
+    def included(self, name: str) -> str:
+        """The source of a template, without the end of its last line, as Jinja reads it. Raises `TemplateNotFound`."""
+        loader = self.environment.loader
+        assert loader is not None  # noqa: S101  (ours has one)
+        source, filename, _ = loader.get_source(self.environment, name)
+        return self.preprocess(source.removesuffix("\n"), name, filename)
+
+
 templates = Jinja2Templates(directory=ROOT / "templates")
+templates.env.add_extension(Inlined)
 
 
 # Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.

@@ -39,6 +39,11 @@ async def rate(page: Page) -> None:
     await page.locator(".scripted .row input").first.fill("74")
 
 
+async def rate_some(page: Page) -> None:
+    for place, score in enumerate(("81", "34", "76")):
+        await page.locator(".scripted .row input").nth(place).fill(score)
+
+
 async def choose_points(page: Page) -> None:
     for verb, point in (("run", 4), ("bring", 1), ("make", 3)):
         await row(page, verb).locator("input").nth(point).check(force=True)
@@ -160,6 +165,33 @@ SCENES = (
         },
         beside={"de": "Der Hund schläft auf dem Sofa.", "en": "The dog is sleeping on the sofa."},
         picture="items",
+    ),
+    Scene(
+        *("rating", "Translations", "Judge these translations of one sentence."),
+        [
+            "The dog sleeps on the sofa.",
+            "Dog sleep sofa.",
+            "A cat is sleeping on the sofa.",
+        ],
+        rate_some,
+        more={
+            "criteria_shown": "grid",
+            "criteria": [
+                {
+                    "name": "adequacy",
+                    "question": "How much of the meaning does it express?",
+                    "low_label": "nothing",
+                    "high_label": "everything",
+                },
+                {
+                    "name": "fluency",
+                    "question": "How well is it written?",
+                    "low_label": "unreadable",
+                    "high_label": "flawless",
+                },
+            ],
+        },
+        picture="criteria",
     ),
 )
 

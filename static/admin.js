@@ -108,6 +108,35 @@ if (settings) {
   addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
 }
 
+// Criteria: those that are filled in are shown, the first two to begin with, and others when they are asked for.
+for (const criteria of document.querySelectorAll("details.criteria")) {
+  const places = [...criteria.querySelectorAll("fieldset.criterion")];
+  const add = criteria.querySelector("[data-add]");
+  const fields = (place) => [...place.querySelectorAll("input, textarea")];
+  const empty = (place) => fields(place).every(({ value }) => !value);
+  const fit = () => { add.parentElement.hidden = places.every(({ hidden }) => !hidden); };
+  const shown = Math.max(2, places.findLastIndex((place) => !empty(place)) + 1);
+  places.forEach((place, at) => {
+    const remove = place.querySelector("[data-remove]");
+    place.hidden = at >= shown;
+    remove.parentElement.hidden = false;
+    remove.addEventListener("click", () => {
+      for (const field of fields(place)) field.value = "";
+      place.hidden = true;
+      fit();
+      add.focus();
+      add.dispatchEvent(new Event("input", { bubbles: true }));      // the form has changed
+    });
+  });
+  add.addEventListener("click", () => {
+    const place = places.find(({ hidden }) => hidden);
+    place.hidden = false;
+    fit();
+    fields(place)[0].focus();
+  });
+  fit();
+}
+
 // The upload forms: items are shown before they are imported; of items and responses it is said how far the import is.
 for (const form of document.querySelectorAll("form[data-upload]")) {
   const part = (name) => form.querySelector(`[data-${name}]`);

@@ -1,11 +1,14 @@
 // The annotator's page. The server sends a plain form, of which its design's script may make more; this keeps drafts,
 // sends the answer until the server has it, and puts the next HIT in its place. Without scripts the form still works.
 //
-// A design is `read(fieldset)`, which makes a HIT as `sending` has it, `begin(hit)`, `press(hit, event)` for a key that
-// is pressed anywhere, and `resize(hit)`. Its script calls `run` with it.
+// A design is `read(root, name)`, which makes a HIT, or the part of one, of the controls in `root` whose names begin with
+// `name`; `begin(hit)`, `press(hit, event)` for a key that is pressed anywhere, and `resize(hit)`. Its script calls `run`
+// with it. What it reads has `entries()`, what was entered so far, by item or control; `restore(entries)`; `fields()`, what is
+// sent; `missing()`, the controls without a value; `ready()`, false after saying what is missing; and `draw()`.
 
 import * as media from "./hit/media.js";
 import { announce } from "./hit/page.js";
+import * as parts from "./hit/parts.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
 import * as visit from "./hit/visit.js";
@@ -20,7 +23,7 @@ function start() {
   clearTimeout(waiting);
   hit = null;
   const fieldset = document.querySelector(".hit");
-  if (fieldset) begin(design.read(fieldset));
+  if (fieldset) begin(parts.read(fieldset, design));
   else waitOrReturn(document.querySelector(".no-hit"));
   visit.remember();
 }
@@ -35,9 +38,9 @@ function begin(shown) {
   sending.restore(hit);
   texts.begin(hit);
   media.begin(hit, () => { if (hit === shown) resize(); });
-  design.begin(hit);
+  parts.begin(hit, design);
   hit.form.addEventListener("submit", (event) => sending.submit(shown, event));
-  hit.fieldset.querySelector(".try-now").addEventListener("click", () => sending.send(shown));
+  hit.form.querySelector(".try-now").addEventListener("click", () => sending.send(shown));
 }
 
 // ---- The next page, from the reply ----
@@ -83,14 +86,14 @@ async function look(section) {
 
 function resize() {
   texts.fit(hit);
-  design.resize(hit);
+  hit.parts.forEach(design.resize);
 }
 
 export function run(chosen) {
   const { classList } = document.documentElement;
   classList.add("scripted");     // also when the script that does so before the first paint did not arrive
   design = chosen;
-  document.addEventListener("keydown", (event) => { if (hit) design.press(hit, event); });
+  document.addEventListener("keydown", (event) => { if (hit) design.press(parts.inHand(hit), event); });
   document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
   addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });
   addEventListener("online", () => { if (hit) sending.send(hit); });

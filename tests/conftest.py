@@ -9,9 +9,10 @@ import gc
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -28,13 +29,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login, passwords, users
 from app.auth.secret import csrf_token
-from app.database import embedded
+from app.database import embedded, session
 from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.database.tables import metadata
 from app.main import create_app
 from app.settings import Settings
 from tests.clusters import slim
+from tests.engines import Engines
 from tests.servers import easel_serving
 
 # The same examples on every run, and no stopwatch: a busy machine is not a failure.
@@ -56,7 +58,7 @@ EMPTY = text(
 )
 DISCONNECT_OTHERS = text("""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL(:kept)
 """)
 OBJECTS = text("""
     SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace)
@@ -114,10 +116,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SERVER] = worker["server"]
 
 
-def pytest_collection_finish() -> None:
-    """What has been imported stays: to look through all of it again and again takes a tenth of the time."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """What is imported and collected stays: to look through all of it again and again takes a tenth of the time.
+
+    Coverage looks away from pytest meanwhile, which collects thousands of tests in each process, and not from ours.
+    """
+    gc.disable()
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -153,12 +166,16 @@ async def emptied_database(template_url: str) -> AsyncIterator[Callable[[], Awai
     """Empties the one database that this process's tests use in turn, and gives its URL."""
     async with _fresh_database(template_url) as url:
         keeper = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-        async with keeper.connect() as connection:
+        engines = Engines(url, asyncio.get_running_loop())
+        async with keeper.connect() as connection, AsyncExitStack() as at_the_end:
+            patch = at_the_end.enter_context(pytest.MonkeyPatch.context())
+            patch.setattr(session, "create_async_engine", engines.create)
+            at_the_end.push_async_callback(engines.close)
             objects = await connection.scalar(OBJECTS)
 
             async def emptied() -> str:
                 assert await connection.scalar(OBJECTS) == objects, "the test before changed the schema: own_database"
-                await connection.execute(DISCONNECT_OTHERS)
+                await connection.execute(DISCONNECT_OTHERS, {"kept": engines.connections()})
                 await connection.execute(EMPTY)
                 return url
 

@@ -36,6 +36,7 @@ def importing(exec_module: Callable[[SourceFileLoader, ModuleType], None]) -> Ca
 
     def exec_watched(loader: SourceFileLoader, module: ModuleType) -> None:
         before = sys.gettrace()
+        tracers[0] = tracers[0] or before  # of the process, which may look away when nothing of ours runs
         tracers.append(before or tracers[-1])
         sys.settrace(tracers[-1] if module.__name__.partition(".")[0] == OURS else None)
         try:

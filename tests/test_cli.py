@@ -535,3 +535,16 @@ def test_a_campaign_begins_with_a_template(easel, files):
     assert settings_of(easel, "mine")["design"] == "ordinal"
     assert easel("campaign", "create", "--template", "sentiment", files / "items.csv").exit_code == 2
     assert easel("campaign", "create", "--items", files / "items.csv").exit_code == 2
+
+
+def test_criteria_are_given_as_json(easel):
+    asked = [{"name": "adequacy", "question": "What?"}, {"name": "fluency", "question": "How?"}]
+    made = easel(
+        "campaign", "create", "--name", "Two", "--question", "How good?", "--criteria", json.dumps(asked),
+        "--asked-by", "fluency",
+    )  # fmt: skip
+    assert made.output == "two\n"
+    assert settings_of(easel, "two")["criteria"] == asked
+    assert easel("campaign", "edit", "two", "--criteria", "", "--asked-by", "").exit_code == 0
+    assert settings_of(easel, "two")["criteria"] == []
+    assert "(settings_unreadable)" in easel("campaign", "edit", "two", "--criteria", "[").stderr

@@ -226,6 +226,7 @@ async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     assert "http.response.body" in free
 
 
+@pytest.mark.own_database
 async def test_no_connection_stays_open_when_the_application_ends(database_url, engine):
     app = create_app(Settings(database_url=database_url))
     async with app.router.lifespan_context(app), app.state.serving_connections.borrow() as connection:

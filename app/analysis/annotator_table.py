@@ -1,6 +1,6 @@
 """One row per annotator: how much they did, how they use the scale, how they go with the others and with themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from app.analysis.contracts import TableMethod, TableSection
 from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
 from app.analysis.pairwise import pairs_of
 from app.analysis.scores import require_answers
-from app.inference.ground.arrays import Array
+from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import sums
 from app.inference.ground.notes import Note
@@ -43,6 +43,7 @@ OF_ORDER = (
     Column("kappa_without_ties", "Transitivity kappa without ties"),
     Column("triads_without_ties", "Triads without ties", "count"),
 )
+OF_UNJUDGED = (Column("unjudged", "Share that could not be judged"),)
 OF_LABELS = (Column("agreement", "Share of labels that another gave too"),)
 
 Part = tuple[tuple[Column, ...], tuple[Values, ...], tuple[Note, ...]]
@@ -57,9 +58,16 @@ def fit(answers: Answers, _options: Options) -> ResultTable:
     hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
     parts = [part(answers) for kind, part in PARTS.items() if reached(kind, answers.yields)]
     parts = parts or [labels_shared(answers)]
+    parts += [] if answers.unjudged is None else [not_judged(answers.unjudged, judgments, answers.judged_nothing)]
     columns = answers.annotators, answers.names, hits, judgments, *(one for _, some, _ in parts for one in some)
     heads = (*COUNTED, *(head for some, _, _ in parts for head in some))
     return ResultTable(heads, rows_of(*columns), tuple(note for _, _, notes in parts for note in notes))
+
+
+def not_judged(unjudged: Integers, judgments: Integers, judged_nothing: Sequence[str]) -> Part:
+    """Of the items that each annotator judged or could not judge, the share of the latter, (A,)."""
+    note = Note("judged_nothing", f"Not in the table, since they could judge nothing: {', '.join(judged_nothing)}.")
+    return OF_UNJUDGED, (unjudged / (unjudged + judgments),), (note,) if judged_nothing else ()
 
 
 def use_of_scale(answers: Answers) -> Part:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers, Values
 from app.database.bulk import Numbers
+from app.designs.criteria import criteria_of, number_of
 from app.designs.registry import design_of
+from app.designs.unjudged import EXTRA
+from app.inference.ground.arrays import Array
 from app.record.law import law_of, parameters_of
 from app.record.news import Watermark
-from app.record.stream import judgments
+from app.record.stream import COUNTING, judgments
 
 ROWS_AT_ONCE = 5_000
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers
@@ -23,8 +27,9 @@ ITEM_COUNT = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
 ITEMS = text("""
     SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
            priors.state AS prior, p.state
-    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN current_posteriors p USING (campaign_id, number)
-    WHERE campaign_id = :campaign ORDER BY number
+    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN current_posteriors p
+    ON p.campaign_id = i.campaign_id AND p.number = i.number AND p.criterion = :criterion
+    WHERE i.campaign_id = :campaign ORDER BY i.number
 """)
 
 UPLOADED = text("""
@@ -40,6 +45,13 @@ SIZE = text("""
 """)
 
 ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
+
+
+# Of how many items each annotator said that they cannot be judged, in the answers that count.
+UNJUDGED = text(f"""
+    SELECT annotator_id, CAST(count(*) AS int) AS items FROM responses, jsonb_object_keys(extra -> '{EXTRA}')
+    WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND {COUNTING} GROUP BY 1 ORDER BY 1
+""")  # noqa: S608  (made of constants)
 
 
 async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
@@ -62,33 +74,63 @@ async def has_uploaded(connection: AsyncConnection, campaign: Row[Any], columns:
     return bool(await connection.scalar(UPLOADED, {"campaign": campaign.id, "columns": [*columns]}))
 
 
-async def read(connection: AsyncConnection, campaign: Row[Any]) -> Answers:
-    """All of it; give it a `snapshot`. Memory: 32 bytes a judgment, and the items' texts."""
+async def read(connection: AsyncConnection, campaign: Any) -> Answers:
+    """All of it, by the criterion by which the campaign is read; give it a `snapshot`. Memory: 32 bytes a judgment, 8
+    more for each of several criteria, and the items' texts.
+    """
     of = {"campaign": campaign.id}
     items: list[Row[Any]] = []
-    async for rows in (await connection.stream(ITEMS, of)).partitions(ROWS_AT_ONCE):
+    found = await connection.stream(ITEMS, of | {"criterion": number_of(campaign)})
+    async for rows in found.partitions(ROWS_AT_ONCE):
         items += rows
     annotators = {row.id: row for row in await connection.execute(ANNOTATORS, of)}
-    pieces = [piece async for piece in in_pieces(connection, campaign.id)]
-    return await asyncio.to_thread(assembled, campaign, items, annotators, pieces)
+    unjudged = None
+    if campaign.cannot_be_judged:
+        unjudged = {row.annotator_id: row.items for row in await connection.execute(UNJUDGED, of)}
+    pieces = [piece async for piece in in_pieces(connection, campaign)]
+    answers = await asyncio.to_thread(assembled, campaign, items, annotators, pieces, unjudged)
+    return replace(answers, criteria=await by_criterion(connection, campaign, answers))
+
+
+async def by_criterion(connection: AsyncConnection, campaign: Any, answers: Answers) -> dict[str, Array]:
+    """The scores of the same judgments by each criterion, by name: who cannot judge an item cannot by any of them."""
+    found: dict[str, Array] = {}
+    for one in criteria_of(campaign) if campaign.criteria else ():
+        if one.criterion == number_of(campaign):
+            found[one.criterion_name] = answers.score
+            continue
+        values = [piece["value"] async for piece in in_pieces(connection, one)]
+        found[one.criterion_name] = await asyncio.to_thread(points_of, one, values, answers)
+    return found
+
+
+def points_of(campaign: Any, values: Sequence[Array], answers: Answers) -> Array:
+    """The values of all judgments, in pieces, by another criterion in points."""
+    return design_of(campaign).points(np.concatenate([answers.score[:0], *values]), answers.hit)
 
 
 async def in_pieces(
-    connection: AsyncConnection, campaign_id: int, *, after: int = 0, since: Watermark | None = None
+    connection: AsyncConnection, campaign: Any, *, after: int = 0, since: Watermark | None = None
 ) -> AsyncIterator[dict[str, Numbers]]:
-    """The judgments of the responses with numbers above `after`, written since a watermark, as `judgments` has them."""
-    while len((piece := await judgments(connection, campaign_id, after=after, since=since, limit=HITS_AT_ONCE))["seq"]):
+    """The judgments of the responses with numbers above `after`, written since a watermark, as `judgments` has them, by
+    the criterion by which the campaign is read.
+    """
+    of: dict[str, Any] = {"since": since, "limit": HITS_AT_ONCE, "criterion": number_of(campaign)}
+    while len((piece := await judgments(connection, campaign.id, after=after, **of))["seq"]):
         yield piece
         after = int(piece["seq"][-1])
 
 
 def assembled(
-    campaign: Row[Any],
+    campaign: Any,
     items: Sequence[Row[Any]],
     annotators: Mapping[int, Row[Any]],
     pieces: Sequence[Mapping[str, Values]],
+    unjudged: Mapping[int, int] | None = None,
 ) -> Answers:
-    """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids."""
+    """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids; unjudged:
+    of how many items each said that they cannot be judged, likewise.
+    """
     nothing: dict[str, Values] = {
         name: np.zeros(0, np.float64 if name == "value" else np.intp) for name in ("seq", "annotator", "item", "value")
     }
@@ -119,4 +161,6 @@ def assembled(
         state=family.columns([row.state for row in items]) if launched else None,
         parameters=parameters_of(campaign),
         seed=campaign.seed,
+        unjudged=None if unjudged is None else np.array([unjudged.get(one, 0) for one in numbers.tolist()], np.intp),
+        judged_nothing=[annotators[one].name for one in unjudged or () if one not in numbers],
     )

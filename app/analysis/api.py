@@ -18,6 +18,7 @@ from app.analysis.score_tables import one_table, two_table
 from app.auth.guards import program
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.designs.criteria import named
 from app.designs.registry import design_of
 from app.inference.ground.notes import Note
 from app.inference.observations.coarsening import Reads
@@ -31,7 +32,7 @@ router = APIRouter(
     responses=refusals(
         {
             401: "`token_missing`, `token_invalid`",
-            404: "`campaign_not_found`",
+            404: "`campaign_not_found`, `criterion_not_found`",
             422: "`invalid`; `details.fields` names each field",
         }
     ),
@@ -46,6 +47,14 @@ Classes = Annotated[
         ge=2,
         le=MOST_CLASSES,
         description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+    ),
+]
+
+
+Criterion = Annotated[
+    str,
+    Query(
+        max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
     ),
 ]
 
@@ -99,10 +108,11 @@ async def list_posteriors(
     limit: Limit = 1000,
     order: Annotated[posteriors.Order, Query(description="`-` for descending.")] = "number",
     level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
+    criterion: Criterion = "",
 ) -> Posteriors:
     """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
     async with fits.reading(database) as connection:
-        campaign = await campaign_by_slug(connection, slug)
+        campaign = named(await campaign_by_slug(connection, slug), criterion)
         known = await fits.intervals(connection, campaign)
         total, found = await posteriors.estimates(
             connection, campaign, known, offset=offset, limit=limit, order=order, level=level
@@ -122,7 +132,7 @@ EXPORTED = (
     response_class=StreamingResponse,
     responses=refusals(
         {
-            404: "`campaign_not_found`, `export_not_found`",
+            404: "`campaign_not_found`, `criterion_not_found`, `export_not_found`",
             409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
             "`method_reads_other_answers`",
         }
@@ -137,10 +147,13 @@ async def get_export(
     *,
     spreadsheet: Annotated[bool, Query(description="Guard cells that a spreadsheet takes for formulas.")] = False,
     classes: Classes = 2,
+    criterion: Criterion = "",
 ) -> StreamingResponse:
-    """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms."""
-    options = Options(classes)
-    return streamed(await export(database, slug, what, format, spreadsheet=spreadsheet, fits=fits, options=options))
+    """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms. Of several criteria,
+    items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
+    """
+    how: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
+    return streamed(await export(database, slug, what, format, fits=fits, **how))
 
 
 class Mismatch(BaseModel):
@@ -149,6 +162,7 @@ class Mismatch(BaseModel):
     column: str
     stored: float
     replayed: float
+    criterion: str | None = Field(default=None, description="By which it is; null where there are no criteria.")
 
 
 class Verification(BaseModel):
@@ -194,11 +208,11 @@ class Analysis(BaseModel):
 
 
 @router.get("/analysis")
-async def list_methods(connection: Transaction, slug: str) -> Analysis:
+async def list_methods(connection: Transaction, slug: str, criterion: Criterion = "") -> Analysis:
     """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
     Whether there are answers enough for one is known when it is asked.
     """
-    campaign = await campaign_by_slug(connection, slug)
+    campaign = named(await campaign_by_slug(connection, slug), criterion)
     offer = await offered(connection, campaign)
     return Analysis(
         answers=design_of(campaign).yields,
@@ -234,18 +248,20 @@ NOTE_CODES = (
     "`draws_without_figure`, "
     "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_shared`, `fewer_than_three_labels`, "
     "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
-    "`hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
-    "`items_unseen`, `items_without_label`, `judged_again`, `labels_are_cut`, `labels_in_points`, "
+    "`halo`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
+    "`items_unseen`, `items_without_label`, `judged_again`, `judged_nothing`, `labels_are_cut`, `labels_in_points`, "
     "`labels_of_one_annotator`, "
-    "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_interval`, `no_intervals`, `no_reliability`, "
+    "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, "
+    "`no_intervals`, `no_reliability`, "
     "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, "
     "`not_judged`, `not_settled`, "
     "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
     "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
     "`pairs_missing`, `pairs_without_value`, `plain_means`, `read_as`, `repeats_left_out`, `rounded_to_points`, "
-    "`single_judgments_left_out`, "
+    "`same_items_side_by_side`, `single_judgments_left_out`, "
     "`start_left_out`, `starts_left_out`, `taken_for_most`, `ties_count_half`, `ties_in_every_triad`, "
-    "`too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, `unknown_pairs_left_out`, `unmet_classes`, "
+    "`too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, "
+    "`unknown_pairs_left_out`, `unmet_classes`, "
     "`unrated`, `unscored_left_out`, "
     "`weighted_and_corrected`, `without_judgment`"
 )
@@ -286,22 +302,31 @@ def facts_of(note: Note) -> dict[str, Any]:
 INESTIMABLE = {
     409: "`method_reads_other_answers`: it cannot read those of this campaign; or nothing can be estimated, and the "
     "message says why, such as `no_judgments`, `no_pairs`, `one_annotator`, `no_shared_items`, `nothing_varies`, "
-    "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, `not_converged`"
+    "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
+    "`not_converged`, `one_criterion`"
 }
+
+
+NOT_FOUND = "`campaign_not_found`, `criterion_not_found`, `{}`"
 
 
 class Scores(Rows):
     method: ScoreMethod
 
 
-@router.get(
-    "/analysis/scores/{method}", responses=refusals({404: "`campaign_not_found`, `method_not_found`"} | INESTIMABLE)
-)
+@router.get("/analysis/scores/{method}", responses=refusals({404: NOT_FOUND.format("method_not_found")} | INESTIMABLE))
 async def get_scores(
-    database: ReadingDatabase, fits: KeptFits, slug: str, method: str, *, offset: Offset = 0, limit: Limit = 1000
+    database: ReadingDatabase,
+    fits: KeptFits,
+    slug: str,
+    method: str,
+    *,
+    offset: Offset = 0,
+    limit: Limit = 1000,
+    criterion: Criterion = "",
 ) -> Scores:
     """The scores of all items by one method, with 95 % intervals, from the newest answers."""
-    answers, found = await fits.scores(database, slug, method)
+    answers, found = await fits.scores(database, slug, method, criterion=criterion)
     table = await asyncio.to_thread(one_table, answers, found)
     return Scores.model_validate(rows_of(table, offset, limit) | {"method": score_method(method)})
 
@@ -322,7 +347,7 @@ class Comparison(Rows):
     refusal: str = Field(description="Why there are no figures, or empty.")
 
 
-@router.get("/analysis/compare", responses=refusals({404: "`campaign_not_found`, `method_not_found`"} | INESTIMABLE))
+@router.get("/analysis/compare", responses=refusals({404: NOT_FOUND.format("method_not_found")} | INESTIMABLE))
 async def get_comparison(
     database: ReadingDatabase,
     fits: KeptFits,
@@ -332,9 +357,10 @@ async def get_comparison(
     other: str,
     offset: Offset = 0,
     limit: Limit = 1000,
+    criterion: Criterion = "",
 ) -> Comparison:
     """Two methods side by side: their correlations, and both scores of every item."""
-    answers, found = await fits.compare(database, slug, one, other)
+    answers, found = await fits.compare(database, slug, one, other, criterion=criterion)
     of_both = score_method(one), score_method(other)
     table = await asyncio.to_thread(two_table, answers, found, *(method.title for method in of_both))
     of = {"one": of_both[0], "other": of_both[1], "n": found.n, "refusal": found.refusal}
@@ -347,9 +373,7 @@ class AnalysisTable(Rows):
     verdict: str = Field(description="What the figures say together, in a sentence; empty where nothing is said.")
 
 
-@router.get(
-    "/analysis/tables/{name}", responses=refusals({404: "`campaign_not_found`, `table_not_found`"} | INESTIMABLE)
-)
+@router.get("/analysis/tables/{name}", responses=refusals({404: NOT_FOUND.format("table_not_found")} | INESTIMABLE))
 async def get_table(
     database: ReadingDatabase,
     fits: KeptFits,
@@ -360,8 +384,9 @@ async def get_table(
     baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
     offset: Offset = 0,
     limit: Limit = 1000,
+    criterion: Criterion = "",
 ) -> AnalysisTable:
     """One of the tables that the analysis lists, from the newest answers."""
-    found = await fits.table(database, slug, name, Options(classes, baseline))
+    found = await fits.table(database, slug, name, Options(classes, baseline), criterion=criterion)
     of = {"table": table_method(name), "verdict": found.verdict}
     return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import in_pieces, item_count
@@ -50,12 +49,14 @@ def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
     return rows_of(*columns(of_some))
 
 
-async def intervals(connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
-    """By item number, on 0 to 1; give it a `snapshot`. Time: some microseconds a judgment, in a thread."""
+async def intervals(connection: AsyncConnection, campaign: Any) -> Moderated:
+    """By item number, on 0 to 1, of the criterion by which the campaign is read; give it a `snapshot`. Time: some
+    microseconds a judgment, in a thread.
+    """
     return (await newest(connection, campaign)).intervals
 
 
-async def newest(connection: AsyncConnection, campaign: Row[Any], known: Counted | None = None) -> Counted:
+async def newest(connection: AsyncConnection, campaign: Any, known: Counted | None = None) -> Counted:
     """As of now; what was `known` spares reading it again. Give it a `snapshot`."""
     if known is not None and not known.tally.judgments.any():
         known = None  # before the launch there may be more items since
@@ -69,7 +70,7 @@ async def newest(connection: AsyncConnection, campaign: Row[Any], known: Counted
     design = design_of(campaign)
     if not design.ordered:  # then there are no means
         return Counted(tally, await asyncio.to_thread(moderated, tally), now)
-    async for rows in in_pieces(connection, campaign.id, after=after, since=since):
+    async for rows in in_pieces(connection, campaign, after=after, since=since):
         tally = await asyncio.to_thread(plus, tally, rows, design)
     return Counted(tally, await asyncio.to_thread(moderated, tally), now)
 

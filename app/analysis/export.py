@@ -30,27 +30,30 @@ from app.analysis.formats import (
     TableFile,
     as_text,
     csv_lines,
+    file_name,
     json_lines,
     spreadsheet_lines,
 )
-from app.analysis.responses_export import LABEL, responses_table
+from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
 from app.database.tables import campaigns
+from app.designs.criteria import criteria_of, named, number_of
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Family
+from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
-    *("always_shown", "tried_at", "rehearsal_of", "segment_count"),
+    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
@@ -90,16 +93,20 @@ async def export(
     spreadsheet: bool = False,
     fits: Fits | None = None,
     options: Options = Options(),
+    criterion: str = "",
 ) -> Export:
     """An export of `names`; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    fits: where those that are `fitted` come from. Raises before the first piece: `NotFound` (`campaign_not_found`,
-    `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the law has none that the
-    EASL program could read; `no_segments`: the items are no systems; with the code of an `Inestimable`: nothing can be
-    fitted).
+    fits: where those that are `fitted` come from. criterion: the name of that which they and the `easl` file are of,
+    the first if it is empty; the others have all. Raises before the first piece: `NotFound` (`campaign_not_found`,
+    `criterion_not_found`, `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the
+    law has none that the EASL program could read; `no_segments`: the items are no systems; with the code of an
+    `Inestimable`: nothing can be fitted).
     """
     async with engine.connect() as connection:
         campaign = await campaign_by_slug(connection, slug)
+    read_by = named(campaign, criterion)
+    of = read_by.criterion_name if campaign.criteria else ""
     if what == "settings":
         return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
     if what not in names() or format_ not in MEDIA_TYPES:
@@ -107,9 +114,9 @@ async def export(
             f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*names()]
         )
     if made := fitted().get(what):
-        table = await made(Fitting(fits or Fits(), engine, slug, options))
+        table = await made(Fitting(fits or Fits(), engine, slug, options, criterion))
         pieces = written(table, format_, spreadsheet=spreadsheet)
-        return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], pieces)
+        return Export(file_name(slug, what, format_, of), MEDIA_TYPES[format_], pieces)
     if what in ("items", "easl") and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "segments" and not campaign.segment_count:
@@ -120,18 +127,19 @@ async def export(
                 f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
                 code="no_beta_posterior",
             )
-        format_ = "csv"
+        pieces = streamed(engine, read_by, easl_table, "csv", spreadsheet=spreadsheet)
+        return Export(file_name(slug, what, "csv", of), MEDIA_TYPES["csv"], pieces)
     chunks = streamed(engine, campaign, EXPORTS[what], format_, spreadsheet=spreadsheet)
-    return Export(f"{slug}-{what}.{format_}", MEDIA_TYPES[format_], chunks)
+    return Export(file_name(slug, what, format_), MEDIA_TYPES[format_], chunks)
 
 
-def has_beta(campaign: Row[Any]) -> bool:
+def has_beta(campaign: Any) -> bool:
     """Whether the posteriors are such as the released EASL program could read."""
     return law_of(campaign).family.parameter_names == EASL_COLUMNS[:2]
 
 
 async def streamed(
-    engine: AsyncEngine, campaign: Row[Any], table_of: "TableOf", format_: Format, *, spreadsheet: bool
+    engine: AsyncEngine, campaign: Any, table_of: "TableOf", format_: Format, *, spreadsheet: bool
 ) -> AsyncGenerator[str, None]:
     """A table as text. It has a snapshot of its own, since a request's transaction ends before its reply is sent."""
     async with snapshot(engine) as connection:
@@ -152,37 +160,65 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, or
     as ratios, and the mean of what was given with its standard error and calibrated interval. Where the posterior
     counts classes, the likeliest label and its share; where values have no order, no mean. Where annotators may say
-    that an item cannot be judged, how many did and why.
+    that an item cannot be judged, how many did and why. Of several criteria, a row per item by the first, then by the
+    next.
     """
-    law, design = law_of(campaign), design_of(campaign)
-    family, unit = law.family, design.unit_of(law)
-    label = (LABEL,) if family.counts_classes else ()
     told_of_unjudged = await unjudged_cells(connection, campaign)
-    unjudged_ = UNJUDGED_COLUMNS if told_of_unjudged else ()
-    known = await calibrated.intervals(connection, campaign)
-    means = tuple(calibrated.columns_in(design.unit, known.of([]))) if design.ordered else ()
-    ends = ("low_95", "high_95", "judgments")
-    score = unit.score_column or family.score_name
-    own = ("id", "shown", *family.parameter_names, *label, score, "variance", *ends, *means, *unjudged_)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
+    parts = [
+        ItemCells(one, await calibrated.intervals(connection, one), told_of_unjudged, uploaded)
+        for one in criteria_of(campaign)
+    ]
+    own = ("id", "shown", *parts[0].columns)
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
-    def cells(items: Items) -> list[Cells]:
-        n = items.numbers
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        for part in parts:
+            async with aclosing(in_blocks(connection, part.campaign, part.rows)) as blocks:
+                async for rows in blocks:
+                    yield rows
+
+    return TableFile((*own[:2], *renamed, *own[2:]), chunks())
+
+
+@dataclass(frozen=True)
+class ItemCells:
+    """What the export of items says by one criterion. known: calibrated intervals. unjudged: see `unjudged_cells`."""
+
+    campaign: Any
+    known: Moderated
+    unjudged: Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None
+    uploaded: Sequence[str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """After the uploaded ones."""
+        law, design = law_of(self.campaign), design_of(self.campaign)
+        family = law.family
+        criterion = (CRITERION,) if self.campaign.criteria else ()
+        label = (LABEL,) if family.counts_classes else ()
+        score = design.unit_of(law).score_column or family.score_name
+        posterior = (*family.parameter_names, *label, score, "variance", "low_95", "high_95", "judgments")
+        means = tuple(calibrated.columns_in(design.unit, self.known.of([]))) if design.ordered else ()
+        return (*criterion, *posterior, *means, *(UNJUDGED_COLUMNS if self.unjudged else ()))
+
+    def rows(self, items: Items) -> list[Cells]:
+        """Of some items, with the cells that every item has."""
+        campaign, n = self.campaign, items.numbers
+        law, design = law_of(campaign), design_of(campaign)
+        family = law.family
         state = [n[name] for name in family.parameter_names]
-        mode, *between = map(unit.in_files, (n["score"], *interval(family, state)))
+        mode, *between = map(design.unit_of(law).in_files, (n["score"], *interval(family, state)))
+        criterion = [[campaign.criterion_name] * len(items.ids)] if campaign.criteria else []
+        labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if family.counts_classes else []
         posterior = columns_of(mode, n["variance"], *between, n["judgments"])
-        labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if label else []
-        told = columns_of(*calibrated.columns_in(design.unit, known.of(n["number"])).values()) if means else []
-        unable = told_of_unjudged(n["number"].tolist()) if told_of_unjudged else []
-        columns = (*items.values(uploaded), *columns_of(*state), *labels, *posterior, *told, *unable)
-        return list(zip(items.ids, items.shown, *columns, strict=True))
-
-    chunks = in_blocks(connection, campaign, cells)
-    return TableFile((*own[:2], *renamed, *own[2:]), chunks)
+        known = calibrated.columns_in(design.unit, self.known.of(n["number"])).values() if design.ordered else ()
+        unable = self.unjudged(n["number"].tolist()) if self.unjudged else []
+        told = (*criterion, *columns_of(*state), *labels, *posterior, *columns_of(*known), *unable)
+        return list(zip(items.ids, items.shown, *items.values(self.uploaded), *told, strict=True))
 
 
-def likeliest_labels(campaign: Row[Any], state: Array, judgments: Numbers) -> list[str | None]:
+def likeliest_labels(campaign: Any, state: Array, judgments: Numbers) -> list[str | None]:
     """The likeliest label of each item, (K, N); None where nobody has judged, or no label leads."""
     classes = design_of(campaign).classes
     which = law_of(campaign).family.likeliest(state)
@@ -199,7 +235,7 @@ def apart(name: str, taken: set[str]) -> str:
     return name
 
 
-async def easl_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+async def easl_table(connection: AsyncConnection, campaign: Any) -> TableFile:
     """The file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and var."""
     columns = await uploaded_columns(connection, campaign.id)
     replaced = {"id", *EASL_COLUMNS, *(EASL_OTHER_NAMES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
@@ -225,8 +261,8 @@ async def uploaded_columns(connection: AsyncConnection, campaign_id: int) -> lis
 
 
 async def in_blocks(
-    connection: AsyncConnection, campaign: Row[Any], cells: Callable[[Items], list[Cells]]
-) -> AsyncIterator[list[Cells]]:
+    connection: AsyncConnection, campaign: Any, cells: Callable[[Items], list[Cells]]
+) -> AsyncGenerator[list[Cells]]:
     """What `cells` makes of so many items at a time: while one block is written, the next is made, in a thread, and the
     one after that is read.
     """
@@ -240,7 +276,7 @@ async def in_blocks(
         start = next(starts)
         arguments = (campaign.id, start, start + ROWS_AT_ONCE - 1)
         if texts := await driver.fetchval(TEXTS, *arguments):
-            return texts, await numbers_of(driver, posteriors, arguments, **kinds)
+            return texts, await numbers_of(driver, posteriors, (*arguments, number_of(campaign)), **kinds)
         return None
 
     async def made() -> list[Cells] | None:
@@ -268,7 +304,7 @@ def settings_json(campaign: Row[Any]) -> str:
     return json.dumps(facts | {"settings": settings}, ensure_ascii=False, indent=2, default=as_text) + "\n"
 
 
-TableOf = Callable[[AsyncConnection, Row[Any]], Awaitable[TableFile]]
+TableOf = Callable[[AsyncConnection, Any], Awaitable[TableFile]]
 EXPORTS: dict[str, TableOf] = {
     "items": items_table,
     "responses": responses_table,
@@ -292,7 +328,7 @@ TEXTS = """
 """
 POSTERIORS = """
     SELECT number, {state}, score, variance, judgments FROM current_posteriors
-    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 ORDER BY number
+    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 AND criterion = $4 ORDER BY number
 """
 
 UPLOADED_COLUMNS = text("""

@@ -5,8 +5,8 @@ programs read, it is None. `contracts` says what a method is, and `methods` whic
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
@@ -34,11 +34,14 @@ class Answers:
 
     seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
     annotator: 0 to A - 1; score: 0 to 100; value: as the campaign's design has it, what that is, and what its
-    classes are called.
+    classes are called. criteria: the scores of the same judgments by each criterion, (J,), its own among them, by name;
+    none where there is only one.
     ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
     `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
     pages call them, A1, A2, ... by their first arrival. always_shown: items that are in every HIT, as a baseline is.
     compares_pairs: whether every HIT compares two items, any two of which it may be.
+    unjudged: (A,) how many items each annotator could not judge, None where the campaign does not offer to say so;
+    judged_nothing: the names of those who said so of all that they were shown, and who are no annotators here.
     law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
     stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
     that the same answers get the same bootstrap intervals.
@@ -65,6 +68,9 @@ class Answers:
     classes: Sequence[str] = ()
     always_shown: Sequence[int] = ()
     compares_pairs: bool = False
+    unjudged: Integers | None = None
+    judged_nothing: Sequence[str] = ()
+    criteria: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def n_items(self) -> int:

@@ -21,13 +21,14 @@ from app.analysis.offer import Offer, offered, scored, tabled
 from app.analysis.scores import compare
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
+from app.designs.criteria import key_of, named
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ratings.moderated import Moderated
 from app.record.news import Watermark, look
 
-MOST_CAMPAIGNS = 3
+MOST_CAMPAIGNS = 5  # each criterion of one counts as one
 MOST_RESULTS = 100  # of one campaign
 
 Result = TypeVar("Result")
@@ -35,7 +36,8 @@ Result = TypeVar("Result")
 
 @dataclass
 class CampaignFits:
-    """A campaign's answers as they were last read, what they reach, and what was made of them, results and refusals.
+    """A campaign's answers by a criterion as they were last read, what they reach, and what was made of them, results
+    and refusals.
 
     There are no others as long as the campaign's row is the same and nothing was written since the watermark.
     """
@@ -51,32 +53,36 @@ class CampaignFits:
 class Fits:
     """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
 
-    All methods raise `NotFound` (`campaign_not_found`, `method_not_found`, `table_not_found`), and `Conflict` with the
-    sentence and code of an `Inestimable`, such as `method_reads_other_answers`.
+    criterion: the name of that by which the campaign is read; of several the first where it is empty.
+
+    All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `method_not_found`, `table_not_found`),
+    and `Conflict` with the sentence and code of an `Inestimable`, such as `method_reads_other_answers`.
     """
 
-    kept: dict[int, CampaignFits] = field(default_factory=dict)
-    calibrated: dict[int, Counted] = field(default_factory=dict)
+    kept: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
+    calibrated: dict[tuple[int, int], Counted] = field(default_factory=dict)
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def answers(self, engine: AsyncEngine, slug: str) -> Answers:
+    async def answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> Answers:
         """The campaign's answers as of now."""
-        return (await self.newest(engine, slug)).answers
+        return (await self.newest(engine, slug, criterion=criterion)).answers
 
-    async def offer(self, engine: AsyncEngine, slug: str) -> Offer:
+    async def offer(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> Offer:
         """What they reach."""
-        return (await self.newest(engine, slug)).offer
+        return (await self.newest(engine, slug, criterion=criterion)).offer
 
-    async def scores(self, engine: AsyncEngine, slug: str, method: str) -> tuple[Answers, Scores]:
+    async def scores(
+        self, engine: AsyncEngine, slug: str, method: str, *, criterion: str = ""
+    ) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
-        return await self.made(engine, slug, ("scores", method), scores_by(method))
+        return await self.made(engine, slug, ("scores", method), scores_by(method), criterion=criterion)
 
     async def some_scores(
-        self, engine: AsyncEngine, slug: str, names: Iterable[str]
+        self, engine: AsyncEngine, slug: str, names: Iterable[str], *, criterion: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
-        newest = await self.newest(engine, slug)
+        newest = await self.newest(engine, slug, criterion=criterion)
         found: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in names:
@@ -89,38 +95,50 @@ class Fits:
             notes += [Note(note.code, f"{title}: {note}") for note in more]
         return newest.answers, found, tuple(notes)
 
-    async def table(self, engine: AsyncEngine, slug: str, name: str, options: Options = Options()) -> ResultTable:
+    async def table(
+        self, engine: AsyncEngine, slug: str, name: str, options: Options = Options(), *, criterion: str = ""
+    ) -> ResultTable:
         """A table of `TABLES`."""
         method = known(TABLES, name, "table_not_found")
         chosen = method.chosen(options)
         what = ("table", name, chosen)
-        return (await self.made(engine, slug, what, lambda answers: tabled(method, answers, chosen)))[1]
+        fit = partial(tabled, method, options=chosen)
+        return (await self.made(engine, slug, what, fit, criterion=criterion))[1]
 
-    async def compare(self, engine: AsyncEngine, slug: str, one: str, other: str) -> tuple[Answers, Comparison]:
+    async def compare(
+        self, engine: AsyncEngine, slug: str, one: str, other: str, *, criterion: str = ""
+    ) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
         fits = {method: scores_by(method) for method in (one, other)}
-        newest = await self.newest(engine, slug)
+        newest = await self.newest(engine, slug, criterion=criterion)
         both = [await self.fitted(newest, ("scores", method), fits[method]) for method in (one, other)]
         what = ("compare", one, other)
         return newest.answers, await self.fitted(newest, what, lambda answers: compare(answers, *both))
 
     async def made(
-        self, engine: AsyncEngine, slug: str, what: Hashable, fit: Callable[[Answers], Result]
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        what: Hashable,
+        fit: Callable[[Answers], Result],
+        *,
+        criterion: str = "",
     ) -> tuple[Answers, Result]:
         """What `fit` makes of the newest answers, kept under the name `what`."""
-        newest = await self.newest(engine, slug)
+        newest = await self.newest(engine, slug, criterion=criterion)
         return newest.answers, await self.fitted(newest, what, fit)
 
-    async def newest(self, engine: AsyncEngine, slug: str) -> CampaignFits:
+    async def newest(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
         async with self.reading(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)
-            newest = self.kept.get(campaign.id)
+            read_by = named(campaign, criterion)
+            newest = self.kept.get(key_of(read_by))
             now, first, _ = await look(connection, campaign.id, newest.watermark if newest else None)
             if newest is None or newest.campaign != campaign or first is not None:
-                answers = await stored.read(connection, campaign)
-                newest = CampaignFits(campaign, now, answers, await offered(connection, campaign))
-                keep(self.kept, campaign.id, newest, MOST_CAMPAIGNS)
+                answers = await stored.read(connection, read_by)
+                newest = CampaignFits(campaign, now, answers, await offered(connection, read_by))
+                keep(self.kept, key_of(read_by), newest, MOST_CAMPAIGNS)
             newest.watermark = now
             return newest
 
@@ -130,10 +148,10 @@ class Fits:
         async with self.one_reader, snapshot(engine) as connection:
             yield connection
 
-    async def intervals(self, connection: AsyncConnection, campaign: Row[Any]) -> Moderated:
+    async def intervals(self, connection: AsyncConnection, campaign: Any) -> Moderated:
         """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
-        newest = await calibrated.newest(connection, campaign, self.calibrated.get(campaign.id))
-        keep(self.calibrated, campaign.id, newest, MOST_CAMPAIGNS)
+        newest = await calibrated.newest(connection, campaign, self.calibrated.get(key_of(campaign)))
+        keep(self.calibrated, key_of(campaign), newest, MOST_CAMPAIGNS)
         return newest.intervals
 
     async def fitted(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Result]) -> Result:

@@ -21,12 +21,13 @@ IN_EXPORTS = {"text": "shown"}  # columns that go by another name there
 
 @dataclass(frozen=True)
 class Fitting:
-    """What a fit is made of: whose answers, and what was chosen."""
+    """What a fit is made of: whose answers, by which criterion, and what was chosen."""
 
     fits: Fits
     engine: AsyncEngine
     slug: str
     options: Options
+    criterion: str = ""
 
 
 def fitted() -> Mapping[str, Callable[[Fitting], Awaitable[TableFile]]]:
@@ -38,11 +39,12 @@ def fitted() -> Mapping[str, Callable[[Fitting], Awaitable[TableFile]]]:
 
 async def scores_table(of: Fitting) -> TableFile:
     """One row per item, three columns per method: score and 95 % interval, empty where a method has none."""
-    methods = (await of.fits.offer(of.engine, of.slug)).scores
-    await of.fits.made(of.engine, of.slug, "answered", partial(require_scores, methods))
+    methods = (await of.fits.offer(of.engine, of.slug, criterion=of.criterion)).scores
+    require = partial(require_scores, methods)
+    await of.fits.made(of.engine, of.slug, "answered", require, criterion=of.criterion)
 
     async def chunks() -> AsyncIterator[list[Cells]]:
-        answers, found, _ = await of.fits.some_scores(of.engine, of.slug, methods)
+        answers, found, _ = await of.fits.some_scores(of.engine, of.slug, methods, criterion=of.criterion)
         for start in range(0, answers.n_items, ROWS_AT_ONCE):
             yield [*wide_rows(answers, found, start, start + ROWS_AT_ONCE)]
 
@@ -75,10 +77,10 @@ async def of_its_own(of: Fitting, table: str, name: str, fit: Callable[[Answers,
         refuse_other_answers(method.title, method.reads, answers)
         return fit(answers, chosen)
 
-    return (await of.fits.made(of.engine, of.slug, ("export", name, chosen), rows))[1]
+    return (await of.fits.made(of.engine, of.slug, ("export", name, chosen), rows, criterion=of.criterion))[1]
 
 
 async def of_table(of: Fitting, table: str) -> LongTable:
-    found = await of.fits.table(of.engine, of.slug, table, of.options)
+    found = await of.fits.table(of.engine, of.slug, table, of.options, criterion=of.criterion)
     names = [column.name for column in found.columns]
     return LongTable(names, len(found.rows), lambda start, stop: found.rows[start:stop])

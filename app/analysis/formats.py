@@ -26,6 +26,11 @@ class TableFile:
     chunks: AsyncIterator[list[Cells]]
 
 
+def file_name(slug: str, what: str, end: str, criterion: str = "") -> str:
+    """Of a download. criterion: the name of the one that it is of, if there are others."""
+    return "-".join([slug, what, *re.findall("[a-z0-9]+", criterion.lower())]) + f".{end}"
+
+
 FLOATS = frozenset({float, type(None)})
 QUOTED = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
 EMPTY = '""'

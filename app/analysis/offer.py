@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import has_uploaded
@@ -65,7 +64,7 @@ def reached_by(design: Design, items_per_hit: int | None = None) -> Offer:
     return Offer(scores, tables, count, bool(design.always_shown), design.usual_method)
 
 
-async def offered(connection: AsyncConnection, campaign: Row[Any]) -> Offer:
+async def offered(connection: AsyncConnection, campaign: Any) -> Offer:
     """What a campaign's design reaches, without the tables that need columns which no item came with. An item that is
     in every HIT is compared with all others, whatever their columns.
     """
@@ -73,6 +72,8 @@ async def offered(connection: AsyncConnection, campaign: Row[Any]) -> Offer:
     found = reached_by(design, campaign.items_per_hit)
     if not campaign.segment_count:
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_systems})
+    if not campaign.criteria:
+        found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_criteria})
     if design.always_shown:
         return found
     needs = {table.needs for table in found.tables.values() if table.needs}

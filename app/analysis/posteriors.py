@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
 from app.analysis.export import likeliest_labels
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.criteria import number_of
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 
@@ -46,7 +47,7 @@ class Estimate:
 
 async def estimates(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Any,
     known: Moderated,
     *,
     offset: int,
@@ -54,11 +55,11 @@ async def estimates(
     order: Order,
     level: float,
 ) -> tuple[int, list[Estimate]]:
-    """How many there are (none before the launch), and one page of them.
+    """How many there are (none before the launch), and a page of them, by the criterion by which the campaign is read.
 
     known: the calibrated intervals of all items; level: of the posterior's central interval.
     """
-    mine = posteriors.c.campaign_id == campaign.id
+    mine = (posteriors.c.campaign_id == campaign.id) & (posteriors.c.criterion == number_of(campaign))
     total = (await connection.execute(select(func.count()).select_from(posteriors).where(mine))).scalar_one()
     column = posteriors.c[order.removeprefix("-")]
     statement = (

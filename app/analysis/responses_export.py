@@ -8,6 +8,8 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile, guarded
+from app.designs import criteria
+from app.designs.criteria import criteria_of, number_of
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import ranks
@@ -19,8 +21,11 @@ RESPONSE_COLUMNS = (
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
 )
 OF_SEGMENTS = ("segment", "shown_as")
+CRITERION = "criterion"
+CRITERION_POSITION = "criterion_position"  # which of the criteria was asked first, 1, and so on
 LABEL = "label"
 REASON = "reason"  # why an item cannot be judged
+TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
 
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
@@ -28,36 +33,43 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
     1. An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
     with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
     order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
+    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked.
     """
-    design, of_systems = design_of(campaign), campaign.segment_count > 0
+    designs, of_systems = [(one, design_of(one)) for one in criteria_of(campaign)], campaign.segment_count > 0
 
     async def chunks() -> AsyncIterator[list[Cells]]:
         for statement in RESPONSES[of_systems]:
             result = await connection.stream(statement, {"campaign": campaign.id})
             async for rows in result.partitions(ROWS_AT_ONCE):
-                yield [cells[:width] for row in rows for cells in answered_items(row, design)]
+                yield [cells[:width] for row in rows for by in designs for cells in answered_items(row, *by)]
 
-    columns = response_columns(design, of_systems=of_systems, reasons=campaign.cannot_be_judged)
+    columns = response_columns(campaign, of_systems=of_systems, reasons=campaign.cannot_be_judged)
     width = len(columns)
     return TableFile(columns, chunks())
 
 
-def response_columns(design: Design, *, of_systems: bool, reasons: bool) -> tuple[str, ...]:
-    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, of systems with `OF_SEGMENTS`, and
-    reasons where there can be any.
+def response_columns(campaign: Any, *, of_systems: bool, reasons: bool) -> tuple[str, ...]:
+    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, the criterion where there are several, of
+    systems with `OF_SEGMENTS`, and reasons where there can be any.
     """
-    after = RESPONSE_COLUMNS.index("score") + 1
-    label, reason = [LABEL] if design.classes else [], [REASON] if reasons else []
-    segment = OF_SEGMENTS if of_systems else ()
-    return (*RESPONSE_COLUMNS[:after], *label, *RESPONSE_COLUMNS[after:], *segment, *reason)
+    place, after = (RESPONSE_COLUMNS.index(name) + 1 for name in ("item", "score"))
+    label, reason = [LABEL] if design_of(campaign).classes else [], [REASON] if reasons else []
+    criterion = [CRITERION, CRITERION_POSITION] if campaign.criteria else []
+    segment, rest = OF_SEGMENTS if of_systems else (), RESPONSE_COLUMNS[after:]
+    return (
+        *(*RESPONSE_COLUMNS[:place], *criterion, *RESPONSE_COLUMNS[place:after]),
+        *(*label, *rest, *segment, *reason),
+    )
 
 
-def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
-    """An answered HIT as `response_columns` with all of them, one tuple per item."""
-    known, nothing = row.telemetry or {}, [None] * len(row.items)
-    touches = (known.get(name, nothing) for name in ("first_touch_ms", "changes", "input_kinds"))
-    viewport = known.get("viewport")
-    said, reasons = Response.of(0, 0, row.items, row.scores), (row.extra or {}).get(EXTRA, {})
+def answered_items(row: Row[Any], campaign: Any, design: Design) -> Iterable[Cells]:
+    """An answered HIT by one criterion as `response_columns` with all of them, one tuple per item."""
+    first = number_of(campaign) * len(row.items)
+    of_criterion = slice(first, first + len(row.items))
+    known, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
+    touches = (known[name][of_criterion] if name in known else nothing for name in TOUCHES)
+    viewport, criterion = known.get("viewport"), criterion_cells(campaign, extra)
+    said, reasons = Response.of(0, 0, row.items, row.scores[of_criterion]), extra.get(EXTRA, {})
     places = ranks(design.points(np.array(said.values, np.float64)).tolist()) if design.ordered else nothing
     judged = dict(zip(said.items, zip(said.values, places, strict=False), strict=True))
     told = {item: [*judged.get(item, (None, None)), *rest] for item, *rest in zip(row.items, *touches, strict=True)}
@@ -68,12 +80,21 @@ def answered_items(row: Row[Any], design: Design) -> Iterable[Cells]:
         label = [None if score is None else design.classes[int(score)]] if design.classes else []
         yield (
             *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
-            *(position, item, leader, score, *label, rank),
+            *(position, item, *criterion, leader, score, *label, rank),
             *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport)),
             number not in told or str(number) in reasons,
             *(segment_cells(row, ids, position - 1) if row.segment else ()),
             reasons.get(str(number)),
         )
+
+
+def criterion_cells(campaign: Any, extra: Mapping[str, Any]) -> Cells:
+    """The name of the criterion by which a campaign is read, and its place among those asked, if that is known."""
+    if not campaign.criteria:
+        return ()
+    order = extra.get(criteria.EXTRA, ())
+    name = campaign.criterion_name
+    return name, order.index(name) + 1 if name in order else None
 
 
 def segment_cells(row: Row[Any], ids: Mapping[int, str], place: int) -> Cells:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
@@ -12,12 +13,13 @@ from app.analysis.contracts import Expected, MethodExport
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
-from app.analysis.formats import csv_lines
+from app.analysis.formats import csv_lines, file_name
 from app.analysis.offer import offered
 from app.analysis.sections import parts, picture_of
-from app.analysis.view import ROWS, AnalysisView, between
+from app.analysis.view import ROWS, AnalysisView, between, criterion_in_address
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
+from app.designs.criteria import named
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
@@ -38,19 +40,25 @@ async def get_fits(request: Request) -> Fits:
 
 KeptFits = Annotated[Fits, Depends(get_fits)]
 
+CriterionName = Annotated[str, Query(max_length=200)]
+
 FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
 def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit."""
-    design = design_of(campaign)
+    """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit, which
+    are of the criterion by which the campaign is read.
+    """
+    design, of_each = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
+    of_one = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
     if campaign.status != "draft":
-        yield "Items", items_words(design, law_of(campaign)), [(f"items.{end}", title) for end, title in FORMATS]
+        words = items_words(design, law_of(campaign)) + of_each
+        yield "Items", words, [(f"items.{end}", title) for end, title in FORMATS]
     told = f"score ({design.possible}){', label' * bool(design.classes)}{', rank' * design.ordered}"
-    words = f"One row for each item of each answer: annotator, {told}, HIT, position, times, kind of input."
+    words = f"One row for each item of each answer: annotator, {told}, HIT, position, times, kind of input.{of_each}"
     yield "Responses", words, [(f"responses.{end}", title) for end, title in FORMATS]
     if campaign.segment_count:
-        words = "Every output with its system, segment, source and reference, its judgments and their mean."
+        words = f"Every output with its system, segment, source and reference, its judgments and their mean.{of_each}"
         yield "Segments", words, [(f"segments.{end}", title) for end, title in FORMATS]
     words = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
@@ -58,13 +66,13 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
     for one in exports:
         words = one.contents + f" {cut_words(design)}" * (one.cuts and not design.classes)
-        yield one.title, words, [(f"{one.name}.{end}", title) for end, title in FORMATS]
+        yield one.title, words, [(f"{one.name}.{end}{of_one}", title) for end, title in FORMATS]
     yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta(campaign):
         yield (
             "EASL file",
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
-            [("easl.csv", "CSV")],
+            [(f"easl.csv{of_one}", "CSV")],
         )
 
 
@@ -84,22 +92,34 @@ def cut_words(design: Design) -> str:
 
 
 @router.get("")
-async def export_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    campaign = await campaign_of_page(connection, slug)
+async def export_page(
+    request: Request, connection: Transaction, slug: str, criterion: CriterionName = ""
+) -> HTMLResponse:
+    campaign = named(await campaign_of_page(connection, slug), criterion)
     answered = await has_answers(connection, campaign)
     exports = (await offered(connection, campaign)).exports if answered else []
-    context = {"campaign": campaign, "has_files": await media.has_files(connection, campaign.id)}
+    context = of_criterion(campaign) | {"view": AnalysisView(criterion=criterion)}
+    context |= {"has_files": await media.has_files(connection, campaign.id)}
     return page(request, "admin/export.html", context | {"downloads": [*downloads(campaign, exports)]})
 
 
+def of_criterion(campaign: Any) -> dict[str, Any]:
+    """A campaign for a page, and what addresses on it say of the criterion by which it is read."""
+    said = criterion_in_address(campaign)
+    return {"campaign": campaign, "of_criterion": said, "by": "?" + urlencode(said) if said else ""}
+
+
 @router.get("/{file}")
-async def download(database: ReadingDatabase, fits: KeptFits, slug: str, file: str) -> StreamingResponse:
+async def download(
+    database: ReadingDatabase, fits: KeptFits, slug: str, file: str, criterion: CriterionName = ""
+) -> StreamingResponse:
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
     what, _, end = file.partition(".")
     if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
         raise NotFound(f"There is no export “{shortened(file)}”.", code="export_not_found")
     format_: Format = "jsonl" if end == "jsonl" else "csv"
-    return streamed(await export(database, slug, what, format_, spreadsheet=end == "xl.csv", fits=fits))
+    guarded = end == "xl.csv"
+    return streamed(await export(database, slug, what, format_, spreadsheet=guarded, fits=fits, criterion=criterion))
 
 
 def streamed(file: Export) -> StreamingResponse:
@@ -123,13 +143,14 @@ async def view_of(
     other: Name = "",
     classes: Annotated[int, Query(ge=2, le=MOST_CLASSES)] = 2,
     baseline: Annotated[str, Query(max_length=1000)] = "",
+    criterion: CriterionName = "",
     table: Name = "",
     sort: Name = "",
     order: Literal["up", "down"] = "down",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     search: Annotated[str, Query(max_length=200)] = "",
 ) -> AnalysisView:
-    return AnalysisView(one, other, classes, baseline, table, sort, order, page, search.strip())
+    return AnalysisView(one, other, classes, baseline, criterion, table, sort, order, page, search.strip())
 
 
 Seen = Annotated[AnalysisView, Depends(view_of)]
@@ -144,15 +165,14 @@ async def analysis_page(request: Request, database: ReadingDatabase, slug: str, 
 async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone: str = "") -> dict[str, Any]:
     """What stands around the parts; `alone` is the one that is shown by itself."""
     async with database.connect() as connection:
-        campaign = await campaign_of_page(connection, slug)
+        campaign = named(await campaign_of_page(connection, slug), view.criterion)
         answered = await has_answers(connection, campaign)
         seen = await size(connection, campaign, ROWS)
         offer = await offered(connection, campaign)
     expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), min(offer.classes or view.classes, ROWS))
     shown = parts(offer)
     shown |= {alone: parts()[alone]} if alone and alone not in shown else {}
-    return {
-        "campaign": campaign,
+    return of_criterion(campaign) | {
         "answered": answered,
         "view": view,
         "alone": alone,
@@ -168,17 +188,18 @@ async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, 
     if picture is None:
         raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
     drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = {"Content-Disposition": f'inline; filename="{slug}-{name}.svg"'}
+    headers = {"Content-Disposition": f'inline; filename="{file_name(slug, name, "svg", view.criterion)}"'}
     return Response(drawn, media_type="image/svg+xml", headers=headers)
 
 
 @analysis.get("/tables/{name}.csv")
 async def analysis_table(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
     """A table with all its rows and digits."""
-    table = await fits.table(database, slug, name, Options(view.classes, view.baseline or None))
+    options = Options(view.classes, view.baseline or None)
+    table = await fits.table(database, slug, name, options, criterion=view.criterion)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(csv_lines, columns, [columns, *table.rows])
-    headers = {"Content-Disposition": f'attachment; filename="{slug}-{name}.csv"'}
+    headers = {"Content-Disposition": f'attachment; filename="{file_name(slug, name, "csv", view.criterion)}"'}
     return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
 
 

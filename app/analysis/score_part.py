@@ -87,7 +87,7 @@ class ScoresPart:
 
 async def content(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
     """What the template needs."""
-    methods = (await fits.offer(engine, slug)).scores or SCORES
+    methods = (await fits.offer(engine, slug, criterion=view.criterion)).scores or SCORES
     return {"part": await scores_part(fits, engine, slug, view), "methods": methods, "columns": COLUMNS}
 
 
@@ -98,20 +98,20 @@ async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView
 
 async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
-    answers = await fits.answers(engine, slug)
-    offer = await fits.offer(engine, slug)
+    answers = await fits.answers(engine, slug, criterion=view.criterion)
+    offer = await fits.offer(engine, slug, criterion=view.criterion)
     names = chosen(view, answers.law, offer.scores or SCORES, offer.usual)
-    found = [await scores_or_reason(fits, engine, slug, name) for name in names]
+    found = [await scores_or_reason(fits, engine, slug, view.criterion, name) for name in names]
     comparison = None
     if not any(isinstance(one, Conflict) for one in found):
-        answers, comparison = await fits.compare(engine, slug, *names)
+        answers, comparison = await fits.compare(engine, slug, *names, criterion=view.criterion)
         found = [comparison.one, comparison.other]
     return await asyncio.to_thread(composed, view.of("scores"), answers, names, found, comparison)
 
 
-async def scores_or_reason(fits: Fits, engine: AsyncEngine, slug: str, name: str) -> Scores | Conflict:
+async def scores_or_reason(fits: Fits, engine: AsyncEngine, slug: str, criterion: str, name: str) -> Scores | Conflict:
     try:
-        return (await fits.scores(engine, slug, name))[1]
+        return (await fits.scores(engine, slug, name, criterion=criterion))[1]
     except Conflict as reason:
         return reason
 

@@ -8,6 +8,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import Cells, TableFile
+from app.analysis.responses_export import CRITERION
+from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 from app.designs.unit import Unit
 from app.record.outputs import OutputMean, means
@@ -27,19 +29,26 @@ OUTPUTS = text("""
 
 
 async def segments_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per output, with the mean in the unit of the design; where values have no order, there is none."""
+    """One row per output, with the mean in the unit of the design; where values have no order, there is none. Of
+    several criteria, a row for each.
+    """
     design = design_of(campaign)
 
     async def chunks() -> AsyncIterator[list[Cells]]:
         for start in range(0, campaign.segment_count, SEGMENTS_AT_ONCE):
             segments = [*range(start, min(start + SEGMENTS_AT_ONCE, campaign.segment_count))]
-            judged = await means(connection, campaign, segments)
             rows = (await connection.execute(OUTPUTS, {"campaign": campaign.id, "segments": segments})).all()
-            got = [judged.get((row.segment, row.item), NOT_JUDGED) for row in rows]
-            mean = [[number] for number in in_unit(design.unit, got)] if design.ordered else [[]] * len(rows)
-            yield [(*row[2:], one.judgments, *more) for row, one, more in zip(rows, got, mean, strict=True)]
+            for one in criteria_of(campaign):
+                judged = await means(connection, one, segments)
+                got = [judged.get((row.segment, row.item), NOT_JUDGED) for row in rows]
+                mean = [[number] for number in in_unit(design.unit, got)] if design.ordered else [[]] * len(rows)
+                by = [one.criterion_name] if campaign.criteria else []
+                yield [(*row[2:], *by, it.judgments, *more) for row, it, more in zip(rows, got, mean, strict=True)]
 
-    return TableFile((*SEGMENT_COLUMNS, *([design.unit.mean_column] if design.ordered else [])), chunks())
+    before, counted = SEGMENT_COLUMNS[:-1], SEGMENT_COLUMNS[-1:]
+    criterion = [CRITERION] if campaign.criteria else []
+    mean_column = [design.unit.mean_column] if design.ordered else []
+    return TableFile((*before, *criterion, *counted, *mean_column), chunks())
 
 
 def in_unit(unit: Unit, got: Sequence[OutputMean]) -> list[float | None]:

@@ -120,7 +120,7 @@ async def content(
     fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection
 ) -> dict[str, Any]:
     """What the template of a section needs: its tables that the campaign reaches, or why there are none."""
-    offer = await fits.offer(engine, slug)
+    offer = await fits.offer(engine, slug, criterion=view.criterion)
     names = offer.sections.get(section) or sections_of(TABLES)[section]
     tables = await tables_of(fits, engine, slug, names, view)
     return {"tables": tables, "systems": systems_among(tables), "asks": offer.asked(section)}
@@ -151,7 +151,8 @@ async def tables_of(
 async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> TablePart:
     """Raises `NotFound` (`table_not_found`)."""
     try:
-        table = await fits.table(engine, slug, name, Options(view.classes, view.baseline or None))
+        options = Options(view.classes, view.baseline or None)
+        table = await fits.table(engine, slug, name, options, criterion=view.criterion)
     except Conflict as reason:
         return TablePart(name, TABLES[name], view.of(name), refusal=reason.message)
     return await asyncio.to_thread(composed, name, TABLES[name], table, view.of(name))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from app.analysis.findings import Cell, Column, ResultTable
 from app.analysis.naming import in_order
+from app.designs.criteria import number_of
 from app.drawing import NOTHING, written
 
 ROWS = 20
@@ -18,7 +19,8 @@ ROWS = 20
 
 @dataclass(frozen=True)
 class AnalysisView:
-    """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system.
+    """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system;
+    criterion: the name of one, the first if empty.
 
     table, sort, order, page and search are of one table; every other one is shown from its start, in its own order.
     """
@@ -27,6 +29,7 @@ class AnalysisView:
     other: str = ""
     classes: int = 2
     baseline: str = ""
+    criterion: str = ""
     table: str = ""
     sort: str = ""
     order: Literal["up", "down"] = "down"
@@ -49,7 +52,9 @@ class AnalysisView:
 
     def of(self, table: str) -> "AnalysisView":
         """The same view if it is of that table, else the start of that table."""
-        return self if self.table == table else AnalysisView(self.one, self.other, self.classes, self.baseline, table)
+        if self.table == table:
+            return self
+        return AnalysisView(self.one, self.other, self.classes, self.baseline, self.criterion, table)
 
     def sorted_by(self, column: Column) -> str:
         """The address after a press on a column's head: sort by it, or turn the order around."""
@@ -57,6 +62,11 @@ class AnalysisView:
         if column.name == self.sort:
             order = "up" if self.order == "down" else "down"
         return self.query(sort=column.name, order=order, page=1)
+
+
+def criterion_in_address(campaign: Any) -> dict[str, str]:
+    """What an address says of the criterion by which a campaign is read: nothing of the first."""
+    return {"criterion": campaign.criterion_name} if number_of(campaign) else {}
 
 
 def usual_of(name: str) -> Any:

@@ -12,14 +12,15 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import program
-from app.campaigns import campaign_file, items, lifecycle, listing, responses_import, stored_file
-from app.campaigns.documents import LARGEST, MEDIA_TYPE
+from app.campaigns import campaign_zip, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
-from app.campaigns.routes import uploaded
+from app.campaigns.routes import downloaded, uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload_routes import packed
 from app.crowd.registry import links
 from app.designs.asked import AskedValues
+from app.designs.criteria import for_criterion
 from app.designs.registry import design_of
 from app.media.archive import Packed
 from app.upload import MOST_ROWS
@@ -48,7 +49,7 @@ class Campaign(BaseModel):
     status: str = Field(description="draft, running, paused or finished.")
     rehearsal: bool = Field(description="Whether it is a copy that a made-up crowd answered. Lists leave these out.")
     settings: CampaignSettings
-    values: AskedValues = Field(description="What annotators give each item.")
+    values: AskedValues = Field(description="What annotators give each item; of several criteria, by the first.")
     items: int
     judgments_taken: int
     judgments_wanted: int
@@ -61,7 +62,7 @@ class Campaign(BaseModel):
     @classmethod
     def of(cls, row: Any, base: str) -> Self:
         """From a row of `lifecycle.listed`."""
-        asked = AskedValues.of(design_of(row))
+        asked = AskedValues.of(design_of(for_criterion(row, 0)))
         more = {"settings": lifecycle.settings_of(row), "values": asked, "links": links(base, row.link_key)}
         return cls.model_validate(lifecycle.summary(row) | more)
 
@@ -105,35 +106,41 @@ def body_of_a_file(*kinds: str, **beside: str) -> dict[str, Any]:
 
 
 NOT_CREATED = {
-    413: "`too_large`, `file_too_large`, `too_many_items`",
+    413: "`too_large`, `file_too_large`, `too_many_items`, and of a zip as for items",
     422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
-    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. Items: as for items.",
+    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
+    "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items.",
 }
 
 
-@router.post("/files", status_code=201, responses=refusals(NOT_CREATED), openapi_extra=body_of_a_file(MEDIA_TYPE))
-async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
-    """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing."""
-    async with sent_file(request) as (sent, name, _):
-        found = await asyncio.to_thread(campaign_file.read, sent.read(LARGEST + 1), name)
-    async with database.begin() as connection:
-        row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
-        return await shown(request, connection, row.slug)
-
-
-@router.get(
-    "/{slug}/file",
-    response_class=Response,
-    responses=refusals(NO_CAMPAIGN | {409: "`media_not_in_file`", 413: "`items_too_many`"}),
+@router.post(
+    "/files",
+    status_code=201,
+    responses=refusals(NOT_CREATED),
+    openapi_extra=body_of_a_file(MEDIA_TYPE, campaign_zip.MEDIA_TYPE),
 )
+async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
+    """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing. The file
+    may be in a zip with the table that it names and, in the folder `media`, the files that its items name.
+    """
+    async with sent_file(request) as (file, name, _):
+        sent = await asyncio.to_thread(campaign_zip.read, file, name, settings)
+        async with database.begin() as connection:
+            row = await stored_file.create(
+                connection, sent.read, now=now, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
+            )
+            return await shown(request, connection, row.slug)
+
+
+@router.get("/{slug}/file", response_class=Response, responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}))
 async def get_file(
     connection: Transaction,
     slug: str,
     *,
     items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
 ) -> Response:
-    """A campaign as a file, from which an equal one can be created."""
-    return Response(await stored_file.written(connection, slug, with_items=items), media_type=MEDIA_TYPE)
+    """A campaign as a file, from which an equal one can be created: YAML, or a zip with the files that items name."""
+    return downloaded(await stored_file.filed(connection, slug, with_items=items))
 
 
 @router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))
@@ -281,7 +288,7 @@ async def import_items(
 ) -> Imported:
     """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
 
-    Images, recordings and videos that items name come as a zip in the field `media` of the same form.
+    Images, recordings and videos that items, or outputs, name come as a zip in the field `media` of the same form.
     A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id` is one of
     systems' outputs; it can also join a campaign of systems that was launched.
     """
@@ -308,7 +315,8 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
     "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`, `segment_missing`, `segment_unknown`, "
-    "`segment_differs`, `output_unknown`. Their values: `scores_missing`, "
+    "`segment_differs`, `output_unknown`. Of criteria: `criterion_unknown`, `criteria_missing`, `criteria_differ`, "
+    "`criteria_not_imported`. Their values: `scores_missing`, "
     "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
     "the line of the file.",
 }
@@ -320,10 +328,10 @@ async def import_responses(
 ) -> responses_import.ImportedResponses:
     """Import answers that were given elsewhere as responses of a launched campaign.
 
-    A row for each item of a HIT (`hit`, `annotator`, `item`, `value`), an export of responses, or a result file of
-    Mechanical Turk (`Input.id1` ..., `Answer.range1` ...); as the body or as the field `file` of a form. A file that is
-    refused changes nothing. An import that was interrupted has stored some of the first HITs; send the same file again,
-    and the rest follows.
+    A row for each item of a HIT (`hit`, `annotator`, `item`, `value`; where there are criteria also `criterion`, and a
+    row by each), an export of responses, or a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ...); as
+    the body or as the field `file` of a form. A file that is refused changes nothing. An import that was interrupted
+    has stored some of the first HITs; send the same file again, and the rest follows.
     """
     async with sent_file(request) as (file, name, _):
         return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)

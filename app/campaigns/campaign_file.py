@@ -1,7 +1,7 @@
 """A whole campaign as one YAML file: its settings by their names, and its items if they come with it."""
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from app.campaigns import documents
 from app.campaigns.documents import Document, Mistake, Place, dotted
-from app.campaigns.form import DESIGN_SETTINGS, in_words
+from app.campaigns.form import CRITERIA, DESIGN_SETTINGS, in_words
 from app.campaigns.settings import CampaignSettings
+from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
 from app.errors import MOST_NAMED, Invalid, plural, shortened
 
@@ -142,14 +143,15 @@ def problems(error: ValidationError) -> Iterator[tuple[Place, str, str]]:
 
 def known_names(design: str) -> list[str]:
     """Every name that a file of this design can have, with dots."""
-    parts: dict[str, type[BaseModel]] = {"about": About, "items": ItemsOfFile}
-    parts |= {DESIGN_SETTINGS: DESIGNS[design]} if design in DESIGNS else {}
-    return [*CampaignFile.model_fields, *(f"{name}.{own}" for name, part in parts.items() for own in part.model_fields)]
+    parts: dict[str, Iterable[str]] = {"about": About.model_fields, "items": ItemsOfFile.model_fields}
+    parts |= {DESIGN_SETTINGS: DESIGNS[design].model_fields} if design in DESIGNS else {}
+    parts[CRITERIA] = Criterion.__annotations__
+    return [*CampaignFile.model_fields, *(f"{name}.{own}" for name, part in parts.items() for own in part)]
 
 
 def unknown_name(place: Place, known: Sequence[str]) -> str:
     """With the nearest name that is known; those beside it first."""
-    word, above = str(place[-1]), dotted(place[:-1])
+    word, above = str(place[-1]), dotted(tuple(part for part in place[:-1] if isinstance(part, str)))
     exactly = [name for name in known if name.rpartition(".")[2] == word]
     beside = [name for name in known if name.rpartition(".")[0] == above]
     for names in (exactly, beside, known):

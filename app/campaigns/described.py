@@ -103,7 +103,7 @@ def describe(
     if not first:
         raise no_items()
     if outputs.are_in(upload.columns) and chosen.identifier is None:
-        return described_outputs(upload, first)
+        return described_outputs(upload, first, content)
     matching = matched(upload.columns, first, chosen)
     reader = ItemReader(upload.columns, matching, law, NamedMedia(content), taken)
     problems: dict[str, WrongRows] = {}
@@ -115,9 +115,9 @@ def describe(
     return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()))
 
 
-def described_outputs(upload: Upload, first: Sequence[UploadedRow]) -> Description:
+def described_outputs(upload: Upload, first: Sequence[UploadedRow], content: Content) -> Description:
     """Of a table of systems' outputs, whose columns say what they are."""
-    found, problems, count = outputs.Outputs(), dict[str, WrongRows](), 0
+    found, problems, count = outputs.Outputs(NamedMedia(content)), dict[str, WrongRows](), 0
     for record in chain(first, upload.records):
         count += 1
         read_or_note(found.add, record, problems)

@@ -1,7 +1,7 @@
 """The settings as a form: which fields belong together, how each is asked, and what is wrong with what was entered."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
 from app.designs.content import KINDS
+from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
@@ -28,11 +29,17 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
-TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES}
+SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
+SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
+CRITERIA = "criteria"  # stands for the fields of each criterion
+OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
+CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
+TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN}
+MAY_BE_EMPTY = ("instructions", ASKED_BY)
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}
@@ -69,6 +76,7 @@ GROUPS = (
             *("low_label", "high_label", "items_per_hit"),
         ),
         (
+            *(CRITERIA, CRITERIA_SHOWN),
             *("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
             *("source_column", "reference_column", "differences", "https_media"),
         ),
@@ -84,7 +92,7 @@ GROUPS = (
         (),
         (
             *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
-            *("rule", "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+            *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
 )
@@ -96,7 +104,8 @@ class FormField:
 
     kind: line, area, lines, whole, number, choice or switch.
     designs, laws: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of
-    the designs for some of the choices. hints: what else is said of it, and for whom.
+    the designs for some of the choices. hints: what else is said of it, and for whom. of: which criterion it is about,
+    in words; empty where it is about the campaign.
     """
 
     name: str
@@ -114,6 +123,12 @@ class FormField:
     laws: str = ""
     only_for: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[Hint] = ()
+    of: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """As it is called where it stands alone."""
+        return f"{self.of}: {self.title}" if self.of else self.title
 
 
 @dataclass(frozen=True)
@@ -126,14 +141,40 @@ class Section:
     @property
     def open(self) -> bool:
         """Whether the folded fields must be seen at once."""
-        return any(question.error for question in self.advanced)
+        return any(question.error for question in self.more)
+
+    @property
+    def fields(self) -> Sequence[FormField]:
+        """All of them."""
+        return [*self.plain, *self.advanced]
+
+    @property
+    def more(self) -> Sequence[FormField]:
+        """The advanced ones about the campaign."""
+        return [question for question in self.advanced if not question.of and question.name != CRITERIA_SHOWN]
+
+    @property
+    def criteria(self) -> Mapping[str, Sequence[FormField]]:
+        """Those about each criterion, by what it is called."""
+        by_criterion: dict[str, list[FormField]] = {}
+        for question in self.advanced:
+            if question.of:
+                by_criterion.setdefault(question.of, []).append(question)
+        return by_criterion
+
+    @property
+    def of_all_criteria(self) -> Sequence[FormField]:
+        """Those about all criteria together."""
+        return [question for question in self.advanced if question.name == CRITERIA_SHOWN]
 
 
 def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None) -> list[Section]:
     """The whole form with `values` in it and `errors` beside their fields."""
-    properties = CampaignSettings.model_json_schema()["properties"]
+    schema = CampaignSettings.model_json_schema()
+    properties = schema["properties"]
     asked = {name: [question(name, properties[name], values, errors or {})] for name in properties}
     asked[DESIGN_SETTINGS] = of_designs(values, errors or {})
+    asked[CRITERIA] = of_criteria(schema["$defs"]["Criterion"]["properties"], values, errors or {})
     return [
         Section(
             group.title,
@@ -147,7 +188,7 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
 
 def seen(form: Sequence[Section], design: str) -> str:
     """What annotators see of a form, as the query of the address that shows it to a researcher."""
-    fields = [field for section in form if section.seen for field in (*section.plain, *section.advanced)]
+    fields = [field for section in form if section.seen for field in section.fields]
     mine = [field for field in fields if not field.designs or design in field.designs.split()]
     return urlencode({field.name: field.value[:LONGEST_SEEN] for field in mine if field.value})
 
@@ -161,6 +202,29 @@ def of_designs(values: Mapping[str, str], errors: Mapping[str, str]) -> list[For
             before = {field_name: text_of(schema.get("default")), **values}
             fields.append(replace(question(field_name, schema, before, errors), designs=design.name, required=False))
     return fields
+
+
+def of_criteria(properties: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> list[FormField]:
+    """What may differ for each criterion, in fields that are called `criteria.NUMBER.NAME`, and for the settings of its
+    design `criteria.NUMBER.DESIGN.SETTING`. Whoever leaves all fields of one empty has no such criterion.
+    """
+    return [
+        replace(one, of=f"Criterion {number + 1}", required=False)
+        for number in range(MOST)
+        for one in of_criterion(f"{CRITERIA}.{number}.", properties, values, errors)
+    ]
+
+
+def of_criterion(
+    start: str, properties: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
+) -> Iterator[FormField]:
+    for name in OF_CRITERION:
+        yield replace(question(start + name, properties[name], values, errors), designs=designs_of(name))
+    for one in of_designs({}, {}):
+        name = start + one.name
+        entered = replace(one, name=name, value=values.get(name, ""), error=errors.get(name))
+        # A switch that is off would look like one that nobody set.
+        yield replace(entered, kind="choice", choices=SWITCHED) if one.kind == "switch" else entered
 
 
 def is_asked(name: str) -> bool:
@@ -185,7 +249,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         description=schema["description"],
         kind=kind_of(name, rules),
         value=values.get(name, ""),
-        required=rules is schema and name != "instructions" and schema.get("default", "") is not None,
+        required=rules is schema and name not in MAY_BE_EMPTY and schema.get("default", "") is not None,
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),
@@ -225,6 +289,8 @@ def designs_of(name: str) -> str:
     """The designs that read a setting, if not all do."""
     if name == PAIRS:
         return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)
+    if name == CRITERIA_SHOWN:
+        return " ".join(design.name for design in DESIGNS.values() if design.stands_in_grid)
     if name in SCALE:
         return " ".join(design.name for design in DESIGNS.values() if design.yields == "points")
     if name == "items_per_hit":
@@ -259,17 +325,30 @@ def blank() -> dict[str, str]:
     return {
         name: in_field(name, info.default)
         for name, info in fields
-        if not (info.is_required() or name == DESIGN_SETTINGS)
+        if not (info.is_required() or name in (DESIGN_SETTINGS, CRITERIA))
     }
 
 
 def filled(settings: CampaignSettings) -> dict[str, str]:
     """What stands in the form of a campaign that exists."""
-    own = settings.design_settings.items()
-    filled_in = {
-        name: in_field(name, value) for name, value in settings.model_dump().items() if name != DESIGN_SETTINGS
-    }
-    return filled_in | {f"{settings.design}.{name}": text_of(value) for name, value in own}
+    whole = settings.model_dump(exclude={DESIGN_SETTINGS, CRITERIA})
+    own = in_fields(settings.design_settings, f"{settings.design}.")
+    for number, criterion in enumerate(settings.criteria):
+        start = f"{CRITERIA}.{number}."
+        said = {name: value for name, value in criterion.items() if name != DESIGN_SETTINGS}
+        own |= in_fields(said, start)
+        of_design = criterion.get("design_settings", {})
+        own |= in_fields({name: switched(value) for name, value in of_design.items()}, f"{start}{settings.design}.")
+    return {name: in_field(name, value) for name, value in whole.items()} | own
+
+
+def in_fields(values: Mapping[str, object], start: str) -> dict[str, str]:
+    return {start + name: text_of(value) for name, value in values.items()}
+
+
+def switched(value: object) -> object:
+    """A switch of a criterion, which may be off where the campaign's is on."""
+    return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
 def shown(value: object) -> str:
@@ -295,20 +374,36 @@ def read(values: Mapping[str, str]) -> CampaignSettings:
     """Settings from a form. Raises Pydantic's ValidationError; `problems` turns it into words."""
     entered = {name: value_of(name, values) for name in CampaignSettings.model_fields if is_given(name, values)}
     entered[DESIGN_SETTINGS] = design_settings(values)
+    entered[CRITERIA] = [said for said in criteria(values) if said]
+    if not entered[CRITERIA]:
+        entered.pop(ASKED_BY, None)
     if values.get("design", USUAL_DESIGN) not in designs_of(PAIRS).split():
         entered.pop(PAIRS, None)  # it stands in the form for another way of asking
     return CampaignSettings.model_validate(entered)
 
 
-def design_settings(values: Mapping[str, str]) -> dict[str, object]:
-    """Those of the chosen design, from their fields; what stands empty is left to the design."""
+def criteria(values: Mapping[str, str]) -> list[dict[str, object]]:
+    """Of each place for a criterion what stands in its fields; nothing where these are empty."""
+    found = []
+    for start in (f"{CRITERIA}.{number}." for number in range(MOST)):
+        own: dict[str, object] = {name: text for name in OF_CRITERION if (text := values.get(start + name, "").strip())}
+        of_design = design_settings(values, start)
+        found.append(own | ({DESIGN_SETTINGS: of_design} if of_design else {}))
+    return found
+
+
+def design_settings(values: Mapping[str, str], start: str = "") -> dict[str, object]:
+    """Those of the chosen design, from their fields; what stands empty is left to the design.
+
+    start: with what the names of the fields begin that are of one criterion, which may leave switches to the campaign.
+    """
     design = DESIGNS.get(values.get("design", USUAL_DESIGN))
     properties = design.model_json_schema().get("properties", {}) if design else {}
     found: dict[str, object] = {}
     for name, schema in properties.items():
-        field_name, kind = f"{values.get('design', USUAL_DESIGN)}.{name}", kind_of(name, rules_of(schema))
+        field_name, kind = f"{start}{values.get('design', USUAL_DESIGN)}.{name}", kind_of(name, rules_of(schema))
         raw = values.get(field_name, "").strip()
-        if kind == "switch":
+        if kind == "switch" and not start:
             found[name] = field_name in values
         elif kind == "lines" and raw:
             found[name] = [line.strip() for line in raw.splitlines() if line.strip()]
@@ -325,6 +420,8 @@ def read_leniently(values: Mapping[str, str]) -> CampaignSettings:
             return read(given)
         except ValidationError as error:
             wrong = problems_in_form(error, given)
+            if any(name.startswith(f"{CRITERIA}.") for name in wrong):  # what is left of one would be wrong, too
+                wrong |= {name: "" for name in given if name.startswith(f"{CRITERIA}.")}
             given = {name: value for name, value in given.items() if name not in wrong}
             given = STAND_INS | given
     return CampaignSettings.model_validate(STAND_INS)
@@ -368,7 +465,20 @@ def problems_in_form(error: ValidationError, values: Mapping[str, str]) -> dict[
             del found[DESIGN_SETTINGS]
             own = problem.get("ctx", {}).get("problems", {})
             found |= {f"{design}.{name.partition('.')[0]}": in_words("", words) for name, words in own.items()}
+        elif problem["loc"][:1] == (CRITERIA,):
+            found.pop(CRITERIA, None)
+            found[field_of_criterion(problem, values)] = in_words(problem["type"], problem["msg"])
     return found
+
+
+def field_of_criterion(problem: Mapping[str, Any], values: Mapping[str, str]) -> str:
+    """The field in which something is wrong; the first one if it is wrong with all criteria together."""
+    told = problem.get("ctx", {})
+    place = told.get("number", 0), told.get("field", "name")
+    number, name, *_ = (*problem["loc"][1:], "name") if problem["loc"][1:] else place
+    asked = [place for place, said in enumerate(criteria(values)) if said] or [0]
+    own = str(name).replace(DESIGN_SETTINGS, values.get("design", USUAL_DESIGN))
+    return f"{CRITERIA}.{asked[number]}.{own}"
 
 
 def in_words(kind: str, message: str) -> str:

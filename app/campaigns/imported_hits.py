@@ -5,7 +5,7 @@ import json
 import math
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,12 +13,15 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.asked_segments import AskedSegments, asked_segments
+from app.campaigns.criteria_import import apart
 from app.crowd.answered import ResultRow
 from app.crowd.platform import Platform
 from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
 from app.designs.answer import Answer
+from app.designs.criteria import criteria_of, names_of, number_of
 from app.designs.design import Design
+from app.designs.registry import design_of
 from app.designs.unjudged import EXTRA
 from app.designs.written import KEPT
 from app.errors import Conflict, Invalid, plural, shortened
@@ -46,8 +49,9 @@ T = TypeVar("T")
 class ImportedHit:
     """A row with the campaign's numbers of its items in the place of their ids.
 
-    shown: all items. marks: the score of each; where it was marked N/A, NaN if the campaign lets annotators say that an
-    item cannot be judged, else None. unjudged: in such a campaign the items that were marked, each with the reason.
+    shown: all items. marks: the score of each by the first criterion; where it was marked N/A, NaN if the campaign
+    lets annotators say that an item cannot be judged, else None. others: the same by each of the other criteria.
+    unjudged: in such a campaign the items that were marked, each with the reason.
     nameless: nobody knows whose it is. segment, shown_as: as in `hits`, where items are systems.
     """
 
@@ -63,6 +67,7 @@ class ImportedHit:
     unjudged: tuple[tuple[int, str], ...] = ()
     segment: int | None = None
     shown_as: tuple[int, ...] | None = None
+    others: tuple[tuple[float | None, ...], ...] = ()
 
     @property
     def items(self) -> list[int]:
@@ -71,7 +76,12 @@ class ImportedHit:
 
     @property
     def scores(self) -> list[float]:
-        return [mark for mark in self.marks if mark is not None]
+        """By one criterion after another."""
+        return [mark for marks in (self.marks, *self.others) for mark in marks if mark is not None]
+
+    def scores_by(self, criterion: int) -> list[float]:
+        """Those by one of them."""
+        return [mark for mark in (self.marks, *self.others)[criterion] if mark is not None]
 
     @property
     def not_applicable(self) -> list[int]:
@@ -141,18 +151,46 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + LOOKED_UP] for start in range(0, len(values), LOOKED_UP))
 
 
-async def numbered(
-    connection: AsyncConnection, campaign: Row[Any], design: Design, rows: list[ResultRow]
-) -> list[ImportedHit]:
-    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`) and what `checked` and
-    `AskedSegments.of` do.
+async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[ResultRow]) -> list[ImportedHit]:
+    """The rows with item numbers; `rows` is empty then. Raises `Invalid` (`item_unknown`) and what `checked`,
+    `AskedSegments.of` and `apart` do.
     """
     numbers: dict[str, int] = {}
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
     segments = await asked_segments(connection, campaign)
-    return await asyncio.to_thread(hits_of, rows, numbers, design, segments, keeps_marks=campaign.cannot_be_judged)
+    return await asyncio.to_thread(hits_by_criteria, rows, numbers, campaign, segments)
+
+
+def hits_by_criteria(
+    rows: list[ResultRow], numbers: Mapping[str, int], campaign: Any, segments: AskedSegments
+) -> list[ImportedHit]:
+    """Of several criteria, what each HIT has by all of them together. `rows` is empty then."""
+    keeps, views = campaign.cannot_be_judged, criteria_of(campaign)
+    parts = [rows]
+    if campaign.criteria:
+        parts = apart(rows, names_of(campaign))
+        rows.clear()  # the parts have copies
+    read = [
+        hits_of(part, numbers, design_of(view), segments, keeps_marks=keeps)
+        for part, view in zip(parts, views, strict=True)
+    ]
+    return [in_one(*hits) for hits in zip(*read, strict=True)] if campaign.criteria else read[0]
+
+
+def in_one(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
+    """A HIT by its criteria, from when it was accepted first to when it was submitted last. Outputs that are the same
+    were shown once if they have one value by each.
+    """
+    parts = first, *others
+    return replace(
+        first,
+        others=tuple(other.marks for other in others),
+        shown_as=first.shown_as if all(other.shown_as == first.shown_as for other in others) else None,
+        accepted_at=min((part.accepted_at for part in parts if part.accepted_at), default=None),
+        submitted_at=max((part.submitted_at for part in parts if part.submitted_at), default=None),
+    )
 
 
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
@@ -373,16 +411,19 @@ async def store_responses(
     connection: AsyncConnection,
     campaign: Row[Any],
     closed: Sequence[Closed],
-    locked: Locked,
+    locked: Sequence[Locked],
     *,
     now: datetime,
 ) -> dict[int, int]:
-    """Responses to closed HITs with scores, and what follows for these locked posteriors; the judgments that the HITs'
-    items then have.
+    """Responses to closed HITs with scores, and what follows for these posteriors, locked by each criterion; the
+    judgments that the HITs' items then have.
 
     Responses are numbered under the locks, so `seq` is the order of the updates.
     """
-    judgments = await fold(connection, campaign, await counting(connection, campaign, closed), locked)
+    left_out = await stream.left_out(connection, campaign.id)
+    count = [one for one in closed if one.annotator not in left_out]  # the others change nothing
+    parts = zip(criteria_of(campaign), locked, strict=True)
+    judgments, *_ = [await fold(connection, view, unnumbered(count, number_of(view)), its) for view, its in parts]
     seqs = await reserve_seqs(connection, len(closed))
     rows = [
         (
@@ -394,16 +435,10 @@ async def store_responses(
     ]
     await copy(connection, tables.responses, rows, *RESPONSE_COLUMNS)
     if items := {item for one in closed for item, _ in one.hit.unjudged}:
-        await unjudged.count_anew(connection, locked.of, items=sorted(items))
+        await unjudged.count_anew(connection, locked[0].of, items=sorted(items))
     return judgments
 
 
-async def counting(connection: AsyncConnection, campaign: Row[Any], closed: Sequence[Closed]) -> list[Response]:
-    """Their answers, without those of annotators who are left out."""
-    left_out = await stream.left_out(connection, campaign.id)
-    return [answer for answer in unnumbered(closed) if answer.annotator not in left_out]
-
-
-def unnumbered(closed: Sequence[Closed]) -> list[Response]:
-    """Their answers; numbers are given later."""
-    return [Response.of(0, one.annotator, one.hit.items, one.hit.scores) for one in closed]
+def unnumbered(closed: Sequence[Closed], criterion: int) -> list[Response]:
+    """Their answers by a criterion; numbers are given later."""
+    return [Response.of(0, one.annotator, one.hit.items, one.hit.scores_by(criterion)) for one in closed]

@@ -24,7 +24,6 @@ from app.designs.content import Content
 from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
-from app.media import store
 from app.media.archive import Packed
 from app.record.law import law_of
 from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
@@ -195,13 +194,10 @@ async def import_table(
     """The same of a table that is read when it is asked for, in a thread."""
     upload = await asyncio.to_thread(table)
     if outputs.are_in(upload.columns) and matching.identifier == Matching.identifier:
-        if media is not None:
-            raise Invalid("Outputs of systems name no files. Nothing was imported.", code="media_of_outputs")
-        return await outputs.import_outputs(connection, slug, upload, replace=replace, progress=progress)
+        return await outputs.import_outputs(connection, slug, upload, replace=replace, media=media, progress=progress)
     campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
     if replace:
         await outputs.clear(connection, campaign.id)
-        await store.remove_all(connection, campaign.id)
     elif campaign.segment_count:
         raise outputs.kinds_mixed(campaign)
     taken, start = await already_there(connection, campaign.id)

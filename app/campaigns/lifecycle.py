@@ -32,6 +32,7 @@ from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSett
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items, posteriors
+from app.designs.criteria import asked_criterion, criteria_of
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.inference.ground.arrays import distinct
@@ -140,7 +141,10 @@ def with_end(name: str, end: str) -> str:
 def row_of(settings: CampaignSettings) -> dict[str, Any]:
     """The columns of the campaign's row that follow from its settings."""
     design = design_of(settings)
-    return settings.model_dump() | {"fewest_items": max(1, design.fewest_items - len(design.always_shown))}
+    return settings.model_dump() | {
+        "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
+        "asked_criterion": asked_criterion(settings),
+    }
 
 
 async def free_slug(connection: AsyncConnection, wanted: str) -> str:
@@ -187,7 +191,7 @@ def counted() -> Select[Any]:
     count = item_count(campaigns.c.id)
     taken = (
         select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id)
+        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
         .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
         .scalar_subquery()
     )
@@ -197,7 +201,7 @@ def counted() -> Select[Any]:
     missing = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
     spared = (
         select(func.coalesce(func.sum(missing), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id)
+        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
         .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
         .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)
         .scalar_subquery()
@@ -350,9 +354,12 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         await named_media.check(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
+    priors = await replay.priors(connection, campaign)
     # A thread, because a million items take a while and answers to other campaigns keep coming in.
-    beliefs = await asyncio.to_thread(begun, law, await replay.priors(connection, campaign), parameters_of(campaign))
-    await store.begin(connection, Revision.present(campaign), law, beliefs)
+    for view in criteria_of(campaign):
+        by_it = law_of(view)
+        beliefs = await asyncio.to_thread(begun, by_it, priors, parameters_of(view))
+        await store.begin(connection, Revision.present(view), by_it, beliefs)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
 

@@ -38,16 +38,18 @@ class NamedMedia:
 
     def note(self, record: UploadedRow, shown: str) -> None:
         """What an item names. Raises `Invalid`: `shown_too_long`, `media_link_refused`."""
-        if self.content.plain:
-            return
-        cells = Cells(shown, *self.beside(record))
+        if not self.content.plain:
+            self.note_cells(record.line, Cells(shown, *self.beside(record)))
+
+    def note_cells(self, line: int, cells: Cells) -> None:
+        """The same of what is shown, wherever it stands."""
         if trouble := too_long(cells):
-            refuse(trouble.code, record.line, trouble.words)
+            refuse(trouble.code, line, trouble.words)
         for file in self.content.files(cells):
             if trouble := trouble_with_link(self.content, file):
-                refuse(trouble.code, record.line, trouble.words, file=shortened(file.name))
+                refuse(trouble.code, line, trouble.words, file=shortened(file.name))
             if not file.is_link:
-                self.lines.setdefault(file, record.line)
+                self.lines.setdefault(file, line)
 
     def beside(self, record: UploadedRow) -> Iterator[str | None]:
         """The cells of source and reference."""

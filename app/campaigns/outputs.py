@@ -14,11 +14,14 @@ from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle, systems
+from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
 from app.database.bulk import copy
-from app.designs.content import Above
+from app.designs.content import Above, Cells, Content
 from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
+from app.media import store
+from app.media.archive import Packed
 from app.record import revisions
 from app.upload import LONGEST_ID, LONGEST_SHOWN, Upload, UploadedRow, as_text, refuse
 
@@ -50,9 +53,10 @@ class Output(NamedTuple):
 @dataclass
 class Outputs:
     """The systems and segments of a campaign by the researcher's ids, and which outputs there are, each with the line
-    of the file that it stands on, 0 for those that were there before.
+    of the file that it stands on, 0 for those that were there before. named: the files that new ones name.
     """
 
+    named: NamedMedia
     systems: dict[str, int] = field(default_factory=dict)
     segments: dict[str, Segment] = field(default_factory=dict)
     lines: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -61,7 +65,7 @@ class Outputs:
         """Take in a row of a file.
 
         Raises `Invalid`: `column_unknown`, `system_missing`, `segment_missing`, `id_too_long`, `output_empty`,
-        `shown_too_long`, `source_differs`, `output_twice`.
+        `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
         """
         check_columns(row.values, row.line)
         system, segment = (name_in(row, column) for column in ("system", "segment"))
@@ -69,6 +73,10 @@ class Outputs:
         if shown is None:
             refuse("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
         above = Above(*(text_in(row, column) for column in Above._fields))
+        if segment not in self.segments:
+            self.named.note_cells(row.line, Cells(shown, *above))
+        elif not self.named.content.plain:
+            self.named.note_cells(row.line, Cells(shown))
         item = self.systems.setdefault(system, len(self.systems))
         known = self.segments.setdefault(segment, Segment(len(self.segments), above))
         self.check_above(row.line, segment, known.above, above)
@@ -125,18 +133,24 @@ def text_in(row: UploadedRow, column: str) -> str | None:
 
 
 async def import_outputs(
-    connection: AsyncConnection, slug: str, upload: Upload, *, replace: bool, progress: Progress
+    connection: AsyncConnection,
+    slug: str,
+    upload: Upload,
+    *,
+    replace: bool,
+    media: Packed | None = None,
+    progress: Progress,
 ) -> int:
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
-    on. The number of outputs in the table.
+    on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name.
 
     Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`,
-    `upload.read` and, of what people are at work on, `systems.check` raise, and `Invalid` (`file_empty`); the caller's
-    transaction must not be committed then.
+    `upload.read`, `NamedMedia.keep` and, of what people are at work on, `systems.check` raise, and `Invalid`
+    (`file_empty`); the caller's transaction must not be committed then.
     """
     launched = (await lifecycle.find(connection, slug)).status != "draft"
     campaign = await (joined(connection, slug) if launched else to_draft(connection, slug, replace=replace))
-    outputs = await already_there(connection, campaign.id)
+    outputs = await already_there(connection, campaign)
     had_systems, had_segments = len(outputs.systems), len(outputs.segments)
     new = await asyncio.to_thread(lambda: [outputs.add(row) for row in upload.records])
     if not new:
@@ -149,6 +163,7 @@ async def import_outputs(
     told = ((campaign.id, one.number, name, *one.above) for name, one in outputs.segments.items())
     await in_pieces(connection, content_tables.segments, islice(told, had_segments, None), SEGMENT_COLUMNS)
     await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
+    await outputs.named.keep(connection, campaign.id, media)
     await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
     if launched:
         await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
@@ -213,13 +228,14 @@ async def in_pieces(
         progress(done)
 
 
-async def already_there(connection: AsyncConnection, campaign_id: int) -> Outputs:
+async def already_there(connection: AsyncConnection, campaign: Row[Any]) -> Outputs:
     """What a campaign has."""
     items, segments, outputs = tables.items.c, content_tables.segments.c, content_tables.outputs.c
-    systems = select(items.external_id, items.number).where(items.campaign_id == campaign_id).order_by(items.number)
-    named = select(content_tables.segments).where(segments.campaign_id == campaign_id).order_by(segments.number)
-    there = select(outputs.segment, outputs.item).where(outputs.campaign_id == campaign_id)
+    systems = select(items.external_id, items.number).where(items.campaign_id == campaign.id).order_by(items.number)
+    named = select(content_tables.segments).where(segments.campaign_id == campaign.id).order_by(segments.number)
+    there = select(outputs.segment, outputs.item).where(outputs.campaign_id == campaign.id)
     return Outputs(
+        NamedMedia(Content.of(campaign)),
         {row.external_id: row.number for row in await connection.execute(systems)},
         {
             row.external_id: Segment(row.number, Above(row.source, row.reference))
@@ -235,7 +251,8 @@ async def has_items(connection: AsyncConnection, campaign_id: int) -> bool:
 
 
 async def clear(connection: AsyncConnection, campaign_id: int) -> None:
-    """Take a draft's items, or its systems with all that came with them."""
+    """Take a draft's items, or its systems with all that came with them, and the files of either."""
+    await store.remove_all(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
     await lifecycle.note_segments(connection, campaign_id, 0)

@@ -13,7 +13,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "questions"
 # In the order in which they are offered. A new one is a file and its name here.
 QUESTIONS = (
     *("lexical-frequency", "political-spectrum", "translation-systems"),
-    *("translation-adequacy", "translation-fluency", "translation-quality", "translation-ranking"),
+    *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
+    "translation-ranking",
     *("answers-of-language-models", "systems-against-a-baseline", "naturalness"),
     *("sentiment", "emotion-intensity", "convincing-arguments", "word-senses"),
 )

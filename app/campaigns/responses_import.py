@@ -34,10 +34,10 @@ from app.crowd.answered import NEEDED, ResultRow
 from app.crowd.platform import Platform
 from app.crowd.registry import of_results
 from app.database.campaign import finish_if_complete
-from app.designs.design import Design
+from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
-from app.designs.written import Written
-from app.errors import Conflict, plural
+from app.designs.written import Written, WrittenByCriterion
+from app.errors import Conflict, Invalid, listed, plural
 from app.record.folding import lock_present, share
 from app.upload import check_size, read
 
@@ -101,10 +101,10 @@ async def import_results(
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
-    design = design_of(campaign)
-    platform, rows = await asyncio.to_thread(read_results, file, name, design, max_mb=max_mb)
+    values = WrittenByCriterion(campaign)
+    platform, rows = await asyncio.to_thread(read_results, file, name, values, max_mb=max_mb)
     async with engine.connect() as connection:
-        hits = await numbered(connection, campaign, design, rows)
+        hits = await numbered(connection, campaign, rows)
         count, first = len(hits), hits[0]
         new = await without_stored(connection, campaign, platform, hits)
     del hits
@@ -132,32 +132,46 @@ async def import_results(
     return done
 
 
-def read_results(file: BinaryIO, name: str, design: Design, *, max_mb: int) -> tuple[Platform, list[ResultRow]]:
-    """The HITs in a file, with values of this design, and the platform that their annotators come from. Raises what
-    `upload.read` and the platform's reader do.
+def read_results(file: BinaryIO, name: str, values: Written, *, max_mb: int) -> tuple[Platform, list[ResultRow]]:
+    """The HITs in a file, with these values, and the platform that their annotators come from. Raises what
+    `upload.read` and the platform's reader do, and `Invalid` (`criteria_not_imported`).
     """
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     upload = read(file, name, max_mb=max_mb)
     platform, files = of_results(upload.columns)
-    return platform, files.read(upload, digest, Written(design))
+    if values.criteria and not files.by_criterion:
+        raise Invalid(
+            f"This campaign asks by {listed(values.criteria)}, and a result file of {platform.title} cannot say by "
+            "which a value is. Nothing was imported.",
+            code="criteria_not_imported",
+        )
+    return platform, files.read(upload, digest, values)
 
 
-def example(design: Design, ids: Sequence[str], segment: str | None = None) -> str:
+def example(campaign: Any, ids: Sequence[str], segment: str | None = None) -> str:
     """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few.
 
     segment: where the items are systems, that of the HIT.
     """
+    rows = [row for view in criteria_of(campaign) for row in example_rows(view, ids)]
+    file = io.StringIO()
+    below = () if segment is None else (segment,)
+    columns = (*NEEDED, *(["segment"] if below else []), *(["criterion"] if campaign.criteria else []))
+    lines = [(*row[: len(NEEDED)], *below, *row[len(NEEDED) :]) for row in rows]
+    csv.writer(file, lineterminator="\n").writerows([columns, *lines] if lines else [])
+    return file.getvalue()
+
+
+def example_rows(campaign: Any, ids: Sequence[str]) -> list[tuple[str, ...]]:
+    """By the criterion that the campaign is read by, whose name ends each row."""
+    design, name = design_of(campaign), [campaign.criterion_name] if campaign.criteria else []
     ids = list(dict.fromkeys([*design.always_shown, *ids]))[: len(ids)]
     count, written = len(ids), Written(design)
     if count < design.fewest_items:
-        return ""
+        return []
     values = design.given([(count - k) / (count + 1) for k in range(count)])
-    file = io.StringIO()
-    above, below = ((), ()) if segment is None else (("segment",), (segment,))
-    rows = [("h1", "Ann", item, written.words(value), *below) for item, value in zip(ids, values, strict=True)]
-    csv.writer(file, lineterminator="\n").writerows([(*NEEDED, *above), *rows])
-    return file.getvalue()
+    return [("h1", "Ann", item, written.words(value), *name) for item, value in zip(ids, values, strict=True)]
 
 
 def more_than(wanted: int, judgments: Mapping[int, int]) -> int:
@@ -192,7 +206,7 @@ async def stored_in_turn(
             await share(connection, campaign)
             closed = await store_closed(connection, campaign, platform, some, now=now)
             scored = [one for one in closed if one.hit.items]
-            locked = await lock_present(connection, campaign, unnumbered(scored))
+            locked = await lock_present(connection, campaign, unnumbered(scored, 0))
             began = time.monotonic()  # what it waited for others is no reason to store fewer
             counts = await store_responses(connection, campaign, scored, locked, now=now) if scored else {}
         held = time.monotonic() - began

@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Annotated, Any
+from os import SEEK_END
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import segno
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
-from app.campaigns import campaign_file, form, lifecycle, listing, stored_file
-from app.campaigns.documents import LARGEST, MEDIA_TYPE
+from app.campaigns import campaign_zip, form, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages
@@ -83,10 +83,12 @@ async def create_from_file(request: Request, database: Database, settings: AppSe
     """A draft from a campaign file, or the page with what is wrong with it."""
     form_data = await request.form()
     try:
-        sent = uploaded(form_data)
-        found = await asyncio.to_thread(campaign_file.read, await sent.read(LARGEST + 1), sent.filename or "")
+        file = uploaded(form_data)
+        sent = await asyncio.to_thread(campaign_zip.read, file.file, file.filename or "", settings)
         async with database.begin() as connection:
-            row = await stored_file.create(connection, found, now=now, max_mb=settings.max_upload_mb)
+            row = await stored_file.create(
+                connection, sent.read, now=now, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
+            )
     except Refusal as refusal:
         return question_page(request, refusal)
     return see_other(address(row.slug, "/items", done="created"))
@@ -207,12 +209,22 @@ def action_page(request: Request, campaign: Any, action: str, refusal: Refusal |
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 
-@router.get(CAMPAIGN + "/campaign.yaml")
-async def download_file(connection: Transaction, slug: str, *, items: bool = False) -> Response:
-    """The campaign as a file, from which an equal one can be created."""
-    text = await stored_file.written(connection, slug, with_items=items)
-    headers = {"Content-Disposition": f'attachment; filename="{slug}-campaign.yaml"'}
-    return Response(text, media_type=MEDIA_TYPE, headers=headers)
+@router.get(CAMPAIGN + "/campaign.{ending}")
+async def download_file(
+    connection: Transaction, slug: str, ending: Literal["yaml", "zip"], *, items: bool = False
+) -> Response:
+    """The campaign as a file, from which an equal one can be created; a zip with the items and the files they name."""
+    filed = await stored_file.filed(connection, slug, with_items=items or ending == "zip")
+    return downloaded(filed, f"{slug}-campaign")
+
+
+def downloaded(filed: stored_file.Filed, name: str = "") -> Response:
+    """name: what a browser calls the file, without its ending."""
+    headers = {"Content-Length": str(filed.file.seek(0, SEEK_END))}
+    if name:
+        headers["Content-Disposition"] = f'attachment; filename="{name}.{filed.ending}"'
+    filed.file.seek(0)
+    return StreamingResponse(stored_file.pieces_of(filed), media_type=filed.media_type, headers=headers)
 
 
 @router.post(CAMPAIGN + "/copy")

@@ -1,11 +1,9 @@
 """What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -17,8 +15,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from app.campaigns.registered import one_of
 from app.crowd.registry import campaign_settings
 from app.designs.content import KINDS
+from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.design import Design, OneLine
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.inference.observations.coarsening import readable
@@ -38,22 +38,6 @@ Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 
-def one_of(registry: Mapping[str, Any]) -> Any:
-    """The type of a setting that names something in a registry, as it is when it is asked."""
-
-    def known(name: str) -> str:
-        if name not in registry:
-            raise PydanticCustomError(
-                "literal_error", "Input should be {expected}", {"expected": " or ".join(registry)}
-            )
-        return name
-
-    def choices(schema: dict[str, Any]) -> None:
-        schema["enum"] = list(registry)
-
-    return Annotated[str, AfterValidator(known), Field(json_schema_extra=choices)]
-
-
 DesignName: Any = one_of(DESIGNS)
 UpdateLaw: Any = one_of(ONLINE)
 RuleName: Any = one_of(RULES)
@@ -61,6 +45,7 @@ Selection = Literal["streaming", "iterations"]
 ContentKind: Any = one_of(KINDS)
 Column = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Differences = Literal["none", "reference", "pair"]
+CriteriaShown = Literal["in turn", "grid"]
 
 
 USUAL_REASONS = [
@@ -110,9 +95,18 @@ class CampaignSettings(BaseModel):
         default_factory=dict, title="Settings of the way of asking",
         description="What this way of asking needs to know, by name.",
     )  # fmt: skip
+    criteria: Annotated[list[Criterion], Field(max_length=MOST)] = Field(
+        default_factory=list, title="Criteria",
+        description="Optional. Two to five questions about the same items, each with its own labels and scores, such "
+        "as adequacy and fluency. The question above then stands over all of them.",
+    )  # fmt: skip
     items_per_hit: int | None = Field(
         default=None, ge=1, le=10, title="Items per HIT",
         description="How many items are shown together.",
+    )  # fmt: skip
+    criteria_shown: CriteriaShown = Field(
+        default="in turn", title="Criteria are shown",
+        description="in turn: one after another. grid: side by side, up to 10 controls, of ratings or ordinal scales.",
     )  # fmt: skip
     show_numbers: bool = Field(
         default=True, title="Show the number",
@@ -181,6 +175,11 @@ class CampaignSettings(BaseModel):
         default="easl", title="Rule of selection",
         description="Which items are asked next. The paper's is Algorithm 1. Where items get labels, entropy and "
         "information find more right labels with as many answers.",
+    )  # fmt: skip
+    asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        default="", title="Criterion that decides",
+        description="The name of the criterion whose scores decide what is asked next. Empty: the variances of all "
+        "criteria together.",
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Selection",
@@ -260,6 +259,28 @@ class CampaignSettings(BaseModel):
             words = "; ".join(f"{name}: {message}" for name, message in problems.items())
             raise PydanticCustomError("design_settings", "{words}", {"words": words, "problems": problems}) from error
 
+    @field_validator("criteria")
+    @classmethod
+    def criteria_go_together(cls, criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
+        known = {"design", "design_settings"} <= info.data.keys()
+        return settled(criteria, SimpleNamespace(**info.data)) if known else criteria
+
+    @field_validator("criteria_shown")
+    @classmethod
+    def grid_has_room(cls, criteria_shown: str, info: ValidationInfo) -> str:
+        known = {"design", "design_settings", "criteria", "items_per_hit"} <= info.data.keys()
+        if criteria_shown == GRID and known and info.data["criteria"]:
+            refuse_grid(SimpleNamespace(**info.data))
+        return criteria_shown
+
+    @field_validator("asked_by")
+    @classmethod
+    def criterion_is_there(cls, asked_by: str, info: ValidationInfo) -> str:
+        names = [criterion["name"] for criterion in info.data.get("criteria", [{"name": asked_by}])]
+        if asked_by and asked_by not in names:
+            raise ValueError("no criterion has this name")
+        return asked_by
+
     @field_validator("items_per_hit")
     @classmethod
     def design_takes_so_many(cls, items_per_hit: int | None, info: ValidationInfo) -> int | None:
@@ -289,6 +310,8 @@ class CampaignSettings(BaseModel):
             if not can_follow(design, ONLINE[update_law]):
                 others = " or ".join(name for name, law in ONLINE.items() if can_follow(design, law))
                 raise ValueError(f"this law cannot read the answers of “{design.title}”; {others} can")
+        if ONLINE[update_law].family.counts_classes and {"design", "design_settings", "criteria"} <= info.data.keys():
+            refuse_unlike_classes(SimpleNamespace(**info.data))
         if ONLINE[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
             raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
@@ -313,6 +336,8 @@ class CampaignSettings(BaseModel):
         if "update_law" in info.data and not can_ask(RULES[rule], ONLINE[info.data["update_law"]]):
             laws = " or ".join(name for name, law in ONLINE.items() if can_ask(RULES[rule], law))
             raise ValueError(f"this rule reads counts of labels, which only the update law {laws} keeps")
+        if RULES[rule].reads_labels and info.data.get("criteria"):
+            raise ValueError("this rule reads the labels of one question, and there are several criteria")
         return rule
 
     @field_validator("selection")
@@ -330,6 +355,8 @@ class CampaignSettings(BaseModel):
         known = {"design", "design_settings"} <= info.data.keys()
         if known and not design_of(SimpleNamespace(**info.data)).compares_pairs:
             raise ValueError("only where any two items may be compared do some answers imply others")
+        if info.data.get("criteria"):
+            raise ValueError("what an answer implies by one criterion it does not by another; this needs one question")
         if info.data.get("selection") == "iterations":
             raise ValueError("iterations choose pairs before it is known who gets them; this needs streaming")
         if info.data.get("repeat_items") is False:

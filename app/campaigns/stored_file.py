@@ -2,50 +2,64 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from io import BytesIO
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import campaign_file, items, lifecycle, listing, outputs
+from app.campaigns import campaign_file, campaign_zip, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
-from app.campaigns.documents import LARGEST
-from app.designs.content import Above
-from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge, shortened
-from app.media import store as media
+from app.campaigns.campaign_zip import MEDIA, Table
+from app.campaigns.documents import LARGEST, MEDIA_TYPE
+from app.campaigns.settings import CampaignSettings
+from app.designs.content import Above, Cells, Content
+from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
+from app.media import store
+from app.media.archive import PIECE_BYTES, Packed
 from app.upload import as_text, read_objects
+from app.upload import read as read_table
 
 ID = "id"
 SHOWN = "shown"  # the column of texts that no column has
 
 
 async def create(
-    connection: AsyncConnection, read: FileRead, *, now: datetime, max_mb: int, table: Path | None = None
+    connection: AsyncConnection,
+    read: FileRead,
+    *,
+    now: datetime,
+    max_mb: int,
+    table: Table | None = None,
+    media: Packed | None = None,
 ) -> Row[Any]:
-    """A new draft with the items that the file brings, or those of a `table` instead.
+    """A new draft with the items that the file brings, or those of a `table` instead. media: the files that they name.
 
     Raises what `lifecycle.create` and the import of items raise, and `Invalid` (`items_not_sent`) where the file names
-    a table and none is given; the caller's transaction must not be committed then.
+    a table and none is given, or there are files and no items; the caller's transaction must not be committed then.
     """
     campaign = await lifecycle.create(connection, read.content.settings, now=now)
     said = read.content.items or ItemsOfFile.model_construct()
-    shown, template = said.shown, said.template
+    matching = items.Matching(shown=said.shown, template=said.template)
     if table is not None:
-        with table.open("rb") as opened, told_of(table.name):
-            await items.import_items(
-                connection, campaign.slug, opened, table.name, shown=shown, template=template, max_mb=max_mb
-            )
+        upload = partial(read_table, table.file, table.name, max_mb=max_mb)
+        with told_of(table.name):
+            await items.import_table(connection, campaign.slug, upload, matching, media=media)
     elif said.rows:
         lines = [read.document.line_of(("items", "rows", number)) for number in range(len(said.rows))]
         rows = partial(read_objects, list(zip(lines, said.rows, strict=True)))
         with told_of(read.name):
-            matching = items.Matching(shown=shown, template=template)
-            await items.import_table(connection, campaign.slug, rows, matching)
+            await items.import_table(connection, campaign.slug, rows, matching, media=media)
+    elif media is not None and not said.file:
+        raise Invalid(
+            f"There are files in {MEDIA} and no items that name them. Nothing was created.", code="items_not_sent"
+        )
     elif said.file:
         raise Invalid(
             f"The items are in “{shortened(said.file)}”, which did not come with this file. Nothing was created. Take "
@@ -82,52 +96,82 @@ def beside(folder: Path, name: str) -> Path:
     return path
 
 
-async def written(connection: AsyncConnection, slug: str, *, with_items: bool) -> str:
-    """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it.
+class Filed(NamedTuple):
+    """A campaign as a file that is open at its beginning. ending: of its name."""
 
-    Raises `NotFound` (`campaign_not_found`), and with items `Conflict` (`media_not_in_file`) and `TooLarge`
-    (`items_too_many`).
+    file: BinaryIO
+    ending: str
+    media_type: str
+
+
+async def filed(connection: AsyncConnection, slug: str, *, with_items: bool) -> Filed:
+    """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it; where
+    items name files that were uploaded, a zip with these.
+
+    Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
     campaign = await lifecycle.find(connection, slug)
-    settings, said = lifecycle.settings_of(campaign), None
-    if with_items:
-        await refuse_media(connection, campaign)
-        said, own_id = await items_said(connection, campaign)
-        above = ("source_column", "reference_column")
-        settings = settings.model_copy(update={name: own_id for name in above if getattr(settings, name) == ID})
-    text = await asyncio.to_thread(campaign_file.written, settings, said)
+    said = await items_said(connection, campaign) if with_items else SaidItems()
+    text = await asyncio.to_thread(written, lifecycle.settings_of(campaign), said)
+    names = said.names & (await store.known_files(connection, campaign.id)).types.keys()
+    if not names:
+        return Filed(BytesIO(text.encode()), "yaml", MEDIA_TYPE)
+    file = await campaign_zip.written(connection, campaign.id, text, names)
+    return Filed(file, "zip", campaign_zip.MEDIA_TYPE)
+
+
+def pieces_of(filed: Filed) -> Iterator[bytes]:
+    """Its bytes, after which it is closed."""
+    with filed.file as file:
+        while data := file.read(PIECE_BYTES):
+            yield data
+
+
+class SaidItems(NamedTuple):
+    """The items of a campaign as a file has them, None where there are none; the column that holds there what was
+    uploaded as `id`; and the names of the files that they show.
+    """
+
+    said: Mapping[str, Any] | None = None
+    own_id: str = ID
+    names: AbstractSet[str] = frozenset()
+
+
+def written(settings: CampaignSettings, items: SaidItems) -> str:
+    """Raises `TooLarge` (`items_too_many`)."""
+    above = ("source_column", "reference_column")
+    renamed = {name: items.own_id for name in above if getattr(settings, name) == ID}
+    text = campaign_file.written(settings.model_copy(update=renamed), items.said)
     if len(text.encode()) > LARGEST:
         raise too_many()
     return text
 
 
-async def refuse_media(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    if await media.has_files(connection, campaign.id):
-        raise Conflict(
-            f"The items of “{campaign.name}” name files that were uploaded with them, and a campaign file has no room "
-            "for these. Take the file without the items, and keep the table and the zip beside it.",
-            code="media_not_in_file",
-        )
+def named_by(campaign: Row[Any], shown: Iterable[Cells]) -> AbstractSet[str]:
+    """The files that items name."""
+    content = Content.of(campaign)
+    return {file.name for cells in shown for file in content.files(cells)}
 
 
-async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> tuple[Mapping[str, Any] | None, str]:
-    """The items of a campaign as a file has them, None where there are none; and the column that holds there what was
-    uploaded as `id`.
-
-    Raises `TooLarge` (`items_too_many`).
-    """
+async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidItems:
+    """Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await listing.outputs_of(connection, campaign.id, limit=MOST_ROWS_INSIDE + 1)
         if len(rows) > MOST_ROWS_INSIDE:
             raise too_many()
         columns = (*outputs.NEEDED, *Above._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
-        return {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}, ID
+        said = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+        return SaidItems(said, names=named_by(campaign, (Cells(row.output, row.source, row.reference) for row in rows)))
     total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
     if total > len(found):
         raise too_many()
+    if not found:
+        return SaidItems()
     own_id = column_of_own_id(found)
-    return as_said(found, own_id) if found else None, own_id
+    above = [name or "" for name in (campaign.source_column, campaign.reference_column)]
+    shown = (Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found)
+    return SaidItems(as_said(found, own_id), own_id, named_by(campaign, shown))
 
 
 def too_many() -> TooLarge:

@@ -5,10 +5,11 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns import output_media
 from app.database.campaign import item_numbers
 from app.database.session import driver_of
 from app.database.tables import items
-from app.designs.content import KINDS, Content
+from app.designs.content import Content
 from app.designs.registry import design_of
 from app.errors import Conflict, listed, some_of
 from app.record.outputs import segments_of
@@ -16,13 +17,12 @@ from app.record.outputs import segments_of
 
 async def check(connection: AsyncConnection, campaign: Row[Any], systems: int) -> None:
     """Raises `Conflict`: `one_system`, `too_few_common_segments` where nobody could be asked about a system,
-    `iterations_of_systems`, `implied_of_systems`, and `content_of_systems`.
+    `iterations_of_systems`, `implied_of_systems`, `content_of_systems`, and what `output_media.settle` raises.
     """
-    content = Content.of(campaign)
-    if content.columns or KINDS[content.kind].is_file:
+    if Content.of(campaign).columns:
         raise Conflict(
-            "Outputs of systems are words, with the source and the reference of their segment above them. Set the "
-            "items to text, Markdown or HTML, name no columns for source and reference, then launch.",
+            "What stands above the outputs of systems comes with them, as the source and the reference of their "
+            "segment. Name no columns for source and reference in the settings, then launch.",
             code="content_of_systems",
         )
     if systems == 1:
@@ -42,6 +42,7 @@ async def check(connection: AsyncConnection, campaign: Row[Any], systems: int) -
             "all pairs asked, then launch.",
             code="implied_of_systems",
         )
+    await output_media.settle(connection, campaign)
     if lacking := await lacking_segments(connection, campaign, systems):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "

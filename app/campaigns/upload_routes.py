@@ -23,8 +23,8 @@ from app.campaigns.routes import CAMPAIGN, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
-from app.designs.registry import design_of
-from app.designs.written import Written
+from app.designs.criteria import named
+from app.designs.written import WrittenByCriterion
 from app.errors import Refusal
 from app.media.archive import Packed
 from app.record.law import law_of
@@ -50,10 +50,12 @@ async def items_page(
     request: Request,
     connection: Transaction,
     slug: str,
+    *,
     page: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1,
     segment: Annotated[str, Query(max_length=1000)] = "",
+    criterion: Annotated[str, Query(max_length=200)] = "",
 ) -> HTMLResponse:
-    return await show_items(request, connection, slug, number=page, segment=segment)
+    return await show_items(request, connection, slug, number=page, segment=segment, criterion=criterion)
 
 
 async def show_items(
@@ -63,14 +65,16 @@ async def show_items(
     *,
     number: int = 1,
     segment: str = "",
+    criterion: str = "",
     refusal: Refusal | None = None,
     **more: Any,
 ) -> HTMLResponse:
     """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last. Of
-    systems a page of their segments, and the `segment` that is looked at.
+    systems a page of their segments by a criterion, and the `segment` that is looked at.
     """
     campaign = await lifecycle.find_for_page(connection, slug)
-    segments = await segments_page(connection, campaign, number, segment) if campaign.segment_count else None
+    read_by = named(campaign, criterion)
+    segments = await segments_page(connection, read_by, number, segment) if campaign.segment_count else None
     number = 1 if segments else number
     pages = max(1, -(-campaign.item_count // ITEMS_PER_PAGE))
     number = min(number, pages)
@@ -82,11 +86,11 @@ async def show_items(
     drawn, reports = await listing.as_shown(connection, campaign, rows)
     allow_links(request, campaign)
     context |= {"segments": segments, "drawn": drawn, "reports": reports}
-    design, ids = design_of(campaign), [row.external_id for row in rows[: campaign.items_per_hit]]
+    ids = [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
     context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
     of = segments.rows[0].segment.external_id if segments else None
-    context |= {"written": Written(design), "example": responses_import.example(design, ids, of)}
+    context |= {"written": WrittenByCriterion(campaign), "example": responses_import.example(campaign, ids, of)}
     return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.findings import Cell, Column, Figure, Options, ResultTable
@@ -18,16 +17,17 @@ from app.analysis.offer import offered
 from app.analysis.score_tables import one_table, two_table, wide_table
 from app.analysis.view import decimals, empty, same_counts
 from app.cli.layout import aligned, paragraphs, shortened, terminal_width, wrapped
-from app.cli.results import classes_option
+from app.cli.results import classes_option, criterion_option
 from app.cli.running import on_engine, output_option, put_out
 from app.database.campaign import campaign_by_slug
+from app.designs.criteria import named
 from app.drawing import written
 
 SAID_ELSEWHERE = {"sentence", "notes", "group"}
 WIDEST = 48  # of a cell of text in a table for people, in characters
 
 
-async def on_offer(connection: AsyncConnection, campaign: Row[Any]) -> ResultTable:
+async def on_offer(connection: AsyncConnection, campaign: Any) -> ResultTable:
     """What there is to ask for: what the campaign's answers and columns reach."""
     offer = await offered(connection, campaign)
     columns = (
@@ -53,32 +53,34 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What is asked of which campaign."""
+    """What is asked of which campaign, by which of its criteria, the first if it is empty."""
 
     engine: AsyncEngine
     slug: str
+    criterion: str = ""
     fits: Fits = field(default_factory=Fits)
 
     async def answered(self, names: Sequence[str], against: str | None, table: str | None, options: Options) -> Finding:
         """By the first of these that is given: table, against, names."""
+        of = {"criterion": self.criterion}
         if table:
-            found = await self.fits.table(self.engine, self.slug, table, options)
+            found = await self.fits.table(self.engine, self.slug, table, options, **of)
             return Finding(found, [TABLES[table].title, TABLES[table].explanation])
         if against:
             return await self.compared(names[0], against)
         if len(names) == 1:
-            answers, scores = await self.fits.scores(self.engine, self.slug, names[0])
+            answers, scores = await self.fits.scores(self.engine, self.slug, names[0], **of)
             return Finding(one_table(answers, scores), head_of(names[0]))
         if names:
-            answers, some, notes = await self.fits.some_scores(self.engine, self.slug, names)
+            answers, some, notes = await self.fits.some_scores(self.engine, self.slug, names, **of)
             return Finding(wide_table(answers, some, notes), [line for name in names for line in head_of(name)])
         async with self.engine.connect() as connection:
-            campaign = await campaign_by_slug(connection, self.slug)
+            campaign = named(await campaign_by_slug(connection, self.slug), self.criterion)
             return Finding(await on_offer(connection, campaign))
 
     async def compared(self, one: str, other: str) -> Finding:
         """Two methods side by side."""
-        answers, found = await self.fits.compare(self.engine, self.slug, one, other)
+        answers, found = await self.fits.compare(self.engine, self.slug, one, other, criterion=self.criterion)
         figures = [asdict(figure) for figure in found.figures]
         more = {"one": one, "other": other, "n": found.n, "figures": figures, "refusal": found.refusal}
         titles = SCORES[one].title, SCORES[other].title
@@ -221,11 +223,20 @@ EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot t
 @click.option("--table", type=click.Choice([*TABLES]), help="One of the tables.")
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
+@criterion_option
 @click.option("--explain", is_flag=True, help=EXPLAIN_HELP)
 @click.option("--format", "shape", type=click.Choice(SHAPES), default="table", show_default=True)
 @output_option
 def analyse(
-    slug: str, classes: int, baseline: str | None, shape: str, output: Path | None, *, explain: bool, **asked: Any
+    slug: str,
+    classes: int,
+    baseline: str | None,
+    shape: str,
+    output: Path | None,
+    *,
+    criterion: str,
+    explain: bool,
+    **asked: Any,
 ) -> None:
     """Estimate scores, agreement, how good annotators are. Without --method and --table: what there is to ask for.
 
@@ -235,7 +246,7 @@ def analyse(
         raise click.UsageError("Give --table, or --method as often as you like, or one --method with --against.")
 
     async def work(engine: AsyncEngine) -> None:
-        found = await Inquiry(engine, slug).answered(**asked, options=Options(classes, baseline))
+        found = await Inquiry(engine, slug, criterion).answered(**asked, options=Options(classes, baseline))
         await put_out(pieces(in_shape(found, shape, explained=explain)), output)
         for note in found.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import campaign_file, form, items, lifecycle, responses_import, stored_file
-from app.campaigns.documents import LARGEST
+from app.campaigns import campaign_zip, form, items, lifecycle, responses_import, stored_file
+from app.campaigns.campaign_zip import Table
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
@@ -39,7 +39,7 @@ from app.media.archive import Packed
 from app.settings import read_settings
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "NUMBERS", "object": "JSON"}
+METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
 ACTIONS = {
     "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
@@ -68,7 +68,7 @@ def settings_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
     if "enum" in rules:
         return click.option(option, name, type=click.Choice(rules["enum"]), help=help_)
-    metavar = "LINES" if rules.get("items", {}).get("type") == "string" else METAVARS[rules["type"]]
+    metavar = {"string": "LINES", "number": "NUMBERS"}.get(rules.get("items", {}).get("type"), METAVARS[rules["type"]])
     return click.option(option, name, metavar=metavar, help=help_)
 
 
@@ -97,6 +97,8 @@ def value_of(name: str, value: Any) -> Any:
     """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
     if name == form.DESIGN_SETTINGS:
         return json_object(value, "--design-settings")
+    if name == form.CRITERIA:
+        return read_json(value, "--criteria") if value else []
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
 
 
@@ -109,12 +111,17 @@ def settings_in(file: Path) -> dict[str, Any]:
     return settings
 
 
-def json_object(document: str | bytes, name: object) -> dict[str, Any]:
+def read_json(document: str | bytes, name: object) -> Any:
     """Raises `Invalid` (`settings_unreadable`)."""
     try:
-        found = json.loads(document)
+        return json.loads(document)
     except ValueError as problem:
         raise Invalid(f"{name} is not JSON: {problem}.", code="settings_unreadable") from problem
+
+
+def json_object(document: str | bytes, name: object) -> dict[str, Any]:
+    """Raises `Invalid` (`settings_unreadable`)."""
+    found = read_json(document, name)
     if not isinstance(found, dict):
         raise Invalid(f"{name} is not a JSON object of settings.", code="settings_unreadable")
     return found
@@ -138,8 +145,8 @@ def campaign() -> None:
 def create(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
 ) -> None:
-    """Create a draft; its slug is printed. Its settings come from a campaign FILE in YAML (docs/campaign-file.md), from
-    a question template, from JSON or from options alone; options win.
+    """Create a draft; its slug is printed. Its settings come from a campaign FILE in YAML, or a zip with one
+    (docs/campaign-file.md), from a question template, from JSON or from options alone; options win.
     """
     if sum(source is not None for source in (path, template, settings_file)) > 1:
         raise click.UsageError("Name one of FILE, --template and --settings.")
@@ -155,13 +162,16 @@ def create(
 
 
 def from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Row[Any]:
-    """A draft from a campaign file; a table that it names lies beside it."""
-    with path.open("rb") as opened:
-        found = campaign_file.read(opened.read(LARGEST + 1), path.name, given_in(options))
-    if table is None and found.content.items and found.content.items.file:
-        table = stored_file.beside(path.parent, found.content.items.file)
-    max_mb = read_settings().max_upload_mb
-    return in_transaction(partial(stored_file.create, read=found, now=now(), max_mb=max_mb, table=table))
+    """A draft from a campaign file, or from a zip with one; a table that it names lies in the zip or beside it."""
+    limits = read_settings()
+    with path.open("rb") as file, ExitStack() as stack:
+        sent = campaign_zip.read(file, path.name, limits, given_in(options))
+        named = sent.read.content.items and sent.read.content.items.file
+        if table is None and sent.table is None and named:
+            table = stored_file.beside(path.parent, named)
+        found = Table(table.name, stack.enter_context(table.open("rb"))) if table else sent.table
+        create = partial(stored_file.create, read=sent.read, table=found, media=sent.media)
+        return in_transaction(partial(create, now=now(), max_mb=limits.max_upload_mb))
 
 
 @campaign.command()
@@ -180,11 +190,18 @@ def templates(*, as_json: bool) -> None:
 @click.option("--items", "with_items", is_flag=True, help="With its items, at most 10,000.")
 @output_option
 def file_(slug: str, output: Path | None, *, with_items: bool) -> None:
-    """Write a campaign as one YAML file, from which `create` makes an equal one."""
-    from app.analysis.export import one_piece  # it takes a while to import, and no other command here needs it
+    """Write a campaign as one YAML file, from which `create` makes an equal one. Where its items name images,
+    recordings or videos, --items makes it a zip with these.
+    """
+    filed = in_transaction(partial(stored_file.filed, slug=slug, with_items=with_items))
+    if filed.ending == "zip" and output is None and sys.stdout.isatty():
+        raise click.UsageError("This is a zip. Name a file for it with -o.")
 
-    text = in_transaction(partial(stored_file.written, slug=slug, with_items=with_items))
-    asyncio.run(put_out(one_piece(text), output))
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in stored_file.pieces_of(filed):
+            yield piece
+
+    asyncio.run(put_out(pieces(), output))
 
 
 @campaign.command()

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -24,6 +25,10 @@ classes_option = click.option(
     help="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
 )
 
+criterion_option = click.option(
+    "--criterion", default="", help="One of the campaign's criteria by its name, where it has any. Default: the first."
+)
+
 
 @click.command()
 @click.argument("slug")
@@ -41,7 +46,8 @@ def verify(slug: str, *, as_json: bool) -> None:
     elif found.clean:
         click.echo(f"Replayed {found.responses:,} responses: the posteriors of {found.items:,} items are the same.")
     for mismatch in () if as_json else found.mismatches:
-        words = f"item {mismatch.external_id}: {mismatch.column} is {mismatch.stored!r}"
+        by = f" by {mismatch.criterion}" if mismatch.criterion else ""
+        words = f"item {mismatch.external_id}: {mismatch.column}{by} is {mismatch.stored!r}"
         click.echo(f"{words}, replayed {mismatch.replayed!r}")
     if not found.clean:
         raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay. (verify_failed)")
@@ -56,9 +62,17 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
 @classes_option
+@criterion_option
 @output_option
 def export(
-    slug: str, what: str, format_: Format | None, classes: int, output: Path | None, *, spreadsheet: bool
+    slug: str,
+    what: str,
+    format_: Format | None,
+    classes: int,
+    output: Path | None,
+    *,
+    criterion: str,
+    spreadsheet: bool,
 ) -> None:
     """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file; scores by
     every method, or labels with their confidence, of judgments or of items.
@@ -67,8 +81,8 @@ def export(
         raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")
 
     async def work(engine: AsyncEngine) -> None:
-        options = Options(classes)
-        file = await export_of(engine, slug, what, format_ or "csv", spreadsheet=spreadsheet, options=options)
+        how: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
+        file = await export_of(engine, slug, what, format_ or "csv", **how)
         await put_out(file.chunks, output)
 
     on_engine(work)

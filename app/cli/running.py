@@ -94,23 +94,27 @@ def base_of(url: str | None = None) -> str:
 # What comes out
 
 
-async def put_out(chunks: AsyncIterator[str], output: Path | None) -> None:
+async def put_out(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:
     """Into the file, or printed if there is none."""
     await (into_file(chunks, output) if output else printed(chunks))
 
 
-async def printed(chunks: AsyncIterator[str]) -> None:
+async def printed(chunks: AsyncIterator[str | bytes]) -> None:
     async for chunk in chunks:
-        click.echo(chunk.encode(), nl=False)
+        click.echo(as_bytes(chunk), nl=False)
 
 
-async def into_file(chunks: AsyncIterator[str], output: Path) -> None:
+def as_bytes(chunk: str | bytes) -> bytes:
+    return chunk.encode() if isinstance(chunk, str) else chunk
+
+
+async def into_file(chunks: AsyncIterator[str | bytes], output: Path) -> None:
     """Into a file beside it first, so that no half of an export is ever taken for the whole."""
     part = output.with_name(output.name + ".part")
     try:
         with part.open("wb") as file:
             async for chunk in chunks:
-                file.write(chunk.encode())
+                file.write(as_bytes(chunk))
         part.replace(output)
     except OSError as problem:
         raise Failure(f"{output} cannot be written: {problem.strerror}. (file_not_written)") from problem

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -43,7 +43,7 @@ class AssignmentId:
 
     @property
     def parameters(self) -> dict[str, int]:
-        return asdict(self)
+        return {"campaign": self.campaign, "assignment": self.assignment}
 
 
 async def arrive(

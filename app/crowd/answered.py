@@ -17,7 +17,8 @@ class ResultRow:
 
     line: where it begins. lines: those of its items, where each has one of its own. nameless: nobody knows whose it is.
     reasons: why items were marked, of each item, where anything is known of that.
-    segment: where items are systems, the one whose outputs it showed.
+    segment: where items are systems, the one whose outputs it showed. criterion: by which the scores are, where there
+    are several; of a HIT there is a row for each.
 
     There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
     a row is one object with slots, and its tuples of plain values are left out by the collector.
@@ -35,6 +36,7 @@ class ResultRow:
     nameless: bool = False
     reasons: tuple[str, ...] = ()
     segment: str = ""
+    criterion: str = ""
 
     def line_of(self, place: int) -> int:
         """Where the item at this place stands, 0 for the first."""
@@ -62,6 +64,9 @@ class ReadsValues(Protocol):
     def value(self, cell: str, /) -> float | None:
         """A number or the label of a class, likewise."""
 
+    def by(self, criterion: str, /) -> "ReadsValues | None":
+        """How they stand there by a criterion, empty where none is named; None where the campaign does not ask so."""
+
 
 class Reads(Protocol):
     """From a table to its rows. Without the platform's ids, `digest` names the worker and, with the line, the
@@ -75,8 +80,10 @@ class Reads(Protocol):
 class ResultFiles:
     """The files in which a platform tells what was answered.
 
-    recognises: whether a file with these columns may be one of them.
+    recognises: whether a file with these columns may be one of them. by_criterion: whether they can say by which
+    criterion a value is.
     """
 
     recognises: Callable[[Sequence[str]], bool]
     read: Reads
+    by_criterion: bool = False

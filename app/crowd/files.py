@@ -1,7 +1,7 @@
 """Answers from anywhere, in files of Easel's own: a row for each item of a HIT, or in JSONL an object for each HIT.
 
 Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at`, `not_applicable`,
-`reason` and `segment`; or those of an export of responses. Pure: from a table to HITs that were answered.
+`reason`, `segment` and `criterion`; or those of an export of responses. Pure: from a table to HITs that were answered.
 """
 
 import math
@@ -16,11 +16,11 @@ from app.crowd.platform import LONGEST_ID, Platform
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
 
-OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment")
+OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank"),
-    *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as"),
+    *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
 )
 OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
 SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what exports and lists call a column
@@ -42,15 +42,16 @@ def recognises(columns: Sequence[str]) -> bool:
 
 
 def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultRow]:
-    """The HITs of a file, in the order of their first rows. The rows of a HIT need not stand together.
+    """The HITs of a file, in the order of their first rows, by each criterion apart. The rows of a HIT need not stand
+    together.
 
     Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
     `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
-    `time_unreadable`, `file_empty`.
+    `time_unreadable`, `criterion_unknown`, `file_empty`.
     """
     check_needed(upload.columns)
-    hits: dict[tuple[str, str], list[JudgedItem]] = {}
+    hits: dict[tuple[str, str, str], list[JudgedItem]] = {}
     known = {upload.columns: check_known(1, upload.columns)}
     for record in upload.records:
         columns = tuple(record.values)
@@ -59,8 +60,8 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
         exported = known[columns]
         for line, given in rows_of(record):
             cells = {name: unguarded(cell) for name, cell in given.items()} if exported else given
-            key = id_in(cells, "annotator", line), id_in(cells, "hit", line)
-            hits.setdefault(key, []).append(judged(line, cells, values, exported=exported))
+            key = id_in(cells, "annotator", line), id_in(cells, "hit", line), cells.get("criterion", "")
+            hits.setdefault(key, []).append(judged(line, cells, by(values, line, key[2]), exported=exported))
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     keys = list(reversed(hits))  # to let go of all at once would take a moment in which nothing else is done
@@ -129,6 +130,15 @@ def id_in(cells: dict[str, str], column: str, line: int) -> str:
     if len(given) > LONGEST_ID:
         refuse("id_too_long", line, f"{column} has more than {LONGEST_ID} characters.")
     return given
+
+
+def by(values: ReadsValues, line: int, criterion: str) -> ReadsValues:
+    """Raises `Invalid` (`criterion_unknown`)."""
+    found = values.by(criterion)
+    if found is None:
+        said = f"the campaign does not ask by “{shortened(criterion)}”" if criterion else "criterion is empty"
+        refuse("criterion_unknown", line, f"{said}. In this column stands the name of one of its criteria.")
+    return found
 
 
 def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> JudgedItem:
@@ -223,7 +233,7 @@ def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
     return moment
 
 
-def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
+def hit_of(annotator: str, hit: str, criterion: str, rows: list[JudgedItem]) -> ResultRow:
     """Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first = rows[0][1]
     in_order(rows)
@@ -243,6 +253,7 @@ def hit_of(annotator: str, hit: str, rows: list[JudgedItem]) -> ResultRow:
         lines=lines,
         reasons=reasons,
         segment=segments[0],
+        criterion=criterion,
     )
 
 
@@ -269,6 +280,6 @@ PLATFORM = Platform(
     "elsewhere",
     "Elsewhere",
     has_page=False,
-    results=ResultFiles(recognises, judged_in),
+    results=ResultFiles(recognises, judged_in, by_criterion=True),
     shares_assignment_ids=True,
 )

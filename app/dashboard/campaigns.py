@@ -10,8 +10,9 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import pace
+from app.dashboard.facts import FIRST_AT, per_minute
 from app.dashboard.follow import Precisions
-from app.dashboard.state import FIRST_AT, per_minute
+from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
@@ -24,7 +25,9 @@ ANSWERS = text(f"""
 
 @dataclass(frozen=True)
 class Going:
-    """How a campaign goes, in words; empty where there is nothing to say. last_at: when its last answer came."""
+    """How a campaign goes, in words; empty where there is nothing to say. last_at: when its last answer came. interval:
+    the typical one, by the criterion by which items are known least.
+    """
 
     last_at: datetime | None = None
     rate: str = ""
@@ -55,6 +58,10 @@ async def how_it_goes(
     design = design_of(campaign)
     if not design.ordered:
         return Going(answers.last_at, rate)
-    in_time = time.monotonic() < deadline
-    places = await precisions.typical(connection, campaign, in_time=in_time)
-    return Going(answers.last_at, rate, "being read" if places is None else design.unit.give_or_take(places))
+    widest = 0.0
+    for one in criteria_of(campaign):
+        places = await precisions.typical(connection, one, in_time=time.monotonic() < deadline)
+        if places is None:
+            return Going(answers.last_at, rate, "being read")
+        widest = max(widest, places)
+    return Going(answers.last_at, rate, design.unit.give_or_take(widest))

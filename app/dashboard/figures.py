@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.dashboard.course import EARLY
+from app.dashboard.facts import shortened
 from app.dashboard.item import Curve, ItemPage
-from app.dashboard.state import shortened
 from app.dashboard.table import ItemsPage
 from app.designs.scale import POINTS
 from app.designs.unit import Unit

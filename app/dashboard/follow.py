@@ -11,15 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answers import item_count
-from app.dashboard import course, implied, precision
+from app.dashboard import course, halo, implied, precision
 from app.dashboard.course import Course
+from app.dashboard.halo import HaloSoFar
 from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision
+from app.designs.criteria import criteria_of, key_of, number_of
 from app.designs.registry import design_of
+from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import Hit
 from app.record import replay
 from app.record.law import hit_of
@@ -74,24 +76,29 @@ class Settled(Generic[P]):
 
 @dataclass
 class Follower(ABC, Generic[P]):
-    """What is settled, by campaign, that which was asked for last at the end."""
+    """What is settled, by campaign and criterion, that which was asked for last at the end."""
 
-    settled: dict[int, Settled[P]] = field(default_factory=dict)
+    settled: dict[tuple[int, int], Settled[P]] = field(default_factory=dict)
 
     @abstractmethod
-    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> P:
+    async def begun(self, connection: AsyncConnection, campaign: Any) -> P:
         """Of a launched campaign before its first answer."""
 
-    @abstractmethod
-    def read(self, campaign: Row[Any], response: Response) -> Hit:
-        """An answer as this follows it."""
+    async def answers(self, connection: AsyncConnection, campaign: Any, **which: Any) -> list[tuple[int, Hit]]:
+        """Numbers of such responses, and how this follows them; which: see `stream.responses`."""
+        found = await responses(connection, campaign.id, criterion=number_of(campaign), **which)
+        return [(one.seq, self.read(campaign, one)) for one in found]
+
+    def read(self, campaign: Any, response: Response) -> Hit:
+        """A response as this follows it: its values on 0 to 1, whatever the law reads."""
+        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
 
     @abstractmethod
     def followed(self, past: P, hits: list[Hit], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
     async def newest(
-        self, connection: AsyncConnection, campaign: Row[Any], *, clock: Callable[[], float] = time.monotonic
+        self, connection: AsyncConnection, campaign: Any, *, clock: Callable[[], float] = time.monotonic
     ) -> Settled[P]:
         """As of now, or as far as patience goes; the next call goes on with it."""
         deadline = clock() + PATIENCE_SECONDS
@@ -105,44 +112,43 @@ class Follower(ABC, Generic[P]):
                     break
         return known
 
-    async def looked(self, connection: AsyncConnection, campaign: Row[Any], known: Settled[P] | None) -> Settled[P]:
+    async def looked(self, connection: AsyncConnection, campaign: Any, known: Settled[P] | None) -> Settled[P]:
         """With what is new to be followed; from the beginning where nothing is known, or worth anything any more."""
         now, first, since = await look(connection, campaign.id, known.since if known else None)
         if known is None or since is None:
-            self.settled.pop(campaign.id, None)
+            self.settled.pop(key_of(campaign), None)
             return Settled(await self.begun(connection, campaign), None, now)
         found = Settled(known.past, now, now) if first is None else Settled(known.past, since, now, first - 1)
         return self.keep(campaign, found)
 
-    async def further(self, connection: AsyncConnection, campaign: Row[Any], known: Settled[P]) -> Settled[P]:
+    async def further(self, connection: AsyncConnection, campaign: Any, known: Settled[P]) -> Settled[P]:
         """After some more of these responses."""
         after, since, until = known.seq, known.since, known.until
-        rows = await responses(connection, campaign.id, after=after, since=since, until=until, limit=AT_ONCE)
+        rows = await self.answers(connection, campaign, after=after, since=since, until=until, limit=AT_ONCE)
         answers = known.past.answers + len(rows)
         total = known.total or answers
         if not known.total and len(rows) == AT_ONCE:
-            total += await count(connection, campaign.id, after=rows[-1].seq, since=since, until=until)
-        hits = [self.read(campaign, row) for row in rows]
-        past = await asyncio.to_thread(self.followed, known.past, hits, total)
+            total += await count(connection, campaign.id, after=rows[-1][0], since=since, until=until)
+        past = await asyncio.to_thread(self.followed, known.past, [hit for _, hit in rows], total)
         last = len(rows) < AT_ONCE or answers == total
-        further = Settled(past, until, until) if last else Settled(past, since, until, rows[-1].seq, total)
+        further = Settled(past, until, until) if last else Settled(past, since, until, rows[-1][0], total)
         return self.keep(campaign, further)
 
-    def kept(self, campaign: Row[Any]) -> Settled[P] | None:
+    def kept(self, campaign: Any) -> Settled[P] | None:
         """What is settled of the campaign's revision, now asked for last."""
-        known = self.settled.pop(campaign.id, None)
+        known = self.settled.pop(key_of(campaign), None)
         if known is None or known.until.revision != campaign.revision:
             return None
-        self.settled[campaign.id] = known
+        self.settled[key_of(campaign)] = known
         return known
 
-    def keep(self, campaign: Row[Any], known: Settled[P]) -> Settled[P]:
+    def keep(self, campaign: Any, known: Settled[P]) -> Settled[P]:
         """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
         has to start again.
         """
         before = self.kept(campaign)
         if before is None or before.past.answers <= known.past.answers:
-            self.settled[campaign.id] = known
+            self.settled[key_of(campaign)] = known
         room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
         while room < 0 and len(self.settled) > 1:
             room += self.settled.pop(next(iter(self.settled))).past.nbytes
@@ -153,35 +159,32 @@ class Follower(ABC, Generic[P]):
 class Precisions(Follower[Precision]):
     """How far annotators agree: the same whatever the law, and fast to follow.
 
-    told: of each campaign, the typical interval that was asked for last, and as of which watermark.
+    told: of each campaign and criterion, the typical interval that was asked for last, and as of which watermark.
     """
 
-    told: dict[int, tuple[Watermark, float]] = field(default_factory=dict)
+    told: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
 
-    async def typical(self, connection: AsyncConnection, campaign: Row[Any], *, in_time: bool = True) -> float | None:
+    async def typical(self, connection: AsyncConnection, campaign: Any, *, in_time: bool = True) -> float | None:
         """The typical interval as of now; None while the answers are being read.
 
         in_time: whether there is time to read what is not known yet.
         """
-        since, interval = self.told.get(campaign.id, (None, 0.0))
+        since, interval = self.told.get(key_of(campaign), (None, 0.0))
         now, first, _ = await look(connection, campaign.id, since)
         if first is not None:
             known = await self.newest(connection, campaign) if in_time else None
             if known is None or known.behind:
                 return None
             now, interval = known.until, await asyncio.to_thread(known.past.now)
-        self.told[campaign.id] = now, interval
+        self.told[key_of(campaign)] = now, interval
         return interval
 
-    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Precision:
+    async def begun(self, connection: AsyncConnection, campaign: Any) -> Precision:
         return precision.begun(await item_count(connection, campaign.id))
 
-    def read(self, campaign: Row[Any], response: Response) -> Hit:
-        """Its values on 0 to 1, whatever the law reads; none where they have no order, and so no mean."""
-        design = design_of(campaign)
-        if not design.ordered:
-            return Hit(response.annotator, [], [])
-        return Hit(response.annotator, response.items, design.shares(response.values))
+    def read(self, campaign: Any, response: Response) -> Hit:
+        """None of its values where they have no order, and so no mean."""
+        return super().read(campaign, response) if design_of(campaign).ordered else Hit(response.annotator, [], [])
 
     def followed(self, past: Precision, hits: list[Hit], total: int) -> Precision:
         """How far annotators agree by then."""
@@ -191,11 +194,11 @@ class Precisions(Follower[Precision]):
 class Courses(Follower[Course]):
     """The posteriors by a replay of the campaign's law, for what they were earlier."""
 
-    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Course:
+    async def begun(self, connection: AsyncConnection, campaign: Any) -> Course:
         """The priors."""
         return course.begun(await replay.begun(connection, campaign))
 
-    def read(self, campaign: Row[Any], response: Response) -> Hit:
+    def read(self, campaign: Any, response: Response) -> Hit:
         """As the campaign's law takes it."""
         return hit_of(campaign, response)
 
@@ -207,17 +210,30 @@ class Courses(Follower[Course]):
 class ImpliedPairs(Follower[Implied]):
     """What annotators' own answers imply, of designs that compare pairs."""
 
-    async def begun(self, connection: AsyncConnection, campaign: Row[Any]) -> Implied:  # noqa: ARG002  (nothing)
+    async def begun(self, connection: AsyncConnection, campaign: Any) -> Implied:  # noqa: ARG002  (nothing)
         """Nothing."""
         return Implied()
-
-    def read(self, campaign: Row[Any], response: Response) -> Hit:
-        """Its values on 0 to 1, whatever the law reads."""
-        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
 
     def followed(self, past: Implied, hits: list[Hit], total: int) -> Implied:  # noqa: ARG002  (it depends on no total)
         """What they imply by then."""
         return implied.followed(past, hits)
+
+
+class Halos(Follower[HaloSoFar]):
+    """How far criteria are judged apart; ask for it by the first of them."""
+
+    async def begun(self, connection: AsyncConnection, campaign: Any) -> HaloSoFar:
+        count = await item_count(connection, campaign.id)
+        return HaloSoFar(HaloSums.nothing(count, len(campaign.criteria)))
+
+    async def answers(self, connection: AsyncConnection, campaign: Any, **which: Any) -> list[tuple[int, Hit]]:
+        """By all criteria together."""
+        parts = [await super(Halos, self).answers(connection, one, **which) for one in criteria_of(campaign)]
+        return [(said[0][0], halo.in_one([hit for _, hit in said])) for said in zip(*parts, strict=True)]
+
+    def followed(self, past: HaloSoFar, hits: list[Hit], total: int) -> HaloSoFar:  # noqa: ARG002  (of no total)
+        """What they add up to by then."""
+        return halo.followed(past, hits)
 
 
 @dataclass(frozen=True)
@@ -227,3 +243,4 @@ class Followers:
     precisions: Precisions = field(default_factory=Precisions)
     courses: Courses = field(default_factory=Courses)
     implied: ImpliedPairs = field(default_factory=ImpliedPairs)
+    halos: Halos = field(default_factory=Halos)

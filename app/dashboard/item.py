@@ -1,6 +1,6 @@
 """One item: its posterior as a curve, now and after its first judgments, and who said what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,7 @@ from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.content import DrawnItems
+from app.designs.criteria import criteria_of, number_of
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
@@ -66,7 +67,8 @@ class Judgment:
     """One judgment of the item, as it was given; weight (0 to 1) and corrected score, in points, are None where all
     that count do alike.
 
-    counts: whether no decision leaves it out. value: as it was stored.
+    counts: whether no decision leaves it out. value: as it was stored. by_criterion: as it was given by each of several
+    criteria.
     """
 
     annotator: str
@@ -74,6 +76,7 @@ class Judgment:
     received_at: datetime
     counts: bool
     value: float
+    by_criterion: Sequence[str] = ()
     weight: float | None = None
     corrected: float | None = None
 
@@ -93,7 +96,8 @@ class ItemPage:
     """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x`, places of
     the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
     unit of means, None if there is none. labels: how often each class was given, where values are classes. unable: who
-    could not judge it. drawn: the item as annotators see it.
+    could not judge it. drawn: the item as annotators see it. criteria: of several, its posterior now by each, by name,
+    without densities.
     """
 
     row: Row[Any]
@@ -105,6 +109,7 @@ class ItemPage:
     labels: Sequence[Given]
     unable: Sequence[Unable]
     drawn: DrawnItems
+    criteria: Mapping[str, Curve]
 
     @property
     def weighted_mean(self) -> float | None:
@@ -121,22 +126,19 @@ class ItemPage:
 
 
 async def item_of(
-    connection: AsyncConnection, campaign: Row[Any], external_id: str, course: Course, intervals: Moderated
+    connection: AsyncConnection, campaign: Any, external_id: str, course: Course, intervals: Moderated
 ) -> ItemPage:
     """The item its researcher calls `external_id`; give it a `snapshot`. Raises `NotFound` (`item_not_found`)."""
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors, SAME_ITEM)
-    row = (
-        await connection.execute(
-            statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)
-        )
-    ).one_or_none()
-    if row is None:
+    this = statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)
+    rows = (await connection.execute(this.order_by(posteriors.c.criterion))).all()
+    if not rows:
         said = shortened(external_id)
         raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
-    law = law_of(campaign)
+    row, law = rows[number_of(campaign)], law_of(campaign)
     answers, unable = await answers_to(connection, campaign, row.number)
     if asking := law.counted(row.number):
-        known = Known(await driver_of(connection), Revision(campaign.id, row.revision), law, {})
+        known = Known(await driver_of(connection), Revision(campaign.id, row.revision, row.criterion), law, {})
         answers = weighted(answers, *await known.found(asking))
     family = law.family
     x = grid(family.support, row.score, row.variance)
@@ -146,23 +148,44 @@ async def item_of(
     labels = given(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     told = None if family.counts_classes else calibrated(intervals.of([row.number]))
     shown = await drawn(await driver_of(connection), campaign, [row.number], [row.shown])
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown)
+    beside = by_each(campaign, rows) if campaign.criteria else {}
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown, beside)
 
 
-async def answers_to(
-    connection: AsyncConnection, campaign: Row[Any], number: int
-) -> tuple[list[Judgment], list[Unable]]:
+def by_each(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Curve]:
+    """An item's posterior by each criterion, without its density. rows: one for each, in their order."""
+    family, nowhere = law_of(campaign).family, np.zeros(0)
+    return {
+        one.criterion_name: curve(family, row.judgments, row.state, nowhere, design_of(one).classes)
+        for one, row in zip(criteria_of(campaign), rows, strict=True)
+    }
+
+
+async def answers_to(connection: AsyncConnection, campaign: Any, number: int) -> tuple[list[Judgment], list[Unable]]:
     """Who said what of an item, and who could not judge it, newest first."""
-    design = design_of(campaign)
+    designs = [design_of(one) for one in criteria_of(campaign)]
     rows = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})).all()
     unable = [Unable(row.annotator, row.reason, row.received_at, row.counts) for row in rows if row.reason is not None]
-    told = [(row, Response.of(row.seq, row.annotator_id, row.items, row.values)) for row in rows]
-    return [judgment_of(design, row, said, number) for row, said in told if number in said.items], unable
+    told = [(row, by_criterion(row, len(designs))) for row in rows]
+    judged = [(row, said) for row, said in told if number in said[0].items]
+    return [judgment_of(number_of(campaign), designs, row, said, number) for row, said in judged], unable
 
 
-def judgment_of(design: Design, row: Row[Any], said: Response, number: int) -> Judgment:
-    place = said.items.index(number)
-    return Judgment(row.annotator, design.said(said.values, place), row.received_at, row.counts, said.values[place])
+def by_criterion(row: Row[Any], criteria: int) -> list[Response]:
+    """An answer by each of so many criteria."""
+    size = len(row.items)
+    parts = [row.values[k * size : (k + 1) * size] for k in range(criteria)]
+    return [Response.of(row.seq, row.annotator_id, row.items, part) for part in parts]
+
+
+def judgment_of(
+    criterion: int, designs: Sequence[Design], row: Row[Any], said: Sequence[Response], number: int
+) -> Judgment:
+    places = [one.items.index(number) for one in said]
+    words = [design.said(one.values, place) for design, one, place in zip(designs, said, places, strict=True)]
+    value = said[criterion].values[places[criterion]]
+    beside = words if len(words) > 1 else ()
+    return Judgment(row.annotator, words[criterion], row.received_at, row.counts, value, beside)
 
 
 def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: Sequence[float]) -> list[Judgment]:

@@ -1,4 +1,4 @@
-"""One computation per campaign and second, for however many viewers; none without viewers.
+"""One computation per campaign, criterion and second, for however many viewers; none without viewers.
 
 The first viewer of a campaign starts a task that watches it, the last one ends it. Every viewer gets the newest state
 at once, then each that differs: a state is whole, so whatever a lost connection swallowed is in the next one.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.login import session_of
@@ -21,6 +20,7 @@ from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import Marker, State, marker, newest_state
 from app.database.session import TROUBLE
+from app.designs.criteria import for_criterion, number_of
 from app.serving.posterior_cache import PosteriorCache
 
 TICK_SECONDS = 0.2  # how often the task asks whether anything changed
@@ -29,11 +29,12 @@ STALE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer co
 HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
 
 Clock = Callable[[], Awaitable[datetime]]
+Address = tuple[str, int]  # a campaign by its slug, and the number of the criterion by which it is read
 
 
 @dataclass
 class Broadcast:
-    """One campaign that is being watched: the newest state, and a bell that rings when there is a newer one."""
+    """One campaign by a criterion: the newest state, and a bell that rings when there is a newer one."""
 
     viewers: int = 0
     state: State | None = None
@@ -58,21 +59,22 @@ class Live:
         self.cache = cache
         self.followers = Followers()
         self.clock = clock
-        self.broadcasts: dict[str, Broadcast] = {}
+        self.broadcasts: dict[Address, Broadcast] = {}
         self.tasks: set[asyncio.Task[None]] = set()  # also those that are cancelled and still give back a connection
         self.stopping = False
 
-    async def state(self, campaign: Row[Any], *, now: datetime) -> State:
+    async def state(self, campaign: Any, *, now: datetime) -> State:
         """The state for a page: the one its viewers share, else one made for it."""
-        broadcast = self.broadcasts.get(campaign.slug)
+        broadcast = self.broadcasts.get((campaign.slug, number_of(campaign)))
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
             return await newest_state(connection, self.cache, self.followers, campaign, now=now)
 
-    async def states(self, slug: str, *, seen: str = "") -> AsyncGenerator[State | None]:
+    async def states(self, slug: str, criterion: int = 0, *, seen: str = "") -> AsyncGenerator[State | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
-        broadcast = self.join(slug)
+        address = slug, criterion
+        broadcast = self.join(address)
         try:
             while not self.stopping:
                 bell = broadcast.bell
@@ -85,28 +87,28 @@ class Live:
                 if not await changed_before_heartbeat(bell):
                     yield None
         finally:
-            self.leave(slug, broadcast)
+            self.leave(address, broadcast)
 
-    def join(self, slug: str) -> Broadcast:
-        broadcast = self.broadcasts.get(slug)
+    def join(self, address: Address) -> Broadcast:
+        broadcast = self.broadcasts.get(address)
         if broadcast is None or broadcast.task is None or broadcast.task.done():
-            broadcast = self.broadcasts[slug] = Broadcast()
-            broadcast.task = asyncio.create_task(self.watch(slug, broadcast))
+            broadcast = self.broadcasts[address] = Broadcast()
+            broadcast.task = asyncio.create_task(self.watch(address, broadcast))
             self.tasks.add(broadcast.task)
             broadcast.task.add_done_callback(self.tasks.discard)
             broadcast.task.add_done_callback(lambda _task: broadcast.ring())
         broadcast.viewers += 1
         return broadcast
 
-    def leave(self, slug: str, broadcast: Broadcast) -> None:
+    def leave(self, address: Address, broadcast: Broadcast) -> None:
         broadcast.viewers -= 1
         if broadcast.viewers == 0:
             assert broadcast.task is not None  # noqa: S101  (`join` made it)
             broadcast.task.cancel()
-            if self.broadcasts.get(slug) is broadcast:
-                del self.broadcasts[slug]
+            if self.broadcasts.get(address) is broadcast:
+                del self.broadcasts[address]
 
-    async def watch(self, slug: str, broadcast: Broadcast) -> None:
+    async def watch(self, address: Address, broadcast: Broadcast) -> None:
         """Look every tick; compute when something changed, never twice within the period.
 
         While the database is away, viewers keep what they have, and the next tick asks again.
@@ -119,20 +121,21 @@ class Live:
             pause = TICK_SECONDS
             with suppress(*TROUBLE):
                 stale = began - computed_at >= STALE_SECONDS
-                after = await self.look(slug, None if stale else before, broadcast)
+                after = await self.look(address, None if stale else before, broadcast)
                 if after is None or after != before or stale:
                     computed_at, pause = began, PERIOD_SECONDS
                 before = after
             await asyncio.sleep(max(0.0, began + pause - loop.time()))
 
-    async def look(self, slug: str, before: Marker | None, broadcast: Broadcast) -> Marker | None:
+    async def look(self, address: Address, before: Marker | None, broadcast: Broadcast) -> Marker | None:
         """The campaign's marker; when it differs from `before`, a new state is published first.
 
         None while a part of the past is not replayed yet, so that the next look goes on with it.
         """
         now = await self.clock()
         async with self.database.connect() as connection:
-            campaign = await lifecycle.find(connection, slug)
+            slug, criterion = address
+            campaign = for_criterion(await lifecycle.find(connection, slug), criterion)
             # Read before the state: what comes in between is in the state already, and looked at once more.
             after = await marker(connection, campaign, before, now=now)
             if after != before:

@@ -10,15 +10,18 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
+from app.analysis.formats import file_name
+from app.analysis.routes import CriterionName, of_criterion
 from app.auth.guards import researcher, session_shown
 from app.campaigns import lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
-from app.dashboard import campaigns, draft, figures, item, table, unjudged
+from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
 from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
 from app.database.bulk import snapshot
+from app.designs.criteria import named, number_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Conflict, NotFound
@@ -41,8 +44,9 @@ async def view_of(
     search: Annotated[str, Query(max_length=200)] = "",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     item: Annotated[str, Query(max_length=1000)] = "",
+    criterion: CriterionName = "",
 ) -> table.ItemsView:
-    return table.ItemsView(sort, order == "up", search.strip(), page, item)
+    return table.ItemsView(sort, order == "up", search.strip(), page, item, criterion)
 
 
 View = Annotated[table.ItemsView, Depends(view_of)]
@@ -53,10 +57,12 @@ def live_of(request: Request) -> Live:
     return live
 
 
-async def launched(database: Database, slug: str) -> Any:
-    """The campaign's row. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors to show."""
+async def launched(database: Database, slug: str, criterion: CriterionName = "") -> Any:
+    """The campaign, by the criterion of the address. Raises `Conflict` (`not_launched`) for a draft, which has no
+    posteriors to show, and `NotFound` (`criterion_not_found`).
+    """
     async with database.connect() as connection:
-        campaign = await lifecycle.find(connection, slug)
+        campaign = named(await lifecycle.find(connection, slug), criterion)
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
     return campaign
@@ -85,21 +91,23 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         campaign = await lifecycle.find(connection, slug)
         if campaign.status == "draft":
             return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug))
+    campaign = named(campaign, view.criterion)
     state = await live_of(request).state(campaign, now=now)
     async with database.connect() as connection:
         shown = await table.page_of(connection, campaign, view, state.intervals)
         not_judged = await unjudged.listed(connection, campaign)
+        left = await left_over.listed(connection, campaign)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(base, campaign.link_key)
-    context = {
-        "campaign": campaign,
+    context = of_criterion(campaign) | {
         "law": law_of(campaign),
         "design": design_of(campaign),
         "unit": design_of(campaign).unit_of(law_of(campaign)),
         "shown": shown,
         "unjudged": not_judged,
+        "left_over": left,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
         "dashes": figures.DASHES,
@@ -130,7 +138,8 @@ async def events(
 
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT
-        async with aclosing(live_of(request).states(campaign.slug, seen=last_event_id)) as states:
+        newest = live_of(request).states(campaign.slug, number_of(campaign), seen=last_event_id)
+        async with aclosing(newest) as states:
             async for state in states:
                 if not await still_logged_in(database, cookie, now=await get_now()):
                     yield LOGGED_OUT
@@ -167,7 +176,7 @@ async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLR
     return page(
         request,
         "admin/_dashboard_match_quality.html",
-        {"campaign": campaign, "rows": rows, "picture": picture, "unit": unit},
+        of_criterion(campaign) | {"rows": rows, "picture": picture, "unit": unit},
     )
 
 
@@ -181,7 +190,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
     writer.writerow(["", *labels])
     for label, cells in zip(labels, picture.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
-    return Response(out.getvalue(), media_type="text/csv", headers=download(f"{campaign.slug}-match-quality.csv"))
+    return Response(out.getvalue(), media_type="text/csv", headers=download(campaign, "match-quality", "csv"))
 
 
 @router.get("/figures/item.svg")
@@ -224,8 +233,9 @@ async def figure(
 
 def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:
     content = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
-    return Response(content, media_type="image/svg+xml", headers=download(f"{campaign.slug}-{name}.svg"))
+    return Response(content, media_type="image/svg+xml", headers=download(campaign, name, "svg"))
 
 
-def download(filename: str) -> dict[str, str]:
-    return {"Content-Disposition": f'inline; filename="{filename}"'}
+def download(campaign: Any, what: str, end: str) -> dict[str, str]:
+    name = file_name(campaign.slug, what, end, campaign.criterion_name if campaign.criteria else "")
+    return {"Content-Disposition": f'inline; filename="{name}"'}

@@ -11,20 +11,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sqlalchemy import Row, select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.listing import made_up_hits
 from app.dashboard import classes, implied, pace
+from app.dashboard import halo as halos
 from app.dashboard.course import Course
+from app.dashboard.facts import OPEN_HITS, Facts, minute_of, newest_facts
 from app.dashboard.follow import Followers
-from app.dashboard.heatmap import CELLS, Heatmap, heatmap, row_labels
-from app.dashboard.implied import Implied
-from app.dashboard.precision import Precision, typical
-from app.database.pool import GONE
-from app.database.session import driver_of
-from app.database.tables import items
+from app.dashboard.halo import HaloWords
+from app.dashboard.heatmap import Heatmap, heatmap, row_labels
+from app.dashboard.precision import typical
+from app.designs.criteria import names_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
@@ -33,36 +31,12 @@ from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 from app.record.news import Watermark, look
-from app.record.stream import COUNTING
-from app.selection.rule import Counts
 from app.serving.posterior_cache import PosteriorCache
 
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
-LONGEST_NAME = 60
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
-
-# When the first response was given here: imported ones say nothing about the pace.
-FIRST_AT = """(SELECT received_at FROM responses
-            WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at"""
-
-OPEN_HITS = """
-    SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND expires_at > :now"""
-
-COUNTS = text(f"""
-    SELECT {FIRST_AT},
-           (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
-            AND EXISTS (SELECT 1 FROM responses r
-                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING})) AS annotators,
-           ({OPEN_HITS}) AS open_hits
-""")  # noqa: S608  (made of constants)
-
-PER_MINUTE = text("""
-    SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
-    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' GROUP BY 1
-""")
 
 
 @dataclass(frozen=True)
@@ -103,9 +77,7 @@ class Marker:
     watermark: Watermark = field(compare=False)
 
 
-async def marker(
-    connection: AsyncConnection, campaign: Row[Any], before: Marker | None = None, *, now: datetime
-) -> Marker:
+async def marker(connection: AsyncConnection, campaign: Any, before: Marker | None = None, *, now: datetime) -> Marker:
     """The marker as of now. Costs 0.3 ms."""
     found = await look(connection, campaign.id, before.watermark if before else None)
     open_hits = (await connection.execute(text(OPEN_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
@@ -113,107 +85,13 @@ async def marker(
     return Marker(campaign.status, found.watermark.revision, open_hits, looks, found.watermark)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What was read of a campaign as of one moment: how many HITs count, those by minute, arrays (N,), names if few.
-
-    gone: which items have left the pool, since so many people could not judge them.
-    """
-
-    campaign: Row[Any]
-    until: datetime
-    hits: int
-    counts: Row[Any]
-    made_up_hits: int
-    minutes: dict[int, int]
-    names: list[str]
-    score: Array
-    variance: Array
-    judgments: Counts
-    gone: npt.NDArray[np.bool_]
-    precision: Precision
-    course: Course
-    implied: Implied | None
-
-    @property
-    def drawn(self) -> Counts:
-        """The judgments of the items that are drawn: all but those that every HIT shows."""
-        return np.delete(self.judgments, self.campaign.always_shown)
-
-    @property
-    def left(self) -> int:
-        """Judgments still wanted."""
-        return int(np.maximum(self.wanted_of_each - self.drawn, 0).sum())
-
-    @property
-    def wanted(self) -> int:
-        """Judgments in all."""
-        return int(self.wanted_of_each.sum())
-
-    @cached_property
-    def wanted_of_each(self) -> Counts:
-        """Of the items that are drawn; of those that have left the pool, what they have."""
-        gone = np.delete(self.gone, self.campaign.always_shown)
-        return np.where(gone, self.drawn, int(self.campaign.judgments_per_item))
-
-    @property
-    def behind(self) -> int:
-        """Answers that the calibrated intervals do not know yet."""
-        return self.hits - self.precision.answers
-
-    @property
-    def first_and_now(self) -> tuple[float, float]:
-        """Seconds since 1970, of the first answer and of this moment."""
-        now = self.until.timestamp()
-        return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
-
-    @property
-    def recent_rate(self) -> tuple[int, float] | None:
-        return pace.recent_rate(self.minutes, *self.first_and_now)
-
-
 async def newest_state(
-    connection: AsyncConnection, cache: PosteriorCache, followers: Followers, campaign: Row[Any], *, now: datetime
+    connection: AsyncConnection, cache: PosteriorCache, followers: Followers, campaign: Any, *, now: datetime
 ) -> State:
-    """The state as of now of a campaign that was launched. Drawing 100,000 items takes 14 ms, so a thread does it."""
-    until = min(now, campaign.finished_at or now)
-    made_up = await made_up_hits(connection, campaign.id)  # first, so that they are never more than all
-    counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
-    minutes = await per_minute(connection, campaign.id, until)
-    index = (await cache.posteriors(await driver_of(connection), campaign)).index
-    # Copies: the originals change under other requests while a thread draws.
-    gone = index.judgments >= GONE
-    arrays = index.score.copy(), index.variance.copy(), index.judgments - GONE * gone, gone
-    names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
-    known = await followers.precisions.newest(connection, campaign)
-    course = (await followers.courses.newest(connection, campaign)).past
-    hits = known.past.answers + known.behind
-    skips = campaign.implied_asked_percent is not None
-    orders = (await followers.implied.newest(connection, campaign)).past if skips else None
-    facts = Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, known.past, course, orders)
-    return await asyncio.to_thread(draw, facts)
-
-
-async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
-    parameters = {"campaign": campaign_id, "since": until - timedelta(hours=pace.HOURS_SHOWN)}
-    rows = await connection.execute(PER_MINUTE, parameters)
-    return {minute_of(row.minute): row.hits for row in rows}
-
-
-def minute_of(moment: datetime) -> int:
-    """Whole minutes since 1970."""
-    return int(moment.timestamp()) // 60
-
-
-async def names_of(connection: AsyncConnection, campaign_id: int) -> list[str]:
-    """What the items of a small campaign are called, by number."""
-    statement = select(items.c.shown).where(items.c.campaign_id == campaign_id).order_by(items.c.number)
-    return [shortened(shown) for shown in await connection.scalars(statement)]
-
-
-def shortened(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
+    """The state as of now of a campaign that was launched, by the criterion by which it is read. Drawing 100,000 items
+    takes 14 ms, so a thread does it.
+    """
+    return await asyncio.to_thread(draw, await newest_facts(connection, cache, followers, campaign, now=now))
 
 
 def draw(facts: Facts) -> State:
@@ -237,7 +115,7 @@ def draw(facts: Facts) -> State:
         "classes": classes.figures(design.classes, family, facts.course),
         "heatmap": picture and heatmap_figures(picture, facts.names),
     }
-    read = min(facts.course.answers, facts.implied.answers) if facts.implied else facts.course.answers
+    read = min(past.answers for past in (facts.course, facts.implied, facts.halo) if past is not None)
     behind = max(facts.behind, facts.hits - read)
     return State(figures, picture, facts.precision.intervals, facts.course, behind)
 
@@ -253,6 +131,7 @@ def heatmap_figures(picture: Heatmap, names: Sequence[str]) -> dict[str, Any]:
 
 def summary(facts: Facts) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
+    halo = halos.words(facts.halo, names_of(facts.campaign)) if facts.halo else HaloWords()
     return {
         "judgments": f"{facts.drawn.sum():,} of {facts.wanted:,}",
         "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
@@ -263,6 +142,8 @@ def summary(facts: Facts) -> dict[str, str]:
         "held": held_words(*held(facts)),
         "made_up": made_up_words(facts),
         "implied": implied.words(facts.implied.tally) if facts.implied else "",
+        "halo": halo.known,
+        "halo_warning": halo.warning,
     }
 
 
@@ -348,7 +229,7 @@ def hours_left(facts: Facts) -> float | None:
     return pace.forecast(facts.left, drawn_in_hit(facts.campaign), facts.recent_rate, span)
 
 
-def drawn_in_hit(campaign: Row[Any]) -> int:
+def drawn_in_hit(campaign: Any) -> int:
     """How many items of a HIT get one of the judgments that are wanted."""
     return int(campaign.items_per_hit) - len(campaign.always_shown)
 

@@ -5,12 +5,13 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
+from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.classes import leading
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.criteria import number_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.inference.ratings.moderated import Moderated
@@ -30,13 +31,16 @@ SAME_ITEM = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number 
 
 @dataclass(frozen=True)
 class ItemsView:
-    """Which rows someone looks at; all of it stands in the page's address."""
+    """Which rows someone looks at, and by which criterion, the first if it is empty; all of it stands in the page's
+    address.
+    """
 
     sort: Sort = "score"
     ascending: bool = False
     search: str = ""
     page: int = 1
     item: str = ""
+    criterion: str = ""
 
     def query(self, **changes: Any) -> str:
         """The address of this view with some parts changed; what is as usual is left out."""
@@ -48,8 +52,8 @@ class ItemsView:
 
     def parts(self, **changes: Any) -> list[tuple[str, Any]]:
         parts: dict[str, Any] = {"sort": self.sort, "order": "up" if self.ascending else "down"}
-        parts |= {"search": self.search, "page": self.page, "item": self.item} | changes
-        usual = {"sort": "score", "order": "down", "search": "", "page": 1, "item": ""}
+        parts |= {"search": self.search, "page": self.page, "item": self.item, "criterion": self.criterion} | changes
+        usual = {"sort": "score", "order": "down", "search": "", "page": 1, "item": "", "criterion": ""}
         return [(name, value) for name, value in parts.items() if value != usual[name]]
 
     def sorted_by(self, sort: str) -> str:
@@ -97,10 +101,10 @@ class ItemsPage:
         return max(1, -(-self.found // ROWS))
 
 
-async def page_of(connection: AsyncConnection, campaign: Row[Any], view: ItemsView, intervals: Moderated) -> ItemsPage:
+async def page_of(connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: Moderated) -> ItemsPage:
     """The rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * ROWS
-    rows = (await connection.execute(rows_of(campaign.id, view, offset))).all()
+    rows = (await connection.execute(rows_of(campaign, view, offset))).all()
     if not rows and view.page > 1:
         return await page_of(connection, campaign, replace(view, page=1), intervals)
     family = law_of(campaign).family
@@ -121,28 +125,33 @@ def labelled(line: ItemRow, label: str) -> ItemRow:
     return replace(line, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
 
 
-def rows_of(campaign_id: int, view: ItemsView, offset: int) -> Select[Any]:
+def rows_of(campaign: Any, view: ItemsView, offset: int) -> Select[Any]:
     """Posteriors and texts of a page's items, each with the number of all that were found."""
     order = SORTS[view.sort].asc() if view.ascending else SORTS[view.sort].desc()
-    everything = select(func.count()).select_from(chosen(campaign_id, view).subquery()).scalar_subquery()
+    everything = select(func.count()).select_from(chosen(campaign, view).subquery()).scalar_subquery()
     # A search looks into every text, so it must not look twice; without one, counting apart is faster.
     found = func.count().over() if view.search else everything
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
-    here = chosen(campaign_id, view).add_columns(found.label("found")).order_by(order, posteriors.c.number)
+    here = chosen(campaign, view).add_columns(found.label("found")).order_by(order, posteriors.c.number)
     rows = here.limit(literal_column(str(ROWS))).offset(offset).subquery()
     return (
         select(posteriors, items.c.external_id, items.c.shown, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, SAME_ITEM)
-        .where(posteriors.c.campaign_id == campaign_id)
+        .where(of(campaign))
         .order_by(order, posteriors.c.number)
     )
 
 
-def chosen(campaign_id: int, view: ItemsView) -> Select[Any]:
+def of(campaign: Any) -> ColumnElement[bool]:
+    """The posteriors of a campaign, by the criterion by which it is read."""
+    return and_(posteriors.c.campaign_id == campaign.id, posteriors.c.criterion == number_of(campaign))
+
+
+def chosen(campaign: Any, view: ItemsView) -> Select[Any]:
     """The numbers of all items of a view; the texts are looked at only where they matter."""
-    statement = select(posteriors.c.number).where(posteriors.c.campaign_id == campaign_id)
+    statement = select(posteriors.c.number).where(of(campaign))
     if view.search or view.sort == "name":
         statement = statement.join(items, SAME_ITEM)
     if view.search:

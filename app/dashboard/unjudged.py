@@ -36,7 +36,7 @@ class NotJudgedItems:
     gone: int
 
 
-async def listed(connection: AsyncConnection, campaign: Row[Any]) -> NotJudgedItems:
+async def listed(connection: AsyncConnection, campaign: Any) -> NotJudgedItems:
     """Of a campaign that was launched."""
     if not campaign.cannot_be_judged:
         return NotJudgedItems((), 0, 0)
@@ -44,7 +44,7 @@ async def listed(connection: AsyncConnection, campaign: Row[Any]) -> NotJudgedIt
     statement = (
         select(items.c.number, items.c.external_id, items.c.shown, posteriors.c.unjudged)
         .join_from(items, posteriors, SAME_ITEM)
-        .where(items.c.campaign_id == campaign.id, items.c.number.in_(reasons))
+        .where(items.c.campaign_id == campaign.id, items.c.number.in_(reasons), posteriors.c.criterion == 0)
         .order_by(posteriors.c.unjudged.desc(), items.c.number)
     )
     rows: Sequence[Any] = (await connection.execute(statement)).all()
@@ -52,7 +52,7 @@ async def listed(connection: AsyncConnection, campaign: Row[Any]) -> NotJudgedIt
     return NotJudgedItems(lines[:MOST], len(lines), sum(line.gone for line in lines))
 
 
-def line_of(campaign: Row[Any], row: Row[Any], reasons: Mapping[str, int]) -> NotJudged:
+def line_of(campaign: Any, row: Row[Any], reasons: Mapping[str, int]) -> NotJudged:
     stays = row.number in campaign.always_shown
     gone = row.unjudged >= campaign.unjudged_people and not stays
     return NotJudged(row.external_id, row.shown, row.unjudged, reasons, gone, stays)

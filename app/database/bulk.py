@@ -50,7 +50,7 @@ def cell_text(cell: str | float) -> str:
 
 
 async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mapping[str, Numbers]) -> None:
-    """As `copy`, from arrays of one length, int32 or float64 as PostgreSQL has them; float64 (n, k) becomes arrays."""
+    """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
     driver = await copying(connection)
     layout = np.dtype(
         [("values", ">i2")]

@@ -41,6 +41,9 @@ outputs = Table(
     Column("segment", Integer, nullable=False),
     Column("item", Integer, nullable=False),
     Column("shown", Text, nullable=False),
+    # Of all that it shows, files included: the same for outputs that are the same. Known from the launch on; NULL where
+    # that is its text alone
+    Column("digest", Text),
     PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
 
@@ -72,7 +75,7 @@ media_pieces = Table(
     ),
 )  # fmt: skip
 
-# Who could not open what an item shows.
+# Who could not open what an item shows; where items are systems, their outputs for a segment.
 media_reports = Table(
     "media_reports",
     metadata,
@@ -80,7 +83,8 @@ media_reports = Table(
     Column("item", Integer, nullable=False),
     Column("annotator_id", BigInteger, nullable=False),
     Column("reported_at", Time, nullable=False),
-    PrimaryKeyConstraint("campaign_id", "item", "annotator_id"),
+    Column("segment", Integer, nullable=False, server_default="0"),  # 0 where items are shown as they are
+    PrimaryKeyConstraint("campaign_id", "item", "segment", "annotator_id"),
     goes_with("annotators", "annotator_id", in_table="media_reports"),
     Index("media_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )

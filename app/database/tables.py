@@ -8,6 +8,8 @@ Every key of a table that grows with answers leads with the campaign, and every 
 a campaign's rows lie together, and a database can be divided by campaigns.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     ARRAY,
     JSON,
@@ -29,6 +31,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
     func,
     text,
@@ -47,6 +50,13 @@ metadata = MetaData(
 )
 
 Time = TIMESTAMP(timezone=True)
+OPEN = "closed_at IS NULL AND"
+GIN: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
+
+
+def index_where(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
+    """An index of the rows of which a condition holds."""
+    return Index(name, *columns, postgresql_where=text(condition), **options)
 
 
 def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
@@ -137,9 +147,7 @@ campaigns = Table(
     Column("status", Text, nullable=False, server_default="draft"),
     Column("design", Text, nullable=False, server_default="slider"),  # the way of asking
     Column("design_settings", JSONB, nullable=False, server_default="{}"),
-    Column(
-        "fewest_items", Integer, nullable=False, server_default="1"
-    ),  # must be drawn, so that an answer says something
+    Column("fewest_items", Integer, nullable=False, server_default="1"),  # must be drawn for an answer to say something
     Column("always_shown", ARRAY(Integer), nullable=False, server_default="{}"),  # in every HIT, from the launch on
     # Of a campaign of systems: how many segments they have outputs for. 0: its items are shown as they are
     Column("segment_count", Integer, nullable=False, server_default="0"),
@@ -150,6 +158,8 @@ campaigns = Table(
     Column("low_label", Text, nullable=False),
     Column("middle_label", Text),
     Column("high_label", Text, nullable=False),
+    Column("criteria", JSONB, nullable=False, server_default="[]"),  # what is asked by each
+    Column("criteria_shown", Text, nullable=False, server_default="in turn"),
     Column("items_per_hit", Integer, nullable=False),
     Column("show_numbers", Boolean, nullable=False),
     Column("content", Text, nullable=False, server_default="text"),  # what an item is
@@ -167,6 +177,8 @@ campaigns = Table(
     Column("tie_margin_points", Integer, nullable=False),
     # What is asked next: by which rule, and whether a HIT at a time or an iteration at once
     Column("rule", Text, nullable=False, server_default="easl"),
+    Column("asked_by", Text, nullable=False, server_default=""),  # the criterion that decides; empty: all together
+    Column("asked_criterion", SmallInteger, server_default="0"),  # its number; NULL: all together
     Column("selection", Text, nullable=False),
     Column("hits_per_iteration", Integer),
     Column("leaders_as_companions", Boolean, nullable=False),
@@ -241,6 +253,7 @@ current_posteriors = Table(
     MetaData(),
     Column("campaign_id", BigInteger),
     Column("revision", Integer),
+    Column("criterion", SmallInteger),
     Column("number", Integer),
     Column("state", ARRAY(Double)),
     Column("score", Double),
@@ -255,12 +268,13 @@ states = Table(
     metadata,
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("revision", Integer, nullable=False, server_default="0"),
+    Column("criterion", SmallInteger, nullable=False, server_default="0"),
     Column("kind", Text, nullable=False),  # campaign, item, annotator
     Column("number", BigInteger, nullable=False),  # 0, the item's number, the annotator's id
     Column("layout", SmallInteger, nullable=False),  # the version of what its floats mean
     Column("state", LargeBinary, nullable=False),  # float64, little-endian: see `annotator_aware_online`
     Column("since", LargeBinary, nullable=False, server_default=""),  # of an item, likewise
-    PrimaryKeyConstraint("campaign_id", "revision", "kind", "number"),
+    PrimaryKeyConstraint("campaign_id", "revision", "criterion", "kind", "number"),
 )
 
 # The view `named_annotators` adds to these rows what pages call them: A1, A2, ... in the order of their first arrival.
@@ -346,27 +360,20 @@ hits = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     goes_with("annotators", "annotator_id", in_table="hits"),
     goes_with("assignments", "assignment_id", in_table="hits"),
-    # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it.
-    Index("hits_one_open_idx", "campaign_id", "assignment_id", unique=True, postgresql_where=text("closed_at IS NULL")),
+    # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it. Each index of
+    # open HITs asks for something else, too, that only statements say that are meant to use it (`<>` implies that there
+    # is an assignment, IS DISTINCT FROM does not): none about one HIT, person or item goes through all others.
+    index_where(f"{OPEN} assignment_id IS NOT NULL", "hits_one_open_idx", "campaign_id", "assignment_id", unique=True),
     Index("hits_assignment_id_idx", "campaign_id", "assignment_id"),
     Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
-    Index("hits_open_idx", "campaign_id", "expires_at", postgresql_where=text("closed_at IS NULL")),
-    Index(
-        "hits_planned_idx",
-        "campaign_id",
-        "iteration",
-        "ordinal",
-        postgresql_where=text("iteration IS NOT NULL"),
-    ),
+    # For whoever wants all that is open: every open HIT has a leader.
+    index_where(f"{OPEN} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"),
+    # Who holds an item. Without `fastupdate`, since every lease would go through what waits to be written.
+    index_where("num_nonnulls(closed_at) = 0", "hits_held_idx", text("(ARRAY[campaign_id])"), "items", **GIN),
+    index_where("iteration IS NOT NULL", "hits_planned_idx", "campaign_id", "iteration", "ordinal"),
     Index("hits_annotator_id_idx", "campaign_id", "annotator_id"),
-    Index("hits_not_applicable_idx", "campaign_id", postgresql_where=text("not_applicable IS NOT NULL")),
-    Index(
-        "hits_untouched_idx",
-        "campaign_id",
-        "expires_at",
-        "untouched_by",
-        postgresql_where=text("closed_at IS NULL AND untouched_by IS NOT NULL"),
-    ),
+    index_where("not_applicable IS NOT NULL", "hits_not_applicable_idx", "campaign_id"),
+    index_where(f"{OPEN} untouched_by IS NOT NULL", "hits_untouched_idx", "campaign_id", "expires_at", "untouched_by"),
 )
 
 # Responses and decisions are numbered together, as they came to count.
@@ -382,7 +389,7 @@ responses = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("source", Text, nullable=False),  # page, form (no JavaScript), api, import, simulation
     Column("items", ARRAY(Integer), nullable=False),  # as presented; with the values all that a replay needs
-    # One per item, in that order; the design says what they mean. NaN: nothing is said of that item
+    # By each criterion one per item, in that order; the design says what they mean. NaN: nothing is said of that item
     Column("values", ARRAY(Double), nullable=False),
     Column("segment", Integer),  # of its HIT: for no replay, but for whoever asks how often a segment was judged
     Column("extra", JSONB),  # what no law reads: reasons, comments, flags
@@ -395,8 +402,8 @@ responses = Table(
     goes_with("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
-    Index("responses_unjudged_idx", "campaign_id", "seq", postgresql_where=text("extra ? 'cannot_be_judged'")),
-    Index("responses_segment_idx", "campaign_id", "segment", postgresql_where=text("segment IS NOT NULL")),
+    index_where("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
+    index_where("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 
 # What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in

@@ -43,6 +43,13 @@ class Form:
     source: str
 
 
+@dataclass(frozen=True)
+class AnswerByCriterion:
+    """What a program sends by each criterion of a campaign, by its name."""
+
+    by_name: Mapping[str, Answer]
+
+
 def touches_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
     """From a form's fields `first_touch_ms-NUMBER`, `changes-NUMBER`, `input_kind-NUMBER`.
 
@@ -60,14 +67,16 @@ def touch_in(form: Mapping[str, str], item: int) -> Touch:
     )
 
 
-def telemetry(answer: Answer, items: Sequence[int]) -> str | None:
-    """How the answer came about, as JSON: lists in the order of `items`, and the viewport; None if nothing is known."""
-    touches = [answer.touches.get(item, Touch()) for item in items]
+def telemetry(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
+    """How an answer, by each criterion, came about, as JSON: lists in the order of `items`, by one criterion after
+    another, and the viewport; None if nothing is known.
+    """
+    touches = [answer.touches.get(item, Touch()) for answer in answers for item in items]
     known: dict[str, Any] = {
         "first_touch_ms": [touch.first_touch_ms for touch in touches],
         "changes": [touch.changes for touch in touches],
         "input_kinds": [touch.input_kind for touch in touches],
     }
     known = {name: told for name, told in known.items() if any(value is not None for value in told)}
-    known |= {"viewport": answer.viewport} if answer.viewport else {}
+    known |= {"viewport": answers[0].viewport} if answers[0].viewport else {}
     return json.dumps(known) if known else None

@@ -1,7 +1,7 @@
 """Best-worst scaling: of a few items the best and the worst; of those between, nothing is said."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from app.designs.design import Equal, unknown_items
 from app.designs.numbers import whole_number
@@ -26,6 +26,7 @@ class BestWorst(TwoEnds):
     equal: ClassVar[Equal] = "unknown"
     items_per_hit: ClassVar[range] = range(4, 6)
     usual_items: ClassVar[int] = 4
+    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "letter"
     usual_law: ClassVar[str] = "trueskill"
     usual_method: ClassVar[str] = "best_worst_counts"
 

@@ -70,6 +70,8 @@ class Design(BaseModel, ABC):
         by name; empty where none is nearer to the design than any other.
     fewest_items: of how many items an answer says something; fewer are never asked.
     noun: what annotators call the value of an item.
+    calls_items_by: what stands beside its items, a letter or the side, where what cannot be judged is asked below them.
+    stands_in_grid: whether each item has one control, so that those of several criteria can stand beside each other.
     unit: of the means of its values, and of the scores of laws that take more than their order.
     """
 
@@ -87,6 +89,8 @@ class Design(BaseModel, ABC):
     usual_method: ClassVar[str] = ""
     fewest_items: ClassVar[int] = 1
     noun: ClassVar[str] = "score"
+    calls_items_by: ClassVar[Literal["letter", "side"] | None] = None
+    stands_in_grid: ClassVar[bool] = False
     unit: ClassVar[Unit] = IN_POINTS
 
     @field_validator("*", mode="before")

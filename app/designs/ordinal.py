@@ -24,6 +24,7 @@ class Ordinal(Design):
     usual_items: ClassVar[int] = 5
     usual_law: ClassVar[str] = "easl"
     noun: ClassVar[str] = "rating"
+    stands_in_grid: ClassVar[bool] = True
 
     labels: tuple[Label, ...] = Field(
         default=("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),

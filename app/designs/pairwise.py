@@ -1,7 +1,7 @@
 """Pairwise comparison: two items side by side, of which one is chosen, or neither."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from app.designs.design import unknown_items
 from app.designs.numbers import whole_number
@@ -24,6 +24,7 @@ class Pairwise(Order):
     example: ClassVar[str] = "Which translation is better?"
     items_per_hit: ClassVar[range] = range(2, 3)
     usual_items: ClassVar[int] = 2
+    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "side"
     usual_law: ClassVar[str] = "trueskill"
 
     def task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)

@@ -1,6 +1,6 @@
 """Ranking: the items of a HIT are put in an order, which may have ties."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from app.designs.places import Order
 from app.designs.two_ends import TwoEnds
@@ -15,6 +15,7 @@ class Ranking(TwoEnds, Order):
     example: ClassVar[str] = "Order these answers by how helpful they are."
     items_per_hit: ClassVar[range] = range(2, 11)
     usual_items: ClassVar[int] = 5
+    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "letter"
     usual_law: ClassVar[str] = "trueskill"
 
     def task(self, campaign: Any) -> str:

@@ -14,6 +14,7 @@ class Rating(Slider):
     example: ClassVar[str] = "How fluent is this sentence?"
     items_per_hit: ClassVar[range] = range(1, 11)
     usual_items: ClassVar[int] = 1
+    stands_in_grid: ClassVar[bool] = True
 
     def task(self, campaign: Any) -> str:
         """With the labels of the ends."""

@@ -1,7 +1,7 @@
 """Sliders: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from app.designs.design import Design, Yields
 from app.designs.scale import POINTS, on_scale
@@ -17,6 +17,7 @@ class Slider(Design):
     yields: ClassVar[Yields] = "points"
     items_per_hit: ClassVar[range] = range(2, 11)
     usual_items: ClassVar[int] = 5
+    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "letter"
     usual_law: ClassVar[str] = "easl"
 
     @property

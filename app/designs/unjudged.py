@@ -1,6 +1,5 @@
 """What annotators say of items that they cannot judge, where their campaign lets them: a reason from its list."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,9 +36,8 @@ def refuse_unoffered(campaign: Any, answer: Answer, items: Sequence[int]) -> Non
         )
 
 
-def extra(campaign: Any, answer: Answer) -> str | None:
-    """What lies beside the values of an answer, as JSON; None where nothing does."""
+def said(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
+    """What lies of it beside the values of an answer; nothing where nobody said so."""
     if not answer.unjudged:
-        return None
-    reasons = {str(item): reason if campaign.unjudged_reasons else "" for item, reason in answer.unjudged.items()}
-    return json.dumps({EXTRA: reasons})
+        return {}
+    return {EXTRA: {str(item): told if campaign.unjudged_reasons else "" for item, told in answer.unjudged.items()}}

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
+from app.designs.criteria import criteria_of
 from app.designs.design import Design
 from app.designs.numbers import decimal
+from app.designs.registry import design_of
 from app.errors import listed
 
 KEPT = "What you entered is kept."  # how refusals of what was sent from a page end
@@ -43,6 +46,15 @@ class Written:
         """A value as people would write it."""
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
+    @property
+    def criteria(self) -> list[str]:
+        """The names of the criteria by which values are; none where there are none."""
+        return []
+
+    def by(self, criterion: str) -> "Written | None":
+        """How values stand there by one of them, empty where none is named; None for another."""
+        return None if criterion else self
+
     @cached_property
     def numbers(self) -> dict[str, int]:
         """The class that each label names."""
@@ -64,6 +76,24 @@ class Written:
         if self.labelled_by_numbers:
             raise ValueError(cell)
         return self.number(cell)
+
+
+class WrittenByCriterion(Written):
+    """How a campaign's values stand in a file, which names the criterion by which each is where there are several."""
+
+    def __init__(self, campaign: Any) -> None:
+        views = criteria_of(campaign)
+        super().__init__(design_of(views[0]))
+        self.parts = {view.criterion_name: Written(design_of(view)) for view in views} if campaign.criteria else {}
+
+    @property
+    def criteria(self) -> list[str]:
+        """Those of the campaign."""
+        return [*self.parts]
+
+    def by(self, criterion: str) -> Written | None:
+        """By one of these; where there are none, and none is named, the campaign's own."""
+        return self.parts.get(criterion) if self.parts or criterion else self
 
 
 def is_another_number(label: str, number: int) -> bool:

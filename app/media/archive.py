@@ -8,6 +8,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple, NoReturn
 from unicodedata import normalize
@@ -18,6 +19,7 @@ from app.media.signatures import content_type
 
 MB = 2**20
 PIECE_BYTES = 2**18
+LONGEST_PATH = 2 * LONGEST_FILE_NAME  # with the folders that do not count
 MOST_FILES = 20_000
 LARGEST_DIRECTORY = 2**23  # bytes: `zipfile` reads all of it, whatever it says
 END, END_BYTES = b"PK\x05\x06", 22  # of a zip: signature and length without its comment, which is 64 KB at most
@@ -28,11 +30,15 @@ PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as 
 
 
 class Packed(NamedTuple):
-    """A zip, and how large a file of it and all files of a campaign may be, in MB."""
+    """A zip, and how large a file of it and all files of a campaign may be, in MB.
+
+    folder: where in it they lie, with a slash at its end; None where nothing else is in it.
+    """
 
     file: BinaryIO
     max_file_mb: int
     max_mb: int
+    folder: str | None = None
 
 
 class Piece(NamedTuple):
@@ -57,14 +63,21 @@ def pieces(packed: Packed, wanted: Collection[str], taken: Collection[str], take
     Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
     `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
     """
-    check_directory(packed.file)
+    with opened(packed.file) as archive:
+        paths = {path: info for path, info in members(archive).items() if path.startswith(packed.folder or "")}
+        names = named(paths, packed.folder, wanted, taken)
+        check_sizes(paths.values(), packed, taken_bytes)
+        for number, (info, name) in enumerate(zip(paths.values(), names, strict=True)):
+            yield from unpacked(archive, info, name, number)
+
+
+@contextmanager
+def opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+    """Raises `Invalid` (`zip_unreadable`), also while it is read; `TooLarge` (`zip_too_many_files`)."""
+    check_directory(file)
     try:
-        with zipfile.ZipFile(packed.file) as archive:
-            members = [info for info in archive.infolist() if is_ours(info)]
-            names = named(members, wanted, taken)
-            check_sizes(members, packed, taken_bytes)
-            for number, (info, name) in enumerate(zip(members, names, strict=True)):
-                yield from unpacked(archive, info, name, number)
+        with zipfile.ZipFile(file) as archive:
+            yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
         refuse("zip_unreadable", f"This is not a zip that can be read ({problem}).")
 
@@ -92,15 +105,38 @@ def is_ours(info: zipfile.ZipInfo) -> bool:
     return not info.is_dir() and not set(LEFT_BY_SYSTEMS) & set(info.filename.split("/"))
 
 
-def named(members: list[zipfile.ZipInfo], wanted: Collection[str], taken: Collection[str]) -> list[str]:
-    """What items call each file: its path, or that below the one folder that was packed whole."""
-    paths = [checked(info) for info in members]
+def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files of a zip by their paths.
+
+    Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
+    """
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in filter(is_ours, archive.infolist()):
+        path = checked(info)
+        if path in found:
+            refuse("media_twice", "is there twice.", path)
+        found[path] = info
+    return found
+
+
+def packed_whole(paths: Collection[str]) -> str:
+    """The one folder in which all files lie, with a slash at its end; nothing where there is none."""
     folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
-    folder = f"{folders.pop()}/" if len(folders) == 1 else ""
+    return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
+
+
+def named(paths: Collection[str], folder: str | None, wanted: Collection[str], taken: Collection[str]) -> list[str]:
+    """What items call each file: its path below the folder; where there is none, its path, or that below the one folder
+    that was packed whole.
+    """
+    whole = packed_whole(paths)
     names: list[str] = []
     seen = set(taken)
     for path in paths:
-        name = path if path in wanted else path.removeprefix(folder)
+        as_it_is = folder is None and path in wanted
+        name = path if as_it_is else path.removeprefix(whole if folder is None else folder)
+        if len(name) > LONGEST_FILE_NAME:
+            refuse("media_name_unsafe", f"has a name of more than {LONGEST_FILE_NAME} characters.", path)
         if name in seen:
             refuse("media_twice", "is there twice, or the campaign has a file of that name already.", path)
         if name not in wanted:
@@ -114,7 +150,7 @@ def checked(info: zipfile.ZipInfo) -> str:
     """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
     path = normalize("NFC", info.filename)
     parts = PurePosixPath(path).parts
-    odd = path != path.strip() or "\\" in path or ":" in path or not path.isprintable() or len(path) > LONGEST_FILE_NAME
+    odd = path != path.strip() or "\\" in path or ":" in path or not path.isprintable() or len(path) > LONGEST_PATH
     if odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
         refuse("media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path)
     mode = info.external_attr >> 16
@@ -127,9 +163,9 @@ def checked(info: zipfile.ZipInfo) -> str:
     return path
 
 
-def check_sizes(members: list[zipfile.ZipInfo], packed: Packed, taken_bytes: int) -> None:
+def check_sizes(files: Collection[zipfile.ZipInfo], packed: Packed, taken_bytes: int) -> None:
     """By what the zip says: `zipfile` unpacks no more of a file than that."""
-    for info in members:
+    for info in files:
         if info.file_size > packed.max_file_mb * MB:
             raise TooLarge(
                 f"“{shortened(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and "
@@ -137,7 +173,7 @@ def check_sizes(members: list[zipfile.ZipInfo], packed: Packed, taken_bytes: int
                 code="media_file_too_large",
                 file=shortened(info.filename),
             )
-    size = taken_bytes + sum(info.file_size for info in members)
+    size = taken_bytes + sum(info.file_size for info in files)
     if size > packed.max_mb * MB:
         raise TooLarge(
             f"With this zip the campaign would have {size / MB:,.0f} MB of files, and {packed.max_mb} MB is the most. "

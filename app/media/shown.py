@@ -30,10 +30,14 @@ async def drawn(
     texts: Sequence[str],
     above: Above | None = None,
 ) -> DrawnItems:
-    """Items of a campaign (`id` and its settings) by their numbers and texts; of mere texts nothing is looked up.
+    """Items of a campaign (`id`, `segment_count` and its settings) by their numbers and texts; of mere texts nothing is
+    looked up.
 
-    above: source and reference of the segment, where the texts are outputs of systems.
+    above: source and reference of the segment, where the texts are outputs of systems; without it they are the systems'
+    names.
     """
+    if campaign.segment_count and above is None:
+        return plain(texts)
     content = Content.of(campaign)
     if content.plain and not (above and any(above)):
         return plain(texts)

@@ -37,6 +37,16 @@ COPIES = (
 DELETE = text("DELETE FROM media WHERE campaign_id = :campaign")
 KNOWN = text("SELECT name, content_type, size, number FROM media WHERE campaign_id = :campaign")
 ADDRESSES = text("SELECT name, address FROM media WHERE campaign_id = :campaign AND name = ANY(:names)")
+# Of the digests of its pieces: so no file need be whole in memory.
+DIGESTS = text("""
+    SELECT f.name, encode(sha256(string_agg(sha256(p.data), '' ORDER BY p.place)), 'hex') AS digest
+    FROM media f JOIN media_pieces p ON p.campaign_id = f.campaign_id AND p.number = f.number
+    WHERE f.campaign_id = :campaign AND f.name = ANY(CAST(:names AS text[])) GROUP BY f.name
+""")
+PIECES_OF = text("""
+    SELECT p.data FROM media f JOIN media_pieces p ON p.campaign_id = f.campaign_id AND p.number = f.number
+    WHERE f.campaign_id = :campaign AND f.name = :name ORDER BY p.place
+""")
 HAS_FILES = text("SELECT EXISTS (SELECT 1 FROM media WHERE campaign_id = :campaign)")
 FOUND = text("SELECT campaign_id, number, content_type, size FROM media WHERE address = :address")
 PIECE = text("SELECT data FROM media_pieces WHERE campaign_id = :campaign AND number = :number AND place = :place")
@@ -78,6 +88,12 @@ async def known_files(connection: AsyncConnection, campaign_id: int) -> KnownFil
     return KnownFiles({row.name: row.content_type for row in rows}, sum(row.size for row in rows), last + 1)
 
 
+async def digests(connection: AsyncConnection, campaign_id: int, names: Collection[str]) -> dict[str, str]:
+    """Of the files of these names, by name: files have the same digest if their bytes are the same."""
+    rows = await connection.execute(DIGESTS, {"campaign": campaign_id, "names": [*names]})
+    return {row.name: row.digest for row in rows}
+
+
 async def has_files(connection: AsyncConnection, campaign_id: int) -> bool:
     return bool(await connection.scalar(HAS_FILES, {"campaign": campaign_id}))
 
@@ -114,6 +130,13 @@ async def addresses(connection: Driver, campaign_id: int, names: Collection[str]
     """Where a campaign's files are found, by name; without those that it has not."""
     rows = await fetch(connection, ADDRESSES, {"campaign": campaign_id, "names": [*names]}, FileAddress)
     return {row.name: f"/media/{row.address.hex}" for row in rows}
+
+
+async def pieces_of(connection: AsyncConnection, campaign_id: int, name: str) -> AsyncIterator[bytes]:
+    """The bytes of a file, a few pieces at a time in memory."""
+    of = {"campaign": campaign_id, "name": name}
+    async for row in await connection.stream(PIECES_OF, of, execution_options={"yield_per": AT_ONCE}):
+        yield row.data
 
 
 async def find(engine: AsyncEngine, address: str) -> StoredFile:

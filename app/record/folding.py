@@ -8,6 +8,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import driver_of
+from app.designs.criteria import criteria_of, number_of
 from app.inference.online.law import State
 from app.record import states
 from app.record.known import Known
@@ -20,14 +21,14 @@ REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
 
 LOCK_POSTERIORS = text("""
     SELECT subject, state FROM posteriors
-    WHERE campaign_id = :campaign AND revision = :revision AND criterion = 0
+    WHERE campaign_id = :campaign AND revision = :revision AND criterion = :criterion
     AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
 """)
 
 
 @dataclass(frozen=True)
 class Locked:
-    """Posteriors, by item, that nobody else can change."""
+    """Posteriors by one criterion, by item, that nobody else can change."""
 
     of: Revision
     posteriors: dict[int, State]
@@ -38,14 +39,15 @@ async def share(connection: AsyncConnection, campaign: Row[Any]) -> None:
     await connection.execute(states.SHARE, {"campaign": campaign.id})
 
 
-async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> Locked:
-    """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then the posteriors
-    of the answers' items in its present revision.
+async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> list[Locked]:
+    """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then by each
+    criterion the posteriors of the answers' items in its present revision.
     """
     await share(connection, campaign)
     revision = (await connection.execute(REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK, {"campaign": campaign.id})
-    return await lock(connection, Revision(campaign.id, revision), answers)
+    views = criteria_of(campaign)
+    return [await lock(connection, Revision(campaign.id, revision, number_of(view)), answers) for view in views]
 
 
 async def lock(connection: AsyncConnection, of: Revision, answers: Sequence[Response]) -> Locked:
@@ -56,9 +58,11 @@ async def lock(connection: AsyncConnection, of: Revision, answers: Sequence[Resp
 
 
 async def fold(
-    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response], locked: Locked
+    connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: Locked
 ) -> dict[int, int]:
-    """Apply answers to locked posteriors; the judgments that the answers' items have then."""
+    """Apply answers to locked posteriors, by the criterion that the campaign is read by; the judgments that the
+    answers' items have then.
+    """
     if not answers:
         return {}
     known = Known(await driver_of(connection), locked.of, law_of(campaign), locked.posteriors)

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.pool import counted
 from app.database.session import Record
+from app.record.store import deciding
 
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
 SETTLE_RESTORED = text("""
@@ -64,33 +65,47 @@ class News(Record):
 NEWS = tuple(name for name in News.__annotations__ if name != "revision")
 
 
-def changes(*, campaign: str, revision: str, people: str, segments: str, since: str) -> str:
+def changes(*, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = "") -> str:
     """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
 
     people: how many who cannot judge an item take it out of the pool; its judgments are then told as `pool.counted`
-    does. segments: how many the campaign has.
+    does. segments: how many the campaign has; asked: as `store.deciding` has it; empty where there are none, and the
+    first criterion decides.
     """
+    decides = f"LATERAL ({deciding(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
     return f"""
     WITH recent AS MATERIALIZED ({written(since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
     )
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
-           array_agg(score) AS new_scores, array_agg(variance) AS new_variances,
+           array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg({counted("p", people=people)}) AS new_judgments,
-           CASE WHEN {segments} > 0 THEN (
-               SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
-                   SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
-                   WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
-                       SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
-                   GROUP BY r.segment
-               ) AS judged
-           ) END AS new_uses
-    FROM posteriors p WHERE campaign_id = {campaign} AND revision = {revision} AND criterion = 0
-    AND subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
+           {new_uses(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
+    FROM posteriors p, {decides} AS decides
+    WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
+    AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
+
+
+def new_uses(campaign: str, segments: str) -> str:
+    """SQL for how many answers there are about each segment of the `recent` ones."""
+    return f"""
+    CASE WHEN {segments} > 0 THEN (
+        SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
+            SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
+            WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
+                SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
+            GROUP BY r.segment
+        ) AS judged
+    ) END"""  # noqa: S608  (made of constants)
 
 
 OF_CAMPAIGN = changes(
-    campaign="c.id", revision="c.revision", people="c.unjudged_people", segments="c.segment_count", since=":since"
+    campaign="c.id",
+    revision="c.revision",
+    people="c.unjudged_people",
+    segments="c.segment_count",
+    asked="c.asked_criterion",
+    since=":since",
 )
 
 CHANGES = text(f"""

@@ -9,14 +9,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import numbers_of
 from app.database.session import Driver
+from app.designs.criteria import number_of
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.record.stream import COUNTING
+from app.record.stream import COUNTING, values_by
 from app.selection.segments import Segments
 
 # Of each output, the first system whose output for the segment is the same.
 OUTPUTS = """
-    SELECT segment, item, min(item) OVER (PARTITION BY segment, shown) FROM outputs
+    SELECT segment, item, min(item) OVER (PARTITION BY segment, coalesce(digest, shown)) FROM outputs
     WHERE campaign_id = $1 AND segment < $2 AND item < $3
 """
 
@@ -26,7 +27,7 @@ USES = """
 
 # By the index of segments, so that this costs what their own answers cost.
 JUDGED = text(f"""
-    SELECT r.segment, r.items, r.values FROM responses r
+    SELECT r.segment, r.items, {values_by("CAST(:criterion AS int)", "r")} AS values FROM responses r
     WHERE r.campaign_id = :campaign AND r.segment = ANY(CAST(:segments AS int[])) AND {COUNTING} ORDER BY r.seq
 """)  # noqa: S608  (made of constants)
 
@@ -59,8 +60,11 @@ async def outputs_for(connection: AsyncConnection, campaign_id: int, segment: in
 async def means(
     connection: AsyncConnection, campaign: Row[Any], segments: Sequence[int]
 ) -> dict[tuple[int, int], OutputMean]:
-    """What the outputs for these segments got, by segment and system; of those that nobody has judged nothing."""
-    answers = (await connection.execute(JUDGED, {"campaign": campaign.id, "segments": segments})).all()
+    """What the outputs for these segments got by the criterion that the campaign is read by, by segment and system; of
+    those that nobody has judged nothing.
+    """
+    parameters = {"campaign": campaign.id, "segments": segments, "criterion": number_of(campaign)}
+    answers = (await connection.execute(JUDGED, parameters)).all()
     return means_in(design_of(campaign), answers) if answers else {}
 
 

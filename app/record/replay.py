@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
+from app.designs.criteria import criteria_of, number_of
 from app.errors import Conflict
 from app.inference.online.law import Beliefs, Kept, Law
 from app.record import states, stream, unjudged
@@ -24,7 +25,9 @@ MISMATCHES_SHOWN = 20
 POSTERIORS = """
     SELECT {state}, coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1),
            coalesce(p.unjudged, -1)
-    FROM priors LEFT JOIN current_posteriors p USING (campaign_id, number) WHERE campaign_id = $1 ORDER BY number
+    FROM priors LEFT JOIN current_posteriors p
+         ON p.campaign_id = priors.campaign_id AND p.number = priors.number AND p.criterion = $2
+    WHERE priors.campaign_id = $1 ORDER BY priors.number
 """
 
 PRIORS = "SELECT {state} FROM priors WHERE campaign_id = $1 ORDER BY number"
@@ -37,13 +40,14 @@ IDS = text("""
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One stored number that is not what the responses lead to."""
+    """One stored number that is not what the responses lead to. criterion: by which, None where there are none."""
 
     number: int
     external_id: str
     column: str
     stored: float
     replayed: float
+    criterion: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,27 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    law = law_of(campaign)
+    found = [await verified(connection, view) for view in criteria_of(campaign)]
+    count = sum(one.mismatch_count for one in found)
+    mismatches = [mismatch for one in found for mismatch in one.mismatches]
+    return Verification(found[0].responses, found[0].items, count, mismatches[:MISMATCHES_SHOWN])
+
+
+async def verified(connection: AsyncConnection, campaign: Any) -> Verification:
+    """By the criterion that the campaign is read by."""
+    law, by = law_of(campaign), getattr(campaign, "criterion_name", None)
     names = law.family.parameter_names
     kinds = dict.fromkeys((*names, "score", "variance"), "f8") | dict.fromkeys(("judgments", "unjudged"), "i4")
-    stored = await numbers(connection, POSTERIORS.format(state=columns(law, "p.state")), (campaign.id,), **kinds)
+    key = campaign.id, number_of(campaign)
+    stored = await numbers(connection, POSTERIORS.format(state=columns(law, "p.state")), key, **kinds)
     beliefs, judgments, responses = await applied(connection, campaign)
-    said = await unjudged.people(connection, campaign)
+    said = await unjudged.people(connection, campaign) if number_of(campaign) == 0 else {}
     again = await asyncio.to_thread(replayed, law, beliefs, judgments, said)
     count, found = await asyncio.to_thread(differences, stored, again)
     ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
-    mismatches = [Mismatch(number, ids[number], column, kept, anew) for number, column, kept, anew in found]
+    mismatches = [Mismatch(number, ids[number], column, kept, anew, by) for number, column, kept, anew in found]
     if law.layout:
-        otherwise = await kept_otherwise(connection, Revision.present(campaign), beliefs.kept())
+        otherwise = await kept_otherwise(connection, Revision.present(campaign), beliefs.kept(), by)
         count, mismatches = count + len(otherwise), mismatches + otherwise
     return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN])
 
@@ -110,22 +123,26 @@ async def priors(connection: AsyncConnection, campaign: Row[Any]) -> list[Number
 
 
 async def begun(connection: AsyncConnection, campaign: Row[Any]) -> Beliefs:
-    """What the campaign's law believes before the first answer."""
+    """What the campaign's law believes before the first answer, by the criterion that the campaign is read by."""
     law = law_of(campaign)
-    kept = await states.present(await driver_of(connection), campaign.id, layout=law.layout)
+    kept = await states.present(await driver_of(connection), campaign, layout=law.layout)
     return law.begin(await priors(connection, campaign), parameters_of(campaign), kept)
 
 
 async def applied(
     connection: AsyncConnection, campaign: Row[Any], *, decided: int | None = None
 ) -> tuple[Beliefs, Numbers, int]:
-    """All responses that count applied to the priors, the judgments of each item, and how many responses these are.
+    """All responses that count applied to the priors, the judgments of each item, and how many responses these are; by
+    the criterion that the campaign is read by.
 
     decided: as in `stream.responses`.
     """
     beliefs, count = await begun(connection, campaign), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
-    async for chunk in stream.in_pieces(connection, campaign.id, RESPONSES_AT_ONCE, decided=decided):
+    pieces = stream.in_pieces(
+        connection, campaign.id, RESPONSES_AT_ONCE, decided=decided, criterion=number_of(campaign)
+    )
+    async for chunk in pieces:
         hits = hits_of(campaign, chunk)
         try:
             await asyncio.to_thread(beliefs.take, hits)
@@ -153,7 +170,9 @@ def differences(
     return count, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
 
 
-async def kept_otherwise(connection: AsyncConnection, of: Revision, again: Kept) -> list[Mismatch]:
+async def kept_otherwise(
+    connection: AsyncConnection, of: Revision, again: Kept, by: str | None = None
+) -> list[Mismatch]:
     """Where what is kept besides posteriors is not what the responses teach, each at the first number that differs."""
     kept = await states.all_kept(await driver_of(connection), of)
     found = await asyncio.to_thread(lambda: [*otherwise(by_kind(kept), by_kind(again))])
@@ -163,7 +182,7 @@ async def kept_otherwise(connection: AsyncConnection, of: Revision, again: Kept)
         "item": ids.__getitem__,
         "annotator": "annotator {}".format,
     }
-    return [Mismatch(number, names[kind](number), "learned", *pair) for kind, number, pair in found]
+    return [Mismatch(number, names[kind](number), "learned", *pair, by) for kind, number, pair in found]
 
 
 def by_kind(kept: Kept) -> dict[str, Mapping[int, Sequence[Any]]]:

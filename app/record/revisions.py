@@ -10,13 +10,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.database.bulk import Numbers
 from app.database.campaign import finish_if_complete
+from app.designs.criteria import criteria_of, number_of
 from app.errors import Conflict, NotFound
+from app.inference.online.law import Beliefs
 from app.record import states, stream, unjudged
 from app.record.folding import fold, lock
 from app.record.law import law_of
@@ -87,7 +91,12 @@ class NextRevision:
 
     @property
     def of(self) -> Revision:
-        return Revision(self.campaign.id, self.campaign.revision + 1)
+        return following(self.campaign)
+
+
+def following(campaign: Any) -> Revision:
+    """The revision after the present one, by the criterion that the campaign is read by."""
+    return Revision(campaign.id, campaign.revision + 1, number_of(campaign))
 
 
 async def decide(
@@ -153,11 +162,19 @@ async def begin_anew(connection: AsyncConnection, campaign_id: int) -> None:
     everybody who keeps something of the one before learns of it. Whoever calls this has kept the others out.
     """
     campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
-    of = Revision(campaign.id, campaign.revision + 1)
-    beliefs, judgments, _ = await applied(connection, campaign)
+    views = criteria_of(campaign)
+    again = [await applied(connection, view) for view in views]
     await clear(connection, Revision.present(campaign))
-    await begin(connection, of, law_of(campaign), beliefs, judgments)
-    await connection.execute(SWITCH, {**of.parameters, "decided": campaign.decided})
+    await begin_all(connection, views, again)
+    await connection.execute(SWITCH, {**following(campaign).parameters, "decided": campaign.decided})
+
+
+async def begin_all(
+    connection: AsyncConnection, views: Sequence[Any], again: Sequence[tuple[Beliefs, Numbers, int]]
+) -> None:
+    """Store what `applied` gave by each criterion as the next revision."""
+    for view, (beliefs, judgments, _) in zip(views, again, strict=True):
+        await begin(connection, following(view), law_of(view), beliefs, judgments)
 
 
 async def due(engine: AsyncEngine) -> Sequence[int]:
@@ -189,12 +206,13 @@ async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision
         if decided is None or decided <= campaign.decided:
             return None
         draft = NextRevision(campaign, decided, (await look(connection, campaign_id)).watermark)
-        beliefs, judgments, _ = await applied(connection, campaign, decided=decided)
+        views = criteria_of(campaign)
+        again = [await applied(connection, view, decided=decided) for view in views]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
         await clear(connection, Revision.present(campaign))
     async with connection.begin():
-        await begin(connection, draft.of, law_of(campaign), beliefs, judgments)
+        await begin_all(connection, views, again)
     return draft
 
 
@@ -204,21 +222,29 @@ async def caught_up(connection: AsyncConnection, draft: NextRevision) -> int:
         now, answers = await unseen(connection, draft)
         await follow(connection, draft, answers)
     draft.watermark = now
-    return len(answers)
+    return len(answers[0])
 
 
-async def follow(connection: AsyncConnection, draft: NextRevision, answers: Sequence[Response]) -> None:
-    """Apply answers to the draft's posteriors.
+async def follow(connection: AsyncConnection, draft: NextRevision, answers: Sequence[Sequence[Response]]) -> None:
+    """Apply answers, by each criterion, to the draft's posteriors.
 
     Of answers that share an item, none is written before the one with the lower number is; of others it does not matter
     which is applied first.
     """
-    await fold(connection, draft.campaign, answers, await lock(connection, draft.of, answers))
+    for view, said in zip(criteria_of(draft.campaign), answers, strict=True):
+        await fold(connection, view, said, await lock(connection, following(view), said))
 
 
-async def unseen(connection: AsyncConnection, draft: NextRevision) -> tuple[Watermark, list[Response]]:
-    """The answers that count and that the draft does not know, and up to where it knows them all with these."""
-    return await stream.news(connection, draft.campaign.id, draft.watermark, decided=draft.decided)
+async def unseen(connection: AsyncConnection, draft: NextRevision) -> tuple[Watermark, list[list[Response]]]:
+    """The answers that count and that the draft does not know, by each criterion, and up to where it knows them all
+    with these.
+    """
+    since, decided = draft.watermark, draft.decided
+    now, first = await stream.news(connection, draft.campaign.id, since, decided=decided)
+    read = partial(stream.responses, connection, draft.campaign.id, since=since, until=now, decided=decided)
+    after = first[0].seq - 1 if first else 0
+    others = criteria_of(draft.campaign)[1:]
+    return now, [first, *([await read(after=after, criterion=number_of(view)) if first else [] for view in others])]
 
 
 async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
@@ -230,7 +256,7 @@ async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
         await connection.execute(states.LOCK_OUT_HOLDERS, of)
         await connection.execute(LOCK_OUT, of)
         _, answers = await unseen(connection, draft)
-        if len(answers) > FEW:
+        if len(answers[0]) > FEW:
             return False
         await follow(connection, draft, answers)
         if draft.campaign.cannot_be_judged:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, execute, fetch, fetch_one
+from app.designs.criteria import number_of
 from app.errors import Conflict
 from app.inference.online.law import Kept, State
 
@@ -28,18 +29,19 @@ AT_ONCE = 1_000  # items
 SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), CAST(:campaign AS int))")
 LOCK_OUT_HOLDERS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.switch'), CAST(:campaign AS int))")
 
-# What the present revision has learned of the campaign.
+# What the present revision has learned of the campaign by the first criterion: who changes what it knows by another
+# holds this.
 LOCK = text("""
-    SELECT 1 FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
+    SELECT 1 FROM states WHERE campaign_id = :campaign AND kind = 'campaign' AND criterion = 0
     AND revision = (SELECT revision FROM campaigns WHERE id = :campaign) FOR NO KEY UPDATE
 """)
 
 PRESENT = text("""
-    SELECT state, layout FROM states WHERE campaign_id = :campaign AND kind = 'campaign'
+    SELECT state, layout FROM states WHERE campaign_id = :campaign AND kind = 'campaign' AND criterion = :criterion
     AND revision = (SELECT revision FROM campaigns WHERE id = :campaign)
 """)
 
-OF = "campaign_id = :campaign AND revision = :revision"
+OF = "campaign_id = :campaign AND revision = :revision AND criterion = :criterion"
 
 OF_CAMPAIGN = text(f"SELECT state, layout FROM states WHERE {OF} AND kind = 'campaign'")  # noqa: S608  (constants)
 
@@ -81,11 +83,12 @@ KEEP = text(f"""
         FROM unnest(CAST(:longer AS bigint[]), CAST(:longer_since AS bytea[])) AS new (number, since)
         WHERE {OF} AND l.kind = 'item' AND l.number = new.number
     )
-    INSERT INTO states (campaign_id, revision, layout, kind, number, state, since)
-    SELECT :campaign, :revision, :layout, *
+    INSERT INTO states (campaign_id, revision, criterion, layout, kind, number, state, since)
+    SELECT :campaign, :revision, :criterion, :layout, *
     FROM unnest(CAST(:kinds AS text[]), CAST(:numbers AS bigint[]), CAST(:states AS bytea[]),
                                     CAST(:since AS bytea[]))
-    ON CONFLICT (campaign_id, revision, kind, number) DO UPDATE SET state = excluded.state, since = excluded.since
+    ON CONFLICT (campaign_id, revision, criterion, kind, number) DO UPDATE
+    SET state = excluded.state, since = excluded.since
 """)  # noqa: S608  (constants)
 
 
@@ -127,15 +130,16 @@ class PriorOfItem(Record):
 
 
 class Revision(NamedTuple):
-    """Which posteriors and states: a campaign's, of one of its revisions."""
+    """Which posteriors and states: a campaign's, of one of its revisions, by one of its criteria."""
 
     campaign: int
     revision: int
+    criterion: int = 0
 
     @classmethod
     def present(cls, campaign: Any) -> "Revision":
-        """The one that a campaign's row says."""
-        return cls(campaign.id, campaign.revision)
+        """The one that a campaign's row says, by the criterion that it is read by."""
+        return cls(campaign.id, campaign.revision, number_of(campaign))
 
     @property
     def parameters(self) -> dict[str, int]:
@@ -178,9 +182,10 @@ async def of_campaign(connection: Driver, of: Revision, *, layout: int) -> State
     return readable(await fetch_one(connection, OF_CAMPAIGN, of.parameters, KeptOfCampaign), layout)
 
 
-async def present(connection: Driver, campaign_id: int, *, layout: int) -> Kept:
+async def present(connection: Driver, campaign: Any, *, layout: int) -> Kept:
     """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
-    return Kept(readable(await fetch_one(connection, PRESENT, {"campaign": campaign_id}, KeptOfCampaign), layout))
+    parameters = {"campaign": campaign.id, "criterion": number_of(campaign)}
+    return Kept(readable(await fetch_one(connection, PRESENT, parameters, KeptOfCampaign), layout))
 
 
 def readable(row: KeptOfCampaign | None, layout: int) -> State | None:

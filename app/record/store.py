@@ -12,17 +12,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.bulk import Numbers, copy_numbers
 from app.database.session import driver_of
 from app.database.tables import posteriors
+from app.designs.criteria import MOST
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Beliefs, Columns, Law
 from app.record import states
 from app.record.states import Revision
 
 AT_ONCE = 50_000
+EVERY = f"{{{','.join(map(str, range(MOST)))}}}"  # criterion, as an array
 
 
 def present(campaign: str) -> str:
-    """SQL for the posteriors p of a campaign's present revision, without a join: all of their key but the item is known
-    before they are looked for, whatever the statistics say.
+    """SQL for the posteriors p of a campaign's present revision, by its first criterion, without a join: all of their
+    key but the item is known before they are looked for, whatever the statistics say.
     """
     return f"""
     p.campaign_id = {campaign} AND p.revision = (SELECT revision FROM campaigns WHERE id = {campaign})
@@ -30,6 +32,20 @@ def present(campaign: str) -> str:
 
 
 PRESENT = present(":campaign")
+
+
+def deciding(asked: str) -> str:
+    """SQL for what decides what is asked, of posteriors p by the first criterion: score and variance by the criterion
+    of the number `asked`; where that is NULL, the variances of all criteria together.
+    """
+    others = f"""
+        FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.subject = p.subject AND o.revision = p.revision
+        AND o.criterion = ANY(CASE WHEN {asked} IS NULL THEN '{EVERY}'::smallint[] ELSE ARRAY[{asked}] END)"""
+    return f"""
+    SELECT CASE WHEN {asked} > 0 THEN (SELECT o.score {others}) ELSE p.score END AS score,
+           CASE WHEN {asked} = 0 THEN p.variance ELSE (SELECT sum(o.variance ORDER BY o.criterion) {others}) END
+           AS variance"""
+
 
 # New values of :numbers, and so many judgments more; :states one after another, :width floats each. Whoever sends it
 # holds their locks.
@@ -39,7 +55,7 @@ UPDATE = """
         score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
     FROM unnest(CAST(:numbers AS int[]), CAST(:score AS float8[]), CAST(:variance AS float8[]), CAST(:more AS int[]))
          WITH ORDINALITY AS new (number, score, variance, judgments, place)
-    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = 0 AND p.subject = new.number
+    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = :criterion AND p.subject = new.number
     AND p.subject = ANY(CAST(:numbers AS int[]))  -- so that the index finds them whatever the statistics say
     RETURNING p.subject AS number, p.judgments"""
 
@@ -89,6 +105,7 @@ async def copied(connection: AsyncConnection, of: Revision, columns: Mapping[str
         keys: dict[str, Numbers] = {
             "campaign_id": np.full(len(subject), of.campaign, np.int64),
             "revision": np.full(len(subject), of.revision, np.int32),
+            "criterion": np.full(len(subject), of.criterion, np.int16),
             "subject": subject,
         }
         await copy_numbers(connection, posteriors, keys | piece)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import text
@@ -26,10 +27,20 @@ def counting(campaign: str, decided: str) -> str:
 COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
 
 
-def responses_where(condition: str) -> str:
-    """SQL for the responses that count: written after the watermark $4 and before $5, if there are such."""
+def values_by(criterion: str, responses: str = "responses") -> str:
+    """SQL for the values of a response by one of the campaign's criteria, which lie one after another."""
+    values, count = f"{responses}.values", f"cardinality({responses}.items)"
     return f"""
-    SELECT seq, annotator_id, items, values FROM responses
+    CASE WHEN cardinality({values}) = {count} THEN {values}
+    ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
+
+
+def responses_where(condition: str) -> str:
+    """SQL for the responses that count, with their values by the criterion $7: written after the watermark $4 and
+    before $5, if there are such.
+    """
+    return f"""
+    SELECT seq, annotator_id, items, {values_by("$7::int")} AS values FROM responses
     WHERE campaign_id = $1 AND seq > $2
     AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
@@ -57,8 +68,8 @@ LEFT_OUT = text(f"""
 
 
 class Response(NamedTuple):
-    """What one answered HIT says. annotator: their row's id. items: as presented. values: of each, as its design has
-    them. others: the items of which it says nothing.
+    """What one answered HIT says by one criterion. annotator: their row's id. items: as presented. values: of each, as
+    its design has them. others: the items of which it says nothing.
     """
 
     seq: int
@@ -92,13 +103,15 @@ async def responses(
     until: Watermark | None = None,
     limit: int | None = None,
     decided: int | None = None,
+    criterion: int = 0,
 ) -> list[Response]:
     """The first `limit` responses that count, with numbers above `after`, written between two watermarks.
 
-    decided: the number of the last decision that matters, that of the present revision by default.
+    decided: the number of the last decision that matters, that of the present revision by default. criterion: by which
+    of the campaign's the values are.
     """
     driver = await copying(connection)
-    arguments = campaign_id, after, limit, *snapshots(since, until), decided
+    arguments = campaign_id, after, limit, *snapshots(since, until), decided, criterion
     return [Response.of(*row) for row in await driver.fetch(RESPONSES, *arguments)]
 
 
@@ -107,7 +120,7 @@ async def count(
 ) -> int:
     """How many of these responses there are; it goes through them all."""
     driver = await copying(connection)
-    return int(await driver.fetchval(COUNT, campaign_id, after, None, *snapshots(since, until), None))
+    return int(await driver.fetchval(COUNT, campaign_id, after, None, *snapshots(since, until), None, 0))
 
 
 def snapshots(*watermarks: Watermark | None) -> list[str | None]:
@@ -125,22 +138,29 @@ async def news(
 
 
 async def in_pieces(
-    connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None
+    connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None, criterion: int = 0
 ) -> AsyncIterator[list[Response]]:
     """All responses that count, at most `size` at once; give it a `snapshot`."""
     after = 0
-    while some := await responses(connection, campaign_id, after=after, limit=size, decided=decided):
+    read = partial(responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
+    while some := await read(after=after):
         yield some
         after = some[-1].seq
 
 
 async def judgments(
-    connection: AsyncConnection, campaign_id: int, *, after: int = 0, since: Watermark | None = None, limit: int
+    connection: AsyncConnection,
+    campaign_id: int,
+    *,
+    after: int = 0,
+    since: Watermark | None = None,
+    limit: int,
+    criterion: int = 0,
 ) -> dict[str, Numbers]:
     """The judgments of such responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
-    arguments = campaign_id, after, limit, *snapshots(since, None), None
+    arguments = campaign_id, after, limit, *snapshots(since, None), None, criterion
     rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
     return await asyncio.to_thread(in_order, rows)
 

@@ -13,7 +13,8 @@ still right.
 """
 
 import math
-from itertools import chain
+from collections.abc import Collection
+from itertools import chain, filterfalse
 
 import numpy as np
 import numpy.typing as npt
@@ -90,17 +91,20 @@ class Companions:
         if not self._cells[cell]:
             self._close(cell)
 
-    def draw(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
-        """`wanted` items in no particular order, fewer if there are no more; none that is barred.
+    def draw(
+        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+    ) -> list[int]:
+        """`wanted` items in no particular order, fewer if there are no more; none that is barred, or is one of the few
+        that are in the HIT already, which these come `beside`.
 
         `leader` need not be one of the items, and is drawn only if it is one and not barred.
         Rejection may stop after any number of tries without harm: how many an item needed says nothing about
         which one it is, and the pass draws what is missing given the items drawn so far, just as further
         tries would.
         """
-        drawn = self._by_rejection(leader, wanted, barred, rng) if self._size > PASS_AT_MOST else []
+        drawn = self._by_rejection(leader, wanted, barred, beside, rng) if self._size > PASS_AT_MOST else []
         if len(drawn) < wanted:
-            drawn += self._by_pass(leader, wanted - len(drawn), barred.union(drawn), rng)
+            drawn += self._by_pass(leader, wanted - len(drawn), barred, {*beside, *drawn}, rng)
         return drawn
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
@@ -128,7 +132,9 @@ class Companions:
         """How many cells there is room for."""
         return len(self._cells)
 
-    def _by_rejection(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
+    def _by_rejection(
+        self, leader: int, wanted: int, barred: set[int], beside: Collection[int], rng: np.random.Generator
+    ) -> list[int]:
         log_bound = self._log_bound(leader)
         reach = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
         drawn: list[int] = []
@@ -140,14 +146,17 @@ class Companions:
             tried = [bag[int(u * len(bag))] for bag, u in zip(bags, where.tolist(), strict=True)]
             good = accept < np.exp(self._log_quality(leader, tried) - log_bound[cells])
             for item, is_good in zip(tried, good.tolist(), strict=True):
-                if is_good and item not in barred and item not in drawn:
+                if is_good and item not in barred and item not in beside and item not in drawn:
                     drawn.append(item)
                     if len(drawn) == wanted:
                         return drawn
         return drawn
 
-    def _by_pass(self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator) -> list[int]:
-        items = [item for item in chain.from_iterable(self._cells) if item not in barred]
+    def _by_pass(
+        self, leader: int, wanted: int, barred: set[int], chosen: set[int], rng: np.random.Generator
+    ) -> list[int]:
+        free = filterfalse(barred.__contains__, chain.from_iterable(self._cells))
+        items = [item for item in free if item not in chosen]
         if len(items) <= wanted:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.companions import Companions
 from app.selection.leaders import Leaders
-from app.selection.rule import Apart, Asking, Counts, Draw, in_random_order
+from app.selection.rule import Apart, Asking, Counts, Draw, in_random_order, together
 from app.selection.wanted import WantedItems, with_nothing_wanted
 
 MOST_TRIES = 100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
@@ -73,7 +73,7 @@ class SelectionIndex(WantedItems):
         begun: items that are in the HIT in any case, whose first one leads it.
         apart: what is not asked beside which leader.
         """
-        ways = (seen | full, full) if allow_seen else (seen | full,)
+        ways = (together(seen, full), full) if allow_seen else (together(seen, full),)
         if apart is not None:
             return self._draw_apart(n, ways, leading, apart, rng)
         chosen = [*begun]
@@ -81,7 +81,7 @@ class SelectionIndex(WantedItems):
             if not chosen:
                 chosen = self._leader(barred, leading, rng)
             if 0 < len(chosen) < n:
-                chosen += self.companions.draw(chosen[0], n - len(chosen), barred.union(chosen), rng)
+                chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, beside=chosen)
         return in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
 
     def check(self) -> None:
@@ -120,7 +120,7 @@ class SelectionIndex(WantedItems):
 
     def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
         """The leader alone, or nobody."""
-        leader = self.leaders.draw(barred | leading, rng)
+        leader = self.leaders.draw(together(barred, leading), rng)
         if leader is None and leading:
             leader = self.leaders.draw(barred, rng)
         return [] if leader is None else [leader]

@@ -24,7 +24,7 @@ from app.inference.labels.pooled import Pooled
 from app.selection.bags import Bag, Bags
 from app.selection.index import AlgorithmOne
 from app.selection.leaders import pick
-from app.selection.rule import Apart, Asking, Draw, in_random_order
+from app.selection.rule import Apart, Asking, Draw, in_random_order, together
 from app.selection.wanted import WantedItems
 
 MORE = 1.1  # times as many labels as at the last fit, until the next one
@@ -102,9 +102,10 @@ class LabelIndex(WantedItems):
     ) -> Draw | None:
         """The next HIT, as `rule.Index` says: the n items that come first, ties at random."""
         chosen = [*begun]
-        for barred in (seen | full, full) if allow_seen else (seen | full,):
+        unseen = together(seen, full)
+        for barred in (unseen, full) if allow_seen else (unseen,):
             if not chosen:
-                first = chain(self._each(barred | leading, rng), self._each(barred, rng))
+                first = chain(self._each(together(barred, leading), rng), self._each(barred, rng))
                 chosen = [*islice(first, 1)]
             if chosen:
                 away = barred.union(chosen)

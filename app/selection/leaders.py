@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +104,7 @@ def pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
     """One item of the bag that is not barred, uniformly; None if there is none."""
     if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
         return next(item for item in _picks(bag, rng) if item not in barred)
-    free = [item for item in bag if item not in barred]
+    free = [*filterfalse(barred.__contains__, bag)]
     return free[int(rng.random() * len(free))] if free else None
 
 

@@ -28,6 +28,13 @@ def in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
     return Draw(chosen[0], rng.permutation(chosen).tolist())
 
 
+def together(some: set[int], others: set[int]) -> set[int]:
+    """The union of two sets, to be read only: one of them may be many thousands, and is copied only if it must be."""
+    if others <= some:
+        return some
+    return others if some <= others else some | others
+
+
 class Apart(Protocol):
     """Which items are not asked beside each other. spent: leaders that had no companion left; draws add to them.
 

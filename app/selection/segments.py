@@ -44,6 +44,31 @@ class Segments:
         enough = self._with_outputs_of(must) & (distinct(self.alike) >= fewest)
         return np.flatnonzero((self.alike[enough] == NONE).all(axis=0)).tolist()
 
+    def comparable(self, must: Collection[int], others: Collection[int], *, most: int, fewest: int) -> Numbers:
+        """(S,), for which segments a HIT of all that it `must` show and at most so many `others` can have the outputs
+        of the former, and so many different ones.
+        """
+        of_must, of_all = (distinct(self.alike[:, [*those]]) for those in (must, (*must, *others)))
+        found: Numbers = self._with_outputs_of(must) & (np.minimum(of_must + most, of_all) >= fewest)
+        return found
+
+    def can_compare(self, wanted: Collection[int], always: Collection[int], *, n: int, fewest: int) -> bool:
+        """Whether any HIT of n of these systems, and those that are `always` shown, has so many different outputs."""
+        return any(
+            self.comparable([leader, *always], {*wanted} - {leader}, most=n - 1, fewest=fewest).any()
+            for leader in wanted
+        )
+
+    def doubles(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
+        """Of other systems than those that are shown, which have the same output as one of these or of those before."""
+        outputs, found = set(self.alike[segment, [*shown]].tolist()), set[int]()
+        for system in others:
+            output = self.alike.item(segment, system)
+            if output in outputs:
+                found.add(system)
+            outputs.add(output)
+        return found
+
     def used_up(self, had: Collection[int]) -> set[int]:
         """The systems without an output for another segment than these."""
         if self.complete and len(had) < len(self.alike):
@@ -65,18 +90,19 @@ class Segments:
         again: bool,
         leases: Mapping[int, int],
         different: int,
+        possible: Numbers | None = None,
         rng: np.random.Generator,
     ) -> int | None:
         """The segment for a HIT of these systems; None where those that it `must` show have none in common.
 
         had: the segments that its annotator has had; they are taken only with `again`, once there are no others.
-        never: those that they get in no case. leases: how many open HITs show a segment. Of what is left it is one with
-        outputs of as many of the systems as any; of those one with so many `different` outputs, as far as there are
-        such; of those one of the least used, at random.
+        never: those that they get in no case. leases: how many open HITs show a segment. possible: (S,), those that may
+        be taken at all. Of what is left it is one with outputs of as many of the systems as any; of those one with so
+        many `different` outputs, as far as there are such; of those one of the least used, at random.
         """
-        possible = self._with_outputs_of(must)
+        possible = self._with_outputs_of(must) if possible is None else possible
         if never:
-            possible &= self._without(never)
+            possible = possible & self._without(never)
         fresh = np.flatnonzero(possible & self._without(had))
         found: Numbers = fresh if len(fresh) or not again else np.flatnonzero(possible)
         if not len(found):

@@ -2,23 +2,24 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.auth import guards
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import LONGEST_ID
 from app.database.session import Driver
-from app.designs.answer import Answer, Given, InputKind, Touch
+from app.designs.answer import Answer, AnswerByCriterion, Given, InputKind, Touch
 from app.designs.asked import AskedValues
 from app.designs.content import Above
+from app.designs.criteria import AskedBy, asked_of, for_criterion
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
-from app.errors import NotFound
+from app.errors import Invalid, NotFound, listed, shortened, some_of
 from app.serving import leases, outside, submission
 from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
@@ -69,12 +70,33 @@ class ItemShown(BaseModel):
     text: str
 
 
+class CriterionAsked(BaseModel):
+    """One of the questions about each item."""
+
+    name: str
+    question: str
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    values: AskedValues
+
+    @classmethod
+    def of(cls, asked: AskedBy) -> Self:
+        """As a page has it."""
+        by, labels = asked.campaign, ("question", "low_label", "middle_label", "high_label")
+        said = {label: getattr(by, label) for label in labels}
+        return cls(name=by.criterion_name, values=AskedValues.of(asked.design), **said)
+
+
 class HitShown(BaseModel):
     id: int
     items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
     source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
     reference: str | None = Field(description="An example of a good output, likewise.")
-    values: AskedValues
+    values: AskedValues = Field(description="What is asked of each item; of several criteria, by the first.")
+    criteria: list[CriterionAsked] = Field(
+        description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
+    )
     reasons: list[str] | None = Field(
         description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
         "campaign does not let annotators say so."
@@ -110,13 +132,14 @@ async def next_hit(
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
     items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
-    asked = AskedValues.of(design_of(work.assignment))
     here, above = work.assignment, work.hit.above or Above()
+    asked = asked_of(here, here.annotator_id) if here.criteria else []
     shown = HitShown(
         id=work.hit.id,
         items=items,
         **above._asdict(),
-        values=asked,
+        values=AskedValues.of(design_of(for_criterion(here, 0))),
+        criteria=[CriterionAsked.of(one) for one in asked],
         reasons=here.unjudged_reasons if here.cannot_be_judged else None,
         expires_at=work.hit.expires_at,
     )
@@ -145,6 +168,24 @@ ClassLabel = Annotated[str, StringConstraints(max_length=500)]
 Value = Number | ClassLabel
 
 
+Values = dict[ItemId, Value | None] | list[Value | None]
+CriterionName = Annotated[str, StringConstraints(max_length=80)]
+
+
+def touches_named(telemetry: object) -> str:
+    """What telemetry is by. Where nothing says so, as in `{"x": {}}`, it may be by either."""
+    touches = telemetry.values() if isinstance(telemetry, dict) else [None]
+    nested = all(isinstance(told, dict) and all(isinstance(one, dict) for one in told.values()) for told in touches)
+    return "criteria" if nested else "items"
+
+
+Touches = dict[ItemId, TouchSent]
+Telemetry = Annotated[
+    Annotated[Touches, Tag("items")] | Annotated[dict[CriterionName, Touches], Tag("criteria")],
+    Discriminator(touches_named),
+]
+
+
 class Response(BaseModel):
     annotator: Annotator
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
@@ -152,30 +193,52 @@ class Response(BaseModel):
         description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null "
         "for an item that cannot be judged.",
     )
-    values: dict[ItemId, Value | None] | list[Value | None] | None = Field(
+    values: Values | dict[CriterionName, Values] | None = Field(
         default=None,
         description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they "
-        "have `classes`, a number is that of a class and a text its label, also a label of digits.",
+        "have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has "
+        "`criteria`, such values by the name of each.",
     )
     reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
         default_factory=dict,
         description="By item id, why it cannot be judged: one of the HIT's `reasons` for each item without a value.",
     )
-    telemetry: dict[ItemId, TouchSent] = Field(default_factory=dict, description="By item id.")
+    telemetry: Telemetry = Field(
+        default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
+    )
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
 
     @model_validator(mode="after")
     def one_of_both(self) -> Self:
         if (self.scores is None) == (self.values is None):
             raise PydanticCustomError("missing", "Give either scores or values")
+        other = TouchSent if self.by_criterion else dict
+        if any(told and isinstance(told, other) for told in self.telemetry.values()):
+            raise PydanticCustomError("telemetry", "Name criteria in both values and telemetry, or in neither")
         return self
 
     @property
-    def given(self) -> Mapping[str, Given | None] | Sequence[Given | None]:
-        """A value for each item, None where it cannot be judged."""
-        given = self.values if self.scores is None else self.scores
-        assert given is not None  # noqa: S101  (one of both is there)
-        return given
+    def by_criterion(self) -> bool:
+        """Whether it names criteria."""
+        values = self.values.values() if isinstance(self.values, dict) else ()
+        return any(isinstance(said, dict | list) for said in values)
+
+    def parts(self) -> Mapping[str, tuple[Values, Touches]]:
+        """What is said by each criterion, by its name; by one without a name where none are named. Raises `Invalid`
+        (`criterion_unknown`).
+        """
+        touches: Any = self.telemetry
+        values: Any = self.values if self.scores is None else self.scores
+        if not self.by_criterion:
+            return {"": (values, {item: touch or TouchSent() for item, touch in touches.items()})}
+        names = list(values)
+        if unknown := touches.keys() - values.keys():
+            raise Invalid(
+                f"Telemetry names “{shortened(min(unknown))}”, and values only {listed(names)}. Nothing was stored.",
+                code="criterion_unknown",
+                criteria=some_of(names),
+            )
+        return {name: (said, touches.get(name, {})) for name, said in values.items()}
 
 
 class Receipt(BaseModel):
@@ -190,7 +253,8 @@ class Receipt(BaseModel):
         {
             404: "`hit_not_found`",
             410: "`lease_expired`: others have answered meanwhile",
-            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
+            "`criteria_missing`, `criterion_unknown`, `judged_in_part`",
         }
     ),
 )
@@ -203,14 +267,23 @@ async def submit(
 ) -> Receipt:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
     outside.refuse_others(hit, hit_id, response.annotator)
-    touches = {
-        number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, response.telemetry).items()
-    }
-    given = outside.values_by_number(hit, response.given)
-    values = {number: value for number, value in given.items() if value is not None}
-    unjudged = outside.reasons_by_number(hit, response.reasons, given.keys() - values.keys())
-    answer = Answer(values, touches, response.viewport, source=outside.PLATFORM, unjudged=unjudged)
+    answers = {name: answer_of(hit, values, touches, response) for name, (values, touches) in response.parts().items()}
+    answer = AnswerByCriterion(answers) if response.by_criterion else answers[""]
     receipt = await submission.submit(
         connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
     )
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
+
+
+def answer_of(
+    hit: outside.HitOfProgram,
+    sent: Mapping[str, Given | None] | Sequence[Given | None],
+    telemetry: Mapping[str, TouchSent],
+    response: Response,
+) -> Answer:
+    """What is said by one criterion, or by the one question. Raises what `outside` does."""
+    touches = {number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, telemetry).items()}
+    given = outside.values_by_number(hit, sent)
+    values = {number: value for number, value in given.items() if value is not None}
+    unjudged = outside.reasons_by_number(hit, response.reasons, given.keys() - values.keys())
+    return Answer(values, touches, response.viewport, source=outside.PLATFORM, unjudged=unjudged)

@@ -9,8 +9,8 @@ from app.database.session import Driver, execute
 from app.serving.standing import THEIRS
 
 REPORT = text(f"""
-    INSERT INTO media_reports (campaign_id, item, annotator_id, reported_at)
-    SELECT h.campaign_id, :item, h.annotator_id, :now FROM hits h
+    INSERT INTO media_reports (campaign_id, item, segment, annotator_id, reported_at)
+    SELECT h.campaign_id, :item, coalesce(h.segment, 0), h.annotator_id, :now FROM hits h
     WHERE h.campaign_id = :campaign AND h.id = :hit AND :item = ANY(h.items) AND {THEIRS}
     ON CONFLICT DO NOTHING
 """)  # noqa: S608  (made of constants)

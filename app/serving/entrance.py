@@ -17,9 +17,10 @@ SAMPLE = text("""
 
 # Of systems the outputs for their first segment, each once, with what stands above them.
 SAMPLE_OF_OUTPUTS = text("""
-    SELECT min(o.item) AS number, o.shown, s.source, s.reference
+    SELECT min(o.item) AS number, min(o.shown) AS shown, s.source, s.reference
     FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
-    WHERE o.campaign_id = :campaign AND o.segment = 0 GROUP BY o.shown, s.source, s.reference
+    WHERE o.campaign_id = :campaign AND o.segment = 0
+    GROUP BY coalesce(o.digest, o.shown), s.source, s.reference
     ORDER BY bool_or(o.item = ANY(CAST(:always AS int[]))) DESC, 1 LIMIT :number
 """)
 

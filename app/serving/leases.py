@@ -5,7 +5,7 @@ A HIT is a lease on its items. `races` decides who gets what when several ask at
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,11 +22,12 @@ from app.database.pool import wants
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.designs.content import Above
 from app.record.store import PRESENT
+from app.selection.registry import asking_of
 from app.selection.segments import shown_once
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, never_again, of_outputs, propose
 from app.serving.races import SHOWN, SHOWN_OUTPUTS, HeldHit, Limits, ShownItems, capped, lease, renew
-from app.serving.standing import CLOCK, ONE_HIT, OPEN, THEIRS, AssignmentKey, Standing, standing
+from app.serving.standing import ALL_OPEN, CLOCK, ONE_HIT, THEIRS, AssignmentKey, Standing, standing
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -89,7 +90,7 @@ TAKE_OVER = text("""
     UPDATE hits SET assignment_id = :assignment
     WHERE campaign_id = :campaign AND closed_at IS NULL AND id = (
         SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = :annotator
-        AND assignment_id <> :assignment AND closed_at IS NULL
+        AND assignment_id IS DISTINCT FROM :assignment AND closed_at IS NULL
         ORDER BY expires_at DESC LIMIT 1)
 """)
 
@@ -108,8 +109,14 @@ WANTED = text(f"""
     WHERE {PRESENT} AND {wants("p", judgments=":wanted", people=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
 """)  # noqa: S608  (made of constants)
 
+# What is left are systems that cannot be compared. Others may have joined since, in another revision.
+FINISH_LEFT = text("""
+    UPDATE campaigns SET status = 'finished', finished_at = :now
+    WHERE id = :campaign AND status IN ('running', 'paused') AND revision = :revision
+""")
+
 ANY_OPEN = text(f"""
-    SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN} LIMIT 1
+    SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {ALL_OPEN} LIMIT 1
 """)  # noqa: S608  (made of constants)
 
 # The first touch makes a short lease a whole one.
@@ -313,6 +320,7 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
         "wanted": here.judgments_per_item,
         "people": here.unjudged_people,
         "always": here.always_shown,
+        "revision": here.revision,
         "now": now,
     }
     wanted = {row.number for row in await fetch(connection, WANTED, parameters, ItemNumber)}
@@ -320,13 +328,26 @@ async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *,
         await execute(connection, FINISH, parameters)
         return "all_done"
     if here.segment_count:
-        return "wait" if copy is None else "seen_all"
+        return await why_no_systems(connection, here, copy, wanted, parameters)
     barred = never_again(here)
     some_barred = not here.repeat_items or barred
     left = wanted.difference(barred)
     if some_barred and (len(left) < here.fewest_items or await waits_for_nobody(connection, here)):
         return "seen_all"
     return "seen_all" if over else "wait"
+
+
+async def why_no_systems(
+    connection: Driver, here: Standing, copy: Copy | None, wanted: Collection[int], parameters: Mapping[str, Any]
+) -> Reason:
+    """The same where items are systems: it is also over when those that are `wanted` cannot be compared."""
+    if copy is None or copy.segments is None or max(wanted) >= copy.segments.systems:  # others have just joined
+        return "wait"
+    asking, always = asking_of(here), here.always_shown
+    if copy.segments.can_compare(wanted, always, n=asking.n, fewest=asking.fewest + len(always)):
+        return "seen_all"
+    await execute(connection, FINISH_LEFT, parameters)
+    return "all_done"
 
 
 def nothing_unknown(here: Standing, copy: Copy) -> bool:

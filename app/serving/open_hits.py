@@ -8,7 +8,7 @@ loses one, or would get less than a whole HIT by what is remembered, has it read
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.selection.rule import Index
+from app.selection.rule import Index, together
 
 MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
 REMEMBERED_SECONDS = 1.0
@@ -16,7 +16,8 @@ REMEMBERED_SECONDS = 1.0
 
 class OpenHits:
     """leading: the items that lead one. leases: how many hold an item. full: the items that no other one may hold.
-    segments: how many show a segment, where the items are systems.
+    segments: how many show a segment, where the items are systems. nothing_left: whether a draw found nothing that
+    anybody could be asked.
 
     read_at: in seconds, by the process's clock.
     """
@@ -35,6 +36,7 @@ class OpenHits:
         self.leases = Counter(held)
         self.segments = Counter(segments)
         self.full = index.full(self.leases)
+        self.nothing_left = False
         self.read_at = read_at
 
     def serves(self, now: float) -> bool:
@@ -43,15 +45,18 @@ class OpenHits:
 
     def add(self, leader: int, items: Iterable[int], index: Index, segment: int | None = None) -> None:
         """One more HIT was leased."""
-        self.full = self.full_with(items, index)
+        self.full |= self._filled_by(items, index)
         self.leases.update(items)
         self.leading.add(leader)
         if segment is not None:
             self.segments[segment] += 1
 
     def full_with(self, items: Iterable[int], index: Index) -> set[int]:
-        """The items that are full once these are leased, too."""
+        """The items that are full once these are leased, too; to be read only."""
+        return together(self.full, self._filled_by(items, index))
+
+    def _filled_by(self, items: Iterable[int], index: Index) -> set[int]:
         leases = Counter(items)
         for item in leases:
             leases[item] += self.leases[item]
-        return self.full | index.full(leases)
+        return index.full(leases)

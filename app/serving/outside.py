@@ -21,9 +21,9 @@ PLATFORM = API.name
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-STANDING_BY_NAME = standing_where(
-    "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
-)
+BY_NAME = "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+STANDING_BY_NAME = standing_where(BY_NAME, more=False)
+MORE_BY_NAME = standing_where(BY_NAME, more=True)
 
 # A rehearsal is not for people, nor for whom they let answer.
 CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
@@ -60,7 +60,8 @@ class HitOfProgram(TokenUse):
 
 def by_name(slug: str, annotator: str) -> AssignmentKey:
     """The one assignment of an annotator of a program."""
-    return AssignmentKey(STANDING_BY_NAME, {"slug": slug, "platform": PLATFORM, "annotator": annotator})
+    parameters = {"slug": slug, "platform": PLATFORM, "annotator": annotator}
+    return AssignmentKey(slug, STANDING_BY_NAME, MORE_BY_NAME, parameters)
 
 
 async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: datetime) -> None:

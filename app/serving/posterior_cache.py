@@ -20,7 +20,7 @@ from app.database.pool import counted
 from app.database.session import Driver, Record, fetch
 from app.record.news import CHANGES, WATERMARK, News
 from app.record.outputs import segments_of
-from app.record.store import present
+from app.record.store import deciding, present
 from app.selection.implied import NotAsked
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Index
@@ -35,9 +35,12 @@ LAST = text(f"""
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
 
+PEOPLE = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
+ASKED = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
 POSTERIORS = f"""
-    SELECT p.score, p.variance, {counted("p", people="(SELECT unjudged_people FROM campaigns WHERE id = $1)")}
-    FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+    SELECT decides.score, decides.variance, {counted("p", people=PEOPLE)}
+    FROM posteriors p, LATERAL ({deciding(ASKED)}) AS decides
+    WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
 
@@ -72,6 +75,14 @@ class Followed(Record):
     hits_per_iteration: int | None
     leaders_as_companions: bool
     seed: int
+
+
+def ask_more(campaign: Any) -> bool:
+    """Whether serving a campaign asks for more than its items' posteriors and who saw which: of systems the segments,
+    what annotators could not judge, several criteria. Fixed at its launch.
+    """
+    unjudged = campaign.cannot_be_judged and campaign.repeat_items
+    return bool(campaign.segment_count or unjudged or campaign.asked_criterion != 0)
 
 
 class Heard(News):
@@ -143,9 +154,13 @@ class Copy:
 
 @dataclass
 class PosteriorCache:
-    """The copies of this process, one per campaign, loaded at first use, and what it is about to lease."""
+    """The copies of this process, one per campaign, loaded at first use, and what it is about to lease.
+
+    asking_more: the campaigns that `ask_more`, as they are known: by id, or by slug.
+    """
 
     copies: dict[int, Copy] = field(default_factory=dict)
+    asking_more: set[int | str] = field(default_factory=set)
     proposals: list[PendingLease] = field(default_factory=list)
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic  # in seconds

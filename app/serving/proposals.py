@@ -17,11 +17,11 @@ from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
-from app.selection.rule import Apart, Draw
+from app.selection.rule import Apart, Draw, together
 from app.selection.segments import shown_once
 from app.serving.asked_before import not_asked, tell_labels
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.standing import OPEN, TAKEN, Standing
+from app.serving.standing import ALL_OPEN, OPEN, TAKEN, Standing
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ WAITED_FOR = text(f"""
     AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
 """)  # noqa: S608  (made of constants)
 
-HELD = text(f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}")  # noqa: S608  (constants)
+HELD = text(f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {ALL_OPEN}")  # noqa: S608  (constants)
 
 FREE_ITEMS = text(f"""
     SELECT unnest(p.items) AS item FROM planned_hits p
@@ -148,18 +148,21 @@ async def propose(connection: Driver, here: Standing, cache: PosteriorCache, *, 
 def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | None) -> Proposal | None:
     """One draw of the campaign's rule on the newest posteriors."""
     open_hits = cache.open_hits(here, copy)
+    if open_hits.nothing_left:
+        return None
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
     leases_pending = cache.leases_pending(here.id)
     full = open_hits.full_with(chain.from_iterable(lease.items for lease in leases_pending), copy.index)
-    leading = open_hits.leading.union(lease.leader for lease in leases_pending)
+    leading = together(open_hits.leading, {lease.leader for lease in leases_pending})
     if copy.segments is not None:
         leases = open_hits.segments + Counter(lease.segment for lease in leases_pending if lease.segment is not None)
         return of_outputs(here, copy, full=full, leading=leading, leases=leases, had=known_to(here), rng=copy.rng)
+    seen = known_to(here)
     if here.not_judged:
         full = full.union(here.not_judged)
     draw = copy.index.draw(
         asking_of(here).n,
-        seen=known_to(here),
+        seen=seen,
         full=full,
         leading=leading,
         allow_seen=here.repeat_items,
@@ -167,6 +170,7 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | Non
         rng=copy.rng,
     )
     if draw is None:
+        open_hits.nothing_left = full is open_hits.full and apart is None and (here.repeat_items or not seen)
         return None
     items = with_those_always_shown(here, draw.items, copy.rng)
     return Proposal(draw.leader, items, shared_leader=draw.leader in leading)
@@ -220,7 +224,8 @@ def with_segment(
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
     """The systems of a HIT in the order in which they are shown, and its segment; None if there is none that says
-    something. Where drawn systems have no output for it, others that have one stand in for them.
+    something. Where drawn systems have no output for it, others that have one stand in for them; where their outputs
+    are the same, others whose are not.
     """
     assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
     always, asking = here.always_shown, asking_of(here)
@@ -243,8 +248,43 @@ def with_segment(
     if len(there) < len(draw.items):
         drawn = copy.index.draw(asking.n, seen=absent, full=full, leading=set(), allow_seen=False, begun=there, rng=rng)
     if drawn is None or copy.segments.different(segment, [*drawn.items, *always]) < fewest:
-        return None
+        return of_different_outputs(here, copy, draw.leader, full=full, leases=leases, had=had, rng=rng)
     return with_those_always_shown(here, drawn.items, rng), segment
+
+
+def of_different_outputs(
+    here: Standing,
+    copy: Copy,
+    leader: int,
+    *,
+    full: set[int],
+    leases: Mapping[int, int],
+    had: set[int],
+    rng: np.random.Generator,
+) -> tuple[list[int], int] | None:
+    """The same of systems no two of which have the same output for the segment; None only if no HIT with this leader
+    says something.
+    """
+    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
+    asking, must = asking_of(here), [leader, *here.always_shown]
+    fewest = asking.fewest + len(here.always_shown)
+    others = [item for item in copy.index.open_items() if item != leader and item not in full]
+    segment = copy.segments.pick(
+        [*must, *others],
+        must,
+        had=had,
+        never=here.not_judged or (),
+        again=here.repeat_items,
+        leases=leases,
+        different=fewest,
+        possible=copy.segments.comparable(must, others, most=asking.n - 1, fewest=fewest),
+        rng=rng,
+    )
+    if segment is None:
+        return None
+    barred = copy.segments.absent(segment) | copy.segments.doubles(segment, must, rng.permutation(others).tolist())
+    drawn = copy.index.draw(asking.n, seen=barred, full=full, leading=set(), allow_seen=False, begun=[leader], rng=rng)
+    return None if drawn is None else (with_those_always_shown(here, drawn.items, rng), segment)
 
 
 def with_those_always_shown(here: Standing, drawn: list[int], rng: np.random.Generator) -> list[int]:

@@ -31,7 +31,7 @@ from app.designs.content import Above
 from app.record import states
 from app.record.store import PRESENT
 from app.serving.proposals import Proposal
-from app.serving.standing import CLOCK, OPEN, TAKEN, Standing
+from app.serving.standing import CLOCK, TAKEN, Standing
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
@@ -61,14 +61,17 @@ LOCK_ANNOTATOR = """
 
 
 def of_all_capped(condition: str) -> str:
-    """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases. The open HITs
-    are gone through once, however many items are asked about.
+    """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases, and whether it leads
+    one, held.leading. Who holds an item is asked in the words of the index on items, and of no other, so that what it
+    costs does not grow with what else is open.
     """
     return f"""
     NOT EXISTS (
         WITH held AS MATERIALIZED (
-            SELECT item, count(*) AS leases FROM hits h, unnest(h.items) AS item
-            WHERE h.campaign_id = :campaign AND {OPEN} AND h.items && CAST(:capped AS int[]) AND h.id <> :hit
+            SELECT item, count(*) AS leases, bool_or(h.leader = item) AS leading
+            FROM hits h, unnest(h.items) AS item
+            WHERE ARRAY[h.campaign_id] && ARRAY[CAST(:campaign AS bigint)] AND h.items && CAST(:capped AS int[])
+              AND num_nonnulls(h.closed_at) = 0 AND h.expires_at > {CLOCK} AND h.id <> :hit
             GROUP BY item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
@@ -84,7 +87,12 @@ BEYOND_LEASES = ":wanted - coalesce(held.leases, 0)"
 STILL_ROOM = of_all_capped(f"p.judgments < {BEYOND_LEASES}")
 
 # It is also in the pool, so that somebody may be asked about it.
-STILL_WANTED = of_all_capped(wants("p", judgments=BEYOND_LEASES, people=":people"))
+WANTED = wants("p", judgments=BEYOND_LEASES, people=":people")
+STILL_WANTED = of_all_capped(WANTED)
+
+# And the leader, which is one of these, leads no other.
+STILL_WANTED_TO_LEAD = of_all_capped(f"""
+    {WANTED} AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice (where the items are
 # systems: a segment), and fewer other HITs than one person may have. An assignment that is one HIT has no other.
@@ -115,12 +123,9 @@ LEASE = f"""
            CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int),
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea)
-    WHERE {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
-      AND (:shared_leader OR NOT EXISTS (
-          SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {OPEN}
-          AND h.leader = CAST(:leader AS int)))
-    ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL DO NOTHING
-    RETURNING id, expires_at"""  # noqa: S608  (made of constants of this module)
+    WHERE {STILL_WANTED_TO_LEAD} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
+    ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
+    RETURNING id, expires_at"""
 
 LEASE_TAKES = {
     "campaign": "bigint",

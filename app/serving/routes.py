@@ -22,6 +22,7 @@ from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import DrawnItems
+from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Gone, Invalid, Refusal
@@ -107,6 +108,7 @@ async def show(
         context = {
             "campaign": campaign,
             "design": design_of(campaign),
+            "asked": asked_of(campaign, 0),
             "platform": platform,
             "drawn": items,
             "token_hours": request.app.state.settings.worker_token_hours,
@@ -202,6 +204,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
         "drawn": items,
         "campaign": here,
         "design": design_of(here),
+        "asked": asked_of(here, here.annotator_id),
         "platform": platform,
         "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
         "completion": platform.completion(here.arrival, here) if work.finished else None,

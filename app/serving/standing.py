@@ -17,12 +17,15 @@ from app.database.session import Driver, columns, fetch_one
 from app.designs.unjudged import EXTRA
 from app.errors import NotFound
 from app.record.news import NEWS, changes
-from app.serving.posterior_cache import Followed, Heard, PosteriorCache
+from app.serving.posterior_cache import Followed, Heard, PosteriorCache, ask_more
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
 CLOCK = "statement_timestamp()"
 
 OPEN = f"h.closed_at IS NULL AND h.expires_at > {CLOCK}"
+
+# For whoever goes through all of a campaign that are open. Nobody else may use the index that this is for.
+ALL_OPEN = f"{OPEN} AND h.leader IS NOT NULL"
 
 # Platforms whose assignments are one HIT each. Elsewhere one may go on in another visit with the HIT of an earlier one.
 ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
@@ -39,9 +42,34 @@ TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.c
 ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
-NEWS_OF_COPY = changes(
-    campaign="c.id", revision="c.revision", people="c.unjudged_people", segments="c.segment_count", since="copy.since"
-)
+OF_COPY = {"campaign": "c.id", "revision": "c.revision", "people": "c.unjudged_people", "since": "copy.since"}
+
+
+SEEN_ITEMS = """
+    ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
+          WHERE r.campaign_id = c.id AND r.annotator_id = a.id)"""
+
+SEEN = f"""
+    CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS}
+    ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
+    END"""  # noqa: S608  (constants)
+
+NOT_JUDGED = f"""
+    CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
+    WHEN c.segment_count = 0 THEN
+        ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
+              WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
+              AND shown.item IS NOT NULL
+              AND r.extra -> '{EXTRA}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
+    ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra ? '{EXTRA}')
+    END"""  # noqa: S608  (constants)
+
+HELD_SEGMENTS = f"""
+    CASE WHEN c.segment_count > 0 AND {ASKS_WHAT_OTHERS_HOLD} THEN
+        ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {ALL_OPEN})
+    END"""  # noqa: S608  (constants)
 
 
 class ServedCampaign(Followed):
@@ -57,6 +85,9 @@ class ServedCampaign(Followed):
     low_label: str
     middle_label: str | None
     high_label: str
+    criteria: list[dict[str, Any]]
+    criteria_shown: str
+    asked_criterion: int | None
     show_numbers: bool
     content: str
     source_column: str | None
@@ -119,11 +150,14 @@ class Standing(ServedCampaign, Heard):
     untouched_everywhere: int
 
 
-def standing_where(condition: str) -> TextClause:
+def standing_where(condition: str, *, more: bool) -> TextClause:
     """The statement that tells where the assignment stands of which `condition` holds.
 
     What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
+    more: for campaigns that `ask_more`. Most do not, and what nobody reads takes time even so.
     """
+    of_more = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if more else {}
+    news = changes(**OF_COPY, **of_more)
     return text(f"""
     SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
@@ -131,30 +165,15 @@ def standing_where(condition: str) -> TextClause:
                    WHERE o.campaign_id = c.id AND o.assignment_id = s.id) AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
-                   AND h.assignment_id <> s.id AND h.closed_at IS NULL) AS begun_elsewhere,
-           CASE WHEN c.segment_count = 0 THEN
-               ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
-                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id)
-           ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-                      WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
-           END AS seen,
-           CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
-           WHEN c.segment_count = 0 THEN
-               ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
-                     WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
-                     AND r.extra -> '{EXTRA}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
-           ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-                      WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra ? '{EXTRA}')
-           END AS not_judged,
+                   AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
+           {SEEN if more else SEEN_ITEMS} AS seen, {NOT_JUDGED if more else "CAST(NULL AS int[])"} AS not_judged,
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
-               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {OPEN})
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {ALL_OPEN})
            END AS held,
            CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
-               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {OPEN})
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {ALL_OPEN})
            END AS leading,
-           CASE WHEN c.segment_count > 0 AND {ASKS_WHAT_OTHERS_HOLD} THEN
-               ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {OPEN})
-           END AS held_segments,
+           {HELD_SEGMENTS if more else "CAST(NULL AS int[])"} AS held_segments,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
            mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
            mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
@@ -168,7 +187,7 @@ def standing_where(condition: str) -> TextClause:
         SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
                AS held_elsewhere
         FROM hits h, unnest(h.items) AS item
-        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id <> s.id AND {OPEN}
+        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id IS DISTINCT FROM s.id AND {OPEN}
     ) AS elsewhere ON true
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
          AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
@@ -176,28 +195,33 @@ def standing_where(condition: str) -> TextClause:
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
         FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}
     ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {CLOCK})
-    LEFT JOIN LATERAL ({NEWS_OF_COPY}) AS news ON true
+    LEFT JOIN LATERAL ({news}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
 
 
-STANDING_BY_ID = standing_where("s.campaign_id = :campaign AND s.id = :assignment")
+BY_ID = "s.campaign_id = :campaign AND s.id = :assignment"
+STANDING_BY_ID = standing_where(BY_ID, more=False)
+MORE_BY_ID = standing_where(BY_ID, more=True)
 
 
 @dataclass(frozen=True)
 class AssignmentKey:
-    """Which assignment: the statement that tells where it stands, and what that needs to find it.
+    """Which assignment: the statement that tells where it stands, that for a campaign that asks more, and what these
+    need to find it. campaign: its id or slug.
 
     `visitor`: from where they come, when nobody vouches for them.
     """
 
+    campaign: int | str
     statement: TextClause
+    more: TextClause
     parameters: Mapping[str, Any]
     visitor: Visitor | None = None
 
 
 def by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentKey:
-    return AssignmentKey(STANDING_BY_ID, assignment.parameters, visitor)
+    return AssignmentKey(assignment.campaign, STANDING_BY_ID, MORE_BY_ID, assignment.parameters, visitor)
 
 
 async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Standing:
@@ -209,7 +233,11 @@ async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey
     """
     visitor = key.visitor.address if key.visitor else None
     parameters = {**key.parameters, **cache.watermarks(anew=anew), "visitor": visitor}
-    row = await fetch_one(connection, key.statement, parameters, Standing)
+    known = key.campaign in cache.asking_more
+    row = await fetch_one(connection, key.more if known else key.statement, parameters, Standing)
+    if row is not None and not known and ask_more(row):
+        cache.asking_more.add(key.campaign)
+        row = await fetch_one(connection, key.more, parameters, Standing)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     cache.hear(row)

@@ -3,10 +3,11 @@
 Locks are taken in one order everywhere: the right to store (which a new revision of the posteriors takes away for a
 moment), what the law keeps of the whole campaign (a row that not every law has), the HIT's row, its annotator's (where
 their HITs are counted), then the posterior rows by item number. So two answers that share items, two posts of one HIT,
-and a lease that is renewed meanwhile wait for each other instead of deadlocking.
+and a lease that is renewed meanwhile wait for each other instead of deadlocking. Of several criteria the posteriors by
+the first are locked first: whoever changes those by another holds these.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,14 +19,15 @@ from app.crowd.annotators import AssignmentId
 from app.database.campaign import FINISH
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.answer import Answer, Form, telemetry
-from app.designs.registry import design_of
-from app.designs.unjudged import extra, refuse_unoffered
+from app.designs.beside import extra
+from app.designs.criteria import Sent, answer_of, criteria_of, for_criterion, number_of, parts_of
 from app.errors import Gone, NotFound
 from app.record import states, unjudged
+from app.record.folding import LOCK_POSTERIORS
 from app.record.known import Known
 from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
-from app.record.store import PRESENT, UPDATE
+from app.record.store import PRESENT, UPDATE, UPDATE_POSTERIORS
 from app.record.stream import Response
 from app.selection.segments import for_all, said_of_all, shown_once
 from app.serving.races import STILL_ALLOWED, STILL_ROOM, lock_annotator_and_posteriors, lock_revision
@@ -53,8 +55,8 @@ def closing(condition: str) -> str:
     )
     SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id, closed.expires_at,
            c.id AS campaign_id, c.revision, c.design, c.design_settings, c.update_law, c.gamma, c.epsilon,
-           c.tie_margin_points, c.judgments_per_item, c.always_shown, c.cannot_be_judged, c.unjudged_reasons,
-           c.unjudged_people, c.decided > 0 AND EXISTS (
+           c.tie_margin_points, c.criteria, c.seed, c.judgments_per_item, c.always_shown, c.cannot_be_judged,
+           c.unjudged_reasons, c.unjudged_people, c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
            ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
@@ -101,7 +103,8 @@ STORE = text(f"""
 
 
 class ClosedHit(Record):
-    """A HIT that was closed, its campaign, and the locked posteriors of its items, in the order of `numbers`.
+    """A HIT that was closed, its campaign, and the locked posteriors of its items by the first criterion, in the order
+    of `numbers`.
 
     left_out: whether its annotator is.
     """
@@ -119,6 +122,8 @@ class ClosedHit(Record):
     gamma: float
     epsilon: float
     tie_margin_points: int
+    criteria: list[dict[str, Any]]
+    seed: int
     judgments_per_item: int
     always_shown: list[int]
     cannot_be_judged: bool
@@ -149,6 +154,13 @@ class StoredAnswer(Record):
     all_reached: bool | None
 
 
+class LockedPosterior(Record):
+    """A posterior of an item that nobody else can change."""
+
+    subject: int
+    state: list[float]
+
+
 class Answered(Record):
     """The number of a response that is there."""
 
@@ -168,9 +180,7 @@ class LeaseEnded(Exception):
     """The lease of the HIT that is answered is over; perhaps the answer can be taken all the same."""
 
 
-async def submit(
-    connection: Driver, assignment: AssignmentId, hit_id: int, sent: Answer | Form, *, now: datetime
-) -> Receipt:
+async def submit(connection: Driver, assignment: AssignmentId, hit_id: int, sent: Sent, *, now: datetime) -> Receipt:
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
@@ -186,7 +196,7 @@ async def submit(
         return await submit_again(connection, key, sent)
 
 
-async def submit_again(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
+async def submit_again(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
     """Once more in time, now that no other revision can come between: it may have been that. Then late."""
     with suppress(LeaseEnded):
         async with connection.transaction():
@@ -196,7 +206,7 @@ async def submit_again(connection: Driver, key: dict[str, Any], sent: Answer | F
         return await submit_late(connection, key, sent)
 
 
-async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
+async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
     hit = await fetch_one(connection, CLOSE, key, ClosedHit)
     if hit is None:
@@ -206,7 +216,7 @@ async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Answer |
     return await store(connection, key, hit, sent, held_until=hit.expires_at)
 
 
-async def submit_late(connection: Driver, key: dict[str, Any], sent: Answer | Form) -> Receipt:
+async def submit_late(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
     """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
 
     The locks are those of a renewal, so that the two wait for each other.
@@ -239,7 +249,7 @@ async def store(
     connection: Driver,
     key: Mapping[str, Any],
     hit: ClosedHit,
-    sent: Answer | Form,
+    sent: Sent,
     *,
     held_until: datetime | None = None,
 ) -> Receipt:
@@ -247,50 +257,78 @@ async def store(
 
     Raises `LeaseEnded` when it is after `held_until`.
     """
-    design = design_of(hit)
-    shown = shown_once(hit.hit_items, hit.shown_as)
-    answer = design.read(sent, shown)
-    refuse_unoffered(hit, answer, shown)
-    of_shown = dict(zip(shown, design.values(answer, shown), strict=True))
-    values = for_all(of_shown, hit.hit_items, hit.shown_as)
-    if hit.shown_as:
-        answer = replace(answer, unjudged=said_of_all(answer.unjudged, hit.hit_items, hit.shown_as))
+    said = read_all(hit, sent)
+    answers = [one for one, _ in said]
+    values = [value for _, row in said for value in row]
+    responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in said]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
         "annotator": hit.annotator_id,
-        "source": answer.source,
+        "source": answers[0].source,
         "items": hit.hit_items,
         "values": values,
-        "extra": extra(hit, answer),
+        "extra": extra(hit, answers[0], hit.annotator_id),
         "segment": hit.segment,
-        "telemetry": telemetry(answer, hit.hit_items),
+        "telemetry": telemetry(answers, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, hit, Response.of(0, hit.annotator_id, hit.hit_items, values))
+    } | await posteriors_after(connection, hit, responses[0])
     (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
-    given_up = answer.unjudged and await are_given_up(connection, hit, stored.seq, [*answer.unjudged])
+    await change_others(connection, hit, responses)
+    unjudged_items = [*answers[0].unjudged]
+    given_up = unjudged_items and await are_given_up(connection, hit, stored.seq, unjudged_items)
     if stored.all_reached or given_up:
         await execute(connection, FINISH, parameters)
     return Receipt(key["hit"], stored.seq)
 
 
+def read_all(hit: ClosedHit, sent: Sent) -> list[tuple[Answer, list[float]]]:
+    """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
+    parts = zip(criteria_of(hit), parts_of(sent, hit), strict=True)
+    return [read_one(view, part) for view, part in parts]
+
+
+def read_one(hit: Any, sent: Answer | Form) -> tuple[Answer, list[float]]:
+    """By the criterion that the HIT is read by."""
+    shown = shown_once(hit.hit_items, hit.shown_as)
+    answer, values = answer_of(hit, sent, shown)
+    of_shown = dict(zip(shown, values, strict=True))
+    if hit.shown_as:
+        answer = replace(answer, unjudged=said_of_all(answer.unjudged, hit.hit_items, hit.shown_as))
+    return answer, for_all(of_shown, hit.hit_items, hit.shown_as)
+
+
 async def posteriors_after(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
-    """What one answer makes of posteriors, as the parameters of `store.UPDATE`. What its law keeps is stored.
+    """What one answer makes of posteriors by the first criterion, as the parameters of `store.UPDATE`. What its law
+    keeps is stored.
 
     The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
     now: what there was of the earlier one may be gone.
     """
-    of, law = Revision(hit.campaign_id, hit.revision), law_of(hit)
+    view = for_criterion(hit, 0)
+    of, law = Revision(hit.campaign_id, hit.revision), law_of(view)
     if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_present(connection, of)):
         raise LeaseEnded
     known = Known(connection, of, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await known.apply(hits_of(hit, [response]), parameters_of(hit))
+        await known.apply(hits_of(view, [response]), parameters_of(view))
     return await known.keep()
+
+
+async def change_others(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
+    """What an answer that was stored makes of posteriors by the criteria after the first."""
+    if hit.left_out:
+        return
+    for view, response in list(zip(criteria_of(hit), responses, strict=True))[1:]:
+        of = Revision(hit.campaign_id, hit.revision, number_of(view))
+        rows = await fetch(connection, LOCK_POSTERIORS, {**of.parameters, "numbers": hit.numbers}, LockedPosterior)
+        known = Known(connection, of, law_of(view), {row.subject: row.state for row in rows})
+        await known.apply(hits_of(view, [response]), parameters_of(view))
+        await execute(connection, UPDATE_POSTERIORS, await known.keep())
 
 
 async def are_given_up(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:

@@ -1,11 +1,11 @@
 """A made-up crowd that answers a campaign through the real serving path, to rehearse it or to see the dashboard live.
 
 Each annotator reports an item's true value with a bias and a noise of their own; where items are systems, also less or
-more by how difficult the segment is, for all systems alike. Their answers are marked by the
-platform `simulation`, here and in every export, and never mix with people's answers by accident.
+more by how difficult the segment is, for all systems alike. By another criterion another value is true. Their answers
+are marked by the platform `simulation`, here and in every export, and never mix with people's answers by accident.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,9 @@ from app.crowd.platform import Arrival
 from app.crowd.programs import SIMULATION
 from app.crowd.registry import made_up
 from app.database.session import driver_of, statements
-from app.designs.answer import Answer, Touch
+from app.designs.answer import Answer, AnswerByCriterion, Touch
+from app.designs.criteria import criteria_of, names_of
+from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
@@ -35,6 +37,7 @@ PEOPLE = text("""
 
 TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
 
+IN_COMMON = 0.3  # of what is true of an item by one criterion and by another
 # Why one annotator gets no HIT while others may.
 THEIRS_ALONE = ("limit", "seen_all", "assignment_done")
 
@@ -85,6 +88,32 @@ async def truth_of(
         )
     low, high = numbers.min(), numbers.max()
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
+
+
+def correlated(truth: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """What the crowd believes by another criterion, (N,) in 0..1: a little like the first."""
+    return IN_COMMON * truth + (1 - IN_COMMON) * rng.random(len(truth))
+
+
+def made_up_answer(
+    someone: MadeUpAnnotator,
+    design: Design,
+    truth: npt.NDArray[np.float64],
+    items: Sequence[int],
+    *,
+    beyond: Mapping[int, str],
+    rng: np.random.Generator,
+) -> Answer:
+    """What someone says of the items of a HIT. beyond: those that cannot be judged, with the reason."""
+    judged = [item for item in items if item not in beyond]
+    seen = [someone.sees(truth[item], rng) for item in judged]
+    values = dict(zip(judged, design.given(seen), strict=True)) if judged else {}
+    touches = {
+        item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
+        for k, item in enumerate(items)
+    }
+    unjudged = {item: beyond[item] for item in items if item in beyond}
+    return Answer(values, touches, source=SIMULATION.name, unjudged=unjudged)
 
 
 def refuse_unless_open(campaign: Row[Any]) -> None:
@@ -173,7 +202,8 @@ async def simulate(
     `Invalid` for a truth that cannot be, or that nobody may judge (`unjudged_not_offered`).
     """
     refuse_unless_open(campaign)
-    design, cache = design_of(campaign), PosteriorCache()
+    cache, names = PosteriorCache(), names_of(campaign)
+    designs = [design_of(view) for view in criteria_of(campaign)]
     async with database.begin() as connection:
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
@@ -182,6 +212,7 @@ async def simulate(
         crowd = await made_up_annotators(
             connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
         )
+    truths = [truth, *(correlated(truth, rng) for _ in designs[1:])]
     done = 0
     while done < hits and crowd:
         someone = crowd[rng.integers(len(crowd))]
@@ -192,17 +223,13 @@ async def simulate(
                 break
             crowd.remove(someone)
             continue
-        judged = [item for item in work.hit.items if item not in beyond]
         harder = 0.0 if work.hit.segment is None else difficulty.item(work.hit.segment)
-        seen = [someone.sees(truth[item] - harder, rng) for item in judged]
-        values = dict(zip(judged, design.given(seen), strict=True)) if judged else {}
-        touches = {
-            item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
-            for k, item in enumerate(work.hit.items)
-        }
+        parts = [
+            made_up_answer(someone, design, true - harder, work.hit.items, beyond=beyond, rng=rng)
+            for design, true in zip(designs, truths, strict=True)
+        ]
+        answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with statements(database) as connection:
-            unjudged = {item: beyond[item] for item in work.hit.items if item in beyond}
-            answer = Answer(values, touches, source=SIMULATION.name, unjudged=unjudged)
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
         done += 1
         if answered is not None:

@@ -16,8 +16,8 @@ from app.database.session import driver_of
 from app.database.tables import campaigns, items
 from app.designs.answer import Form
 from app.designs.content import Above, DrawnItems
+from app.designs.criteria import answer_of, criteria_of, parts_of
 from app.designs.registry import design_of
-from app.designs.unjudged import refuse_unoffered
 from app.media.shown import drawn
 from app.record.outputs import outputs_for
 
@@ -92,10 +92,8 @@ async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: da
 
 def check(campaign: Any, hit: TrialHit, form: Form) -> None:
     """Raises `Invalid` for what an annotator could not send."""
-    design = design_of(campaign)
-    answer = design.read(form, hit.items)
-    refuse_unoffered(campaign, answer, hit.items)
-    design.values(answer, hit.items)
+    for view, part in zip(criteria_of(campaign), parts_of(form, campaign), strict=True):
+        answer_of(view, part, hit.items)
 
 
 def as_served(campaign: Any, hit: TrialHit) -> SimpleNamespace:

@@ -13,6 +13,7 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.registry import with_pages
 from app.database.campaign import campaign_of_page
 from app.designs.answer import Form
+from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
@@ -88,8 +89,10 @@ def trial_page(
     request: Request, campaign: Any, hit: hits.TrialHit, shown: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
     allow_links(request, campaign)
+    here = hits.as_served(campaign, hit)
     context = {
-        "campaign": hits.as_served(campaign, hit),
+        "campaign": here,
+        "asked": asked_of(here, hit.id),
         "design": design_of(campaign),
         "platform": next(platform for platform in with_pages() if platform.starts_here),
         "work": {"hit": hit},

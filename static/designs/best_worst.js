@@ -8,17 +8,19 @@ import { all, announce } from "../hit/page.js";
 const OTHER = { best: "worst", worst: "best" };
 const STEPS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
 
-const column = (hit, name) => all(hit.fieldset, `[name="${name}"]:enabled`);
+const column = (hit, end) => all(hit.fieldset, `[name="${hit.name}${end}"]:enabled`);
+const endOf = (hit, radio) => radio.name.slice(hit.name.length);
 const chosen = (hit, name) => column(hit, name).find(({ checked }) => checked);
 const label = (radio) => document.getElementById(`${radio.name}-${radio.value}`).textContent;
-const itemName = (radio) => document.getElementById(`text-${radio.value}`).textContent.trim().slice(0, 30);
+const itemName = (hit, radio) => document.getElementById(`${hit.name}text-${radio.value}`).textContent.trim().slice(0, 30);
 
 // What follows from a choice in the one column for the other one.
-function follow(hit, { name, value }) {
-  if (!(name in OTHER)) return;
-  const other = chosen(hit, OTHER[name]);
-  if (other?.value === value) other.checked = false;
-  if (column(hit, name).length === 2) column(hit, OTHER[name]).find((radio) => radio.value !== value).checked = true;
+function follow(hit, radio) {
+  const end = endOf(hit, radio);
+  if (!(end in OTHER)) return;
+  const other = chosen(hit, OTHER[end]);
+  if (other?.value === radio.value) other.checked = false;
+  if (column(hit, end).length === 2) column(hit, OTHER[end]).find(({ value }) => value !== radio.value).checked = true;
 }
 
 function begin(hit) {
@@ -32,8 +34,9 @@ function step(hit, event) {
   const { target, key } = event;
   if (!(key in STEPS) || target.type !== "radio" || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  const radios = column(hit, target.name);
-  const taken = chosen(hit, OTHER[target.name])?.value;
+  const end = endOf(hit, target);
+  const radios = column(hit, end);
+  const taken = chosen(hit, OTHER[end])?.value;
   const count = radios.length;
   let at = radios.indexOf(target);
   do at = (at + STEPS[key] + count) % count; while (radios[at].value === taken && count > 2);
@@ -42,7 +45,7 @@ function step(hit, event) {
 
 function press(hit, event) {
   const row = rowOfKey(hit, event);
-  if (row) take(hit, row.querySelector(`[name=${event.shiftKey ? "worst" : "best"}]`));
+  if (row) take(hit, row.querySelector(`.${event.shiftKey ? "worst" : "best"} input`));
 }
 
 function take(hit, radio) {
@@ -57,7 +60,7 @@ function take(hit, radio) {
 // Said in the words of the columns.
 function drawn(hit) {
   const [best, worst] = ["best", "worst"].map((name) => chosen(hit, name));
-  const words = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(radio)}`).join(", ");
+  const words = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(hit, radio)}`).join(", ");
   const rest = toChoose(hit);
   if (hit.changed && words !== hit.said) announce(`${words}.${rest && ` ${rest}.`}`);
   hit.said = words;

@@ -51,8 +51,8 @@ function drawn(hit) {
 
 // ---- What is done ----
 
-function read(fieldset) {
-  const hit = plain.read(fieldset);
+function read(fieldset, name) {
+  const hit = plain.read(fieldset, name);
   const { ready } = hit;
   fieldset.addEventListener("input", ({ target }) => { if (target.matches("input")) check(target); }, { capture: true });
   return Object.assign(hit, { ready: () => ready() || explain(hit) });

@@ -9,7 +9,7 @@ import * as scrolling from "./pairwise/scrolling.js";
 
 const DOES_MORE = "button, a, summary";        // what Enter presses
 
-const radios = (hit) => all(hit.fieldset, "[name=preferred]");
+const radios = (hit) => all(hit.fieldset, `[name="${hit.name}preferred"]`);
 
 function begin(hit) {
   scrolling.begin(hit);
@@ -47,4 +47,4 @@ function drawn(hit) {
   for (const side of all(hit.fieldset, "[data-side]")) side.toggleAttribute("data-chosen", side.dataset.side === chosen);
 }
 
-run(native({ begin, resize: scrolling.fit, press, drawn, remains: () => "Choose, then submit" }));
+run(native({ begin, resize: scrolling.fit, press, drawn, remains: (_count, hit) => (hit.called ? "choose" : "Choose, then submit") }));

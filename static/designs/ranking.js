@@ -179,8 +179,8 @@ function slide(before) {
 const plain = native({ begin, press, drawn });
 
 // What is missing is a number that is not shown: what can be pressed is the badge beside it.
-function read(fieldset) {
-  const hit = Object.assign(plain.read(fieldset), { order: [] });
+function read(fieldset, name) {
+  const hit = Object.assign(plain.read(fieldset, name), { order: [] });
   const { ready } = hit;
   hit.ready = () => {
     const complete = ready();

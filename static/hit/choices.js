@@ -4,7 +4,7 @@
 // `chosenByKeys(more)` is a design for `run`, with what `native` takes; `taken(hit, event)`, true for a key that the design
 // has used itself; `chose(hit, row)` after a key has chosen.
 
-import { announce } from "./page.js";
+import { announce, inDocument } from "./page.js";
 import * as keys from "./keys.js";
 import { choose, groups, native } from "./native.js";
 
@@ -32,7 +32,8 @@ export function pick(hit, row, radio) {
   if (hit.sending) return;
   choose(hit, radio);
   hit.last = row;
-  announce(`${words(radio.closest("label"))}: ${words(document.getElementById(radio.closest("[role=radiogroup]").getAttribute("aria-labelledby")))}`);
+  const about = radio.closest("[role=radiogroup]").getAttribute("aria-labelledby").split(" ");
+  announce(`${words(radio.closest("label"))}: ${about.map((id) => words(document.getElementById(id))).join(", ")}`);
   goOn(hit, row);
 }
 
@@ -54,7 +55,7 @@ export function rowInHand(hit) {
 const unanswered = (row) => !row.some((radio) => radio.checked);
 
 function goOn(hit, row) {
-  const rows = groups(hit);
+  const rows = hit.whole.parts.flatMap(groups).sort(([one], [other]) => inDocument(one, other));
   const place = rows.findIndex(([radio]) => radio === row[0]);
   const next = [...rows.slice(place + 1), ...rows.slice(0, place)].find(unanswered);
   const goal = next?.[0] ?? hit.form.querySelector(".primary");

@@ -13,7 +13,7 @@ export const withModifier = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey
 
 // True where the key is one of these.
 export function press(hit, event) {
-  if (event.key === "Escape") hit.fieldset.querySelector(".keys").open = false;
+  if (event.key === "Escape") hit.form.querySelector(".keys").open = false;
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
   else if (event.key === "?" && !withModifier(event)) toggleList(hit);
   else return false;
@@ -21,7 +21,7 @@ export function press(hit, event) {
 }
 
 function toggleList(hit) {
-  const keys = hit.fieldset.querySelector(".keys");
+  const keys = hit.form.querySelector(".keys");
   keys.open = !keys.open;
   keys.scrollIntoView({ block: "nearest" });
   announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");

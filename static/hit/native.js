@@ -1,11 +1,13 @@
-// A HIT whose controls are those of its plain form: radio buttons, numbers, selects. Their values are drafts and answers as
-// they stand; how each came about is noted for the items that it is about: the one of the nearest [data-item], or all.
+// A HIT, or a part of it, whose controls are those of its plain form: radio buttons, numbers, selects. Their values are
+// drafts and answers as they stand; how each came about is noted for the items that it is about: the one of the nearest
+// [data-item], or all.
 //
 // `native(more)` is a design for `run`, with what a design does besides: `begin(hit)`, `press(hit, event)`, `resize(hit)`,
 // `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
 // `remains(count, hit)`, the words for so many controls without one.
 
 import { all, announce } from "./page.js";
+import { tell } from "./parts.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 
@@ -18,27 +20,29 @@ export function native({
 } = {}) {
   const draw = (hit) => { unjudged.draw(hit); drawStatus(hit); drawn(hit); };
   return {
-    read: (fieldset) => Object.assign(read(fieldset, draw, complete), { remains }),
+    read: (root, name) => Object.assign(read(root, name, draw, complete), { remains }),
     begin: (hit) => { listen(hit); begin(hit); draw(hit); },
     press,
     resize,
   };
 }
 
-function read(fieldset, draw, complete) {
-  const hit = { fieldset, form: fieldset.closest("form"), shownAt: performance.now(), touches: new Map(), means: "" };
-  hit.items = (fieldset.dataset.items ?? "").split(" ").filter(Boolean);
+function read(fieldset, name, draw, complete) {
+  const hit = { fieldset, name, form: fieldset.closest("form"), shownAt: performance.now(), touches: new Map(), means: "" };
+  hit.items = (fieldset.closest(".hit").dataset.items ?? "").split(" ").filter(Boolean);
   return Object.assign(hit, {
     entries: () => Object.fromEntries(entered(hit).map(([name, value]) => [name, { value }])),
     restore: (kept) => restore(hit, kept),
     fields: () => [...entered(hit), ...told(hit)],
+    missing: () => missing(hit),
     ready: () => ready(hit) && complete(hit),
     draw: () => draw(hit),
   });
 }
 
-const named = (hit) => [...hit.fieldset.elements].filter(({ name }) => name);
-const controls = (hit) => named(hit).filter((control) => !control.disabled && !unjudged.isOne(control));
+const isOf = (hit, control) => Boolean(control.name) && control.name.startsWith(hit.name) && !unjudged.isOne(control);
+const named = (hit) => [...hit.fieldset.elements].filter((control) => isOf(hit, control));
+const controls = (hit) => named(hit).filter((control) => !control.disabled);
 const entered = (hit) => [...new FormData(hit.form)].filter(([name]) => named(hit).some((control) => control.name === name));
 
 // Of radio buttons, one for all of a name.
@@ -50,12 +54,11 @@ export const missing = (hit) => controls(hit).filter((control, place, others) =>
 function listen(hit) {
   hit.fieldset.addEventListener("pointerdown", ({ pointerType }) => { hit.means = pointerType; }, { capture: true });
   hit.fieldset.addEventListener("keydown", () => { hit.means = "keyboard"; }, { capture: true });
-  hit.fieldset.addEventListener("input", ({ target }) => changed(hit, target));
+  hit.fieldset.addEventListener("input", ({ target }) => { if (isOf(hit, target)) changed(hit, target); });
 }
 
 // After a change of a control, by whatever means: what follows from it.
 export function changed(hit, control) {
-  if (!control.name) return;
   touch(hit, control);
   hit.changed = true;
   hit.problem = false;
@@ -72,9 +75,9 @@ function touch(hit, control) {
 }
 
 const told = (hit) => [...hit.touches].flatMap(([item, { first, changes, means }]) => [
-  [`first_touch_ms-${item}`, first],
-  [`changes-${item}`, changes],
-  [`input_kind-${item}`, means],
+  [`${hit.name}first_touch_ms-${item}`, first],
+  [`${hit.name}changes-${item}`, changes],
+  [`${hit.name}input_kind-${item}`, means],
 ]);
 
 // Chooses a radio button as a click on it would.
@@ -90,16 +93,13 @@ export function choose(hit, radio, means = "keyboard") {
 function restore(hit, kept) {
   for (const [name, { value }] of Object.entries(kept)) {
     const control = hit.form.elements[name];
-    if (control) control.value = value;
+    if (control && name.startsWith(hit.name)) control.value = value;
   }
 }
 
 function drawStatus(hit) {
   const left = missing(hit).length;
-  const button = hit.form.querySelector(".primary");
-  if (!hit.problem) say(hit, left && controls(hit).length > 1 ? hit.remains(left, hit) : "");
-  button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
-  button.textContent = hit.sending ? "Sending …" : button.dataset.send;
+  tell(hit, left && (hit.called || controls(hit).length > 1) ? hit.remains(left, hit) : "");
 }
 
 function ready(hit) {

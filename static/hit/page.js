@@ -3,6 +3,8 @@
 const ANNOUNCE_DELAY_MS = 700;
 
 export const all = (root, selector) => [...root.querySelectorAll(selector)];
+/** Which of two elements comes first on the page, for `sort`. */
+export const inDocument = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // A debounced call: only the last of several within `delay` ms happens.

@@ -1,8 +1,7 @@
 // Drafts and answers: on the server so that any reload has them, in this tab for when the connection is gone. An answer is
 // sent until the server has it; it counts once however often it arrives.
 //
-// A HIT is an object with `fieldset`, `form`, what its design gives (`entries()`, what was entered so far, by item;
-// `restore(entries)`; `fields()`, what is sent; `ready()`, false after saying what is missing; `draw()`), and `next(html)`.
+// A HIT is as `parts` reads it, with `next(html)`; where a part will do, it is for the HIT that it is of.
 
 import { announce, later, stored } from "./page.js";
 
@@ -17,17 +16,17 @@ const asScript = { "X-Easel": "fetch", Accept: "application/json" };
 
 // What the line beside the button says. A warning passes by itself, an error does not.
 export function say(hit, words, kind = "") {
-  const status = hit.fieldset.querySelector(".status");
+  const status = hit.form.querySelector(".finish .status");
   status.classList.toggle("problem", kind !== "");
   status.classList.toggle("warning", kind === "warning");
-  status.querySelector(".message").textContent = words;
+  status.querySelector(".message").textContent = words && hit.called ? `${hit.called}: ${words}` : words;
   hit.problem = kind !== "";
-  if (hit.problem) announce(words);
+  if (hit.problem) announce(status.querySelector(".message").textContent);
 }
 
 // ---- Drafts ----
 
-export function keep(hit) {
+export function keep({ whole: hit }) {
   stored("sessionStorage", (storage) => storage.setItem(storageKey(hit), JSON.stringify(hit.entries())));
   saveSoon(() => { if (hit.form.isConnected) saveDraft(hit); });
 }
@@ -46,9 +45,9 @@ export function restore(hit) {
 
 // ---- The answer ----
 
-export function submit(hit, event) {
+export function submit({ whole: hit }, event) {
   event.preventDefault();
-  if (hit.sending || hit.gesture || !hit.ready()) return;
+  if (hit.busy() || !hit.ready()) return;
   hit.sending = true;
   hit.answer = answer(hit);
   hit.tries = 0;
@@ -96,14 +95,14 @@ function retryLater(hit, reply) {
   const wait = Math.min(LONGEST_RETRY_MS, 1000 * 2 ** hit.tries++);
   const cause = reply ? "The server is busy." : "Not connected.";
   say(hit, `${cause} Your answer is kept and will be sent.`, "warning");
-  hit.fieldset.querySelector(".try-now").hidden = false;
+  hit.form.querySelector(".try-now").hidden = false;
   hit.retryTimer = setTimeout(() => send(hit), wait);
 }
 
 function refused(hit, words) {
   hit.sending = false;
   hit.form.removeAttribute("aria-busy");
-  hit.fieldset.querySelector(".try-now").hidden = true;
+  hit.form.querySelector(".try-now").hidden = true;
   hit.draw();
   say(hit, words, "error");
 }

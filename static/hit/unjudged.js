@@ -3,24 +3,26 @@
 
 import { all } from "./page.js";
 
-const lists = (hit) => all(hit.fieldset, ".cannot-judge select");
+const lists = (hit) => all(hit.form, ".cannot-judge select");
 
 export const isOne = (element) => element.matches(".cannot-judge select");
 
 /** [name, reason] of the items of which one is given. */
 export const said = (hit) => lists(hit).filter(({ value }) => value).map(({ name, value }) => [name, value]);
 
-/** From a draft. */
-export function restore(hit, name, reason) {
-  const list = lists(hit).find((one) => one.name === name);
-  if (list) list.value = reason;
+/** The same for a draft, and from one. */
+export const entries = (hit) => Object.fromEntries(said(hit).map(([name, value]) => [name, { value }]));
+
+export function restore(hit, kept) {
+  for (const list of lists(hit)) if (list.name in kept) list.value = kept[list.name].value;
 }
 
+/** What follows for a HIT, or a part of it. */
 export function draw(hit) {
   const marks = lists(hit);
   if (!marks.length) return;
   const marked = new Map(marks.filter(({ value }) => value).map((list) => [itemOf(list), list]));
-  const nothing = marks.length - marked.size < Math.max(1, Number(hit.fieldset.querySelector(".cannot-judge").dataset.fewest));
+  const nothing = marks.length - marked.size < Math.max(1, Number(hit.form.querySelector(".cannot-judge").dataset.fewest));
   for (const control of hit.fieldset.elements) {
     if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
   }

@@ -14,7 +14,9 @@ from app.inference.observations.coarsening import CLASSES
 from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
 
-OFFERED = reached_by(Slider())  # what a campaign of scores reaches
+REACHED = reached_by(Slider())
+# What a campaign of scores reaches that asks by one criterion.
+OFFERED = replace(REACHED, tables={name: table for name, table in REACHED.tables.items() if not table.of_criteria})
 
 
 def answers(

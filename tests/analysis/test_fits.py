@@ -238,7 +238,7 @@ async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, mon
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
             await fits.scores(engine, campaign.slug, method)
-    assert {number: [*cache.results] for number, cache in fits.kept.items()} == {
+    assert {number: [*cache.results] for (number, _), cache in fits.kept.items()} == {
         campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
 
@@ -374,8 +374,8 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
     assert refusal.value.code == "no_judgments"
 
 
-# Items have no segments, and scores imply no pairs.
-@pytest.mark.parametrize("what", [name for name in names() if name not in ("segments", "pairs")])
+# Items have no segments, scores imply no pairs, and there is one criterion.
+@pytest.mark.parametrize("what", [name for name in names() if name not in ("segments", "pairs", "halo")])
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await judged(engine)
     for format_ in ("csv", "jsonl"):

@@ -25,7 +25,7 @@ class Fits:
     def __init__(self, **tables: ResultTable | str) -> None:
         self.tables = tables
 
-    async def table(self, _engine: Any, _slug: str, name: str, _options: Any) -> ResultTable:
+    async def table(self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str) -> ResultTable:
         found = self.tables[name]
         if isinstance(found, str):
             raise Conflict(found, code="not_estimable")

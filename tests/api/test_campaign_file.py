@@ -2,6 +2,7 @@
 
 from app.campaigns.questions import QUESTIONS
 from tests.api.conftest import API
+from tests.media.files import png, zipped
 
 FILES = f"{API}/campaigns/files"
 YAML = {"content-type": "application/yaml"}
@@ -19,6 +20,20 @@ async def test_a_campaign_is_made_from_a_file_and_given_as_one(program):
     assert again.json()["settings"] == made.json()["settings"]
     assert (await program.get(f"{API}/campaigns/verbs-2/file", params={"items": True})).text == given.text
     assert "rows:" not in (await program.get(f"{API}/campaigns/verbs/file")).text
+
+
+async def test_a_zip_brings_the_files_of_the_items_and_is_given_again(program):
+    items = "items: {rows: [{id: a, text: a.png}, {id: b, text: b.png}]}\n"
+    sent = zipped(
+        {"campaign.yaml": f"{START}content: image\n{items}".encode(), "media/a.png": png(), "media/b.png": png(grey=1)}
+    )
+    made = await program.post(FILES, content=sent, headers={"content-type": "application/zip"})
+    assert (made.status_code, made.json()["items"]) == (201, 2)
+    given = await program.get(f"{API}/campaigns/verbs/file", params={"items": True})
+    assert given.headers["content-type"] == "application/zip"
+    again = await program.post(FILES, files={"file": ("verbs.zip", given.content)})
+    assert again.json()["settings"] == made.json()["settings"]
+    assert (await program.get(f"{API}/campaigns/verbs/file")).text.startswith("# A campaign of Easel")
 
 
 async def test_mistakes_come_with_their_lines_and_nothing_is_created(program):

@@ -202,7 +202,7 @@ async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     await page.keyboard.type("Verbs by keyboard")
     await page.keyboard.press("Tab")
     await page.keyboard.type("How often?")
-    await page.get_by_label("Label at 0").focus()
+    await page.get_by_label("Label at 0", exact=True).focus()
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/items?done=created")
 
@@ -324,7 +324,7 @@ async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, tas
     shown = page.frame_locator("iframe[name=seen]")
     await page.get_by_label("Question", exact=True).fill("How loud?")
     await page.get_by_label("Items per HIT").fill("3")
-    await page.get_by_label("Label at 100").fill("deafening")
+    await page.get_by_label("Label at 100", exact=True).fill("deafening")
     await expect(shown.get_by_text("deafening", exact=True)).to_be_visible()
     await expect(shown.get_by_role("slider")).to_have_count(3)
     for name in DESIGNS:
@@ -444,7 +444,7 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
     await page.goto(page.url + "/campaigns/new")
     design = page.get_by_role("group", name="Way of asking")
     await page.get_by_label("Items per HIT").fill("3")
-    await page.get_by_label("Label at 100").fill("deafening")
+    await page.get_by_label("Label at 100", exact=True).fill("deafening")
     await page.locator("summary", has_text="Update law").click()
     await page.get_by_label("Update law", exact=True).select_option("easl-aware")
     await expect(page.get_by_label("Epsilon")).to_be_hidden()
@@ -453,13 +453,13 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
     await expect(page.get_by_text("How often is this verb used?")).to_be_hidden()
     await expect(page.get_by_label("Epsilon")).to_be_visible()
     await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
-    await expect(page.get_by_label("Label at 100")).to_be_hidden()
+    await expect(page.get_by_label("Label at 100", exact=True)).to_be_hidden()
     await expect(page.get_by_label("Items per HIT")).to_have_value("")
     laws = page.get_by_label("Update law", exact=True).locator("option:enabled")
     assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
     await design.get_by_label("Ranking with scores").check()
     await expect(page.get_by_label("Items per HIT")).to_have_value("3")
-    await expect(page.get_by_label("Label at 100")).to_have_value("deafening")
+    await expect(page.get_by_label("Label at 100", exact=True)).to_have_value("deafening")
     await expect(page.get_by_label("Update law", exact=True)).to_have_value("easl-aware")
 
 

@@ -7,7 +7,8 @@ from playwright.async_api import Page, expect
 
 from app.campaigns import lifecycle, outputs
 from app.upload import read_objects
-from tests.browser.acts import SUBMIT, open_hit, sliders, texts, violations
+from tests.browser.acts import SUBMIT, becomes, open_hit, sliders, submit, texts, violations
+from tests.media.files import packed, wav
 
 LONG = "A long sentence, in which much happens. " * 30
 
@@ -83,3 +84,53 @@ async def test_a_segment_is_opened_from_the_table_of_means(campaign: Any, visit:
     assert await violations(page) == ""
     await page.get_by_role("link", name="Close").click()
     await expect(page.locator("#segment")).to_have_count(0)
+
+
+SPEECH = {f"{system}.wav": wav(seconds) for system, seconds in (("ape", 0.5), ("bee", 0.5), ("cat", 0.7))}
+HEARD = "players => players.map(player => player.readyState > 0 && player.duration.toFixed(1))"
+
+
+@pytest.fixture
+async def speech(task: Any) -> Any:
+    """Three systems that read a sentence aloud, of which two sound the same."""
+    made = await task(launched=False, content="audio", items_per_hit=3, judgments_per_item=5)
+    spoken = [
+        (1, {"system": name[:3], "segment": "s", "output": name, "source": "Good morning, everybody."})
+        for name in SPEECH
+    ]
+    async with made.engine.begin() as connection:
+        slug, zip_ = made.row.slug, packed(SPEECH)
+        await outputs.import_outputs(
+            connection, slug, read_objects(spoken), replace=True, media=zip_, progress=lambda _: None
+        )
+        made.row = await lifecycle.transition(connection, slug, "launch", now=made.row.created_at)
+    return made
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+async def test_recordings_are_heard_below_what_they_say_each_once(speech: Any, visit: Any, width: int) -> None:
+    page: Page = (await visit(viewport={"width": width, "height": 800})).page
+    await open_hit(page, speech.link)
+    await expect(page.locator(".beside-items dd")).to_have_text(["Good morning, everybody."])
+    players = page.locator(".row audio")
+
+    async def durations() -> list[str]:
+        return sorted(await players.evaluate_all(HEARD))
+
+    await becomes(durations, ["0.5", "0.7"])
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await violations(page) == ""
+    for row, key in enumerate("37"):
+        await sliders(page).nth(row).press(key)
+    await submit(page)
+    (stored,) = await speech.responses()
+    assert len(stored.scores) == 3
+
+
+async def test_of_a_segment_the_recordings_are_heard_by_system(speech: Any, visit: Any, cookie: Any) -> None:
+    page: Page = (await visit(viewport={"width": 390, "height": 800})).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{speech.origin}/admin/campaigns/{speech.row.slug}/items?segment=s")
+    await expect(page.locator("#segment audio")).to_have_count(3)
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await violations(page) == ""

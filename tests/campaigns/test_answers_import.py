@@ -18,6 +18,7 @@ from app.campaigns import responses_import
 from app.crowd.answered import ResultRow
 from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
+from app.designs.written import Written
 from app.errors import Conflict, Refusal
 from tests.campaigns.drafts import import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
@@ -320,8 +321,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_set
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_the_example_of_every_design_can_be_imported(engine, name):
     campaign = await launched(engine, **{"design": name} | SETTINGS.get(name, {}))
-    chosen = design_of(campaign)
-    content = responses_import.example(chosen, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.example(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await is_clean(engine, campaign.slug)
 
@@ -379,7 +379,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     sent = io.BytesIO(file.getvalue().encode())
     hits: list[ResultRow] = []
     with suppress(Refusal):
-        _, hits = responses_import.read_results(sent, "a.csv", design, max_mb=1)
+        _, hits = responses_import.read_results(sent, "a.csv", Written(design), max_mb=1)
     if not hits:
         return
     assert sum(len(hit.items) for hit in hits) == len(rows)

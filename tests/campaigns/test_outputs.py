@@ -131,7 +131,6 @@ SAME = "system,segment,output\nape,s1,a\nbee,s1,b\ncat,s2,c\ndoe,s2,c\n"
         ("too_few_common_segments", SAME, {"design": "pairwise"}),
         ("iterations_of_systems", table(), {"selection": "iterations"}),
         ("implied_of_systems", table(), {"design": "pairwise", "implied_asked_percent": 10}),
-        ("content_of_systems", table(), {"content": "image"}),
         ("content_of_systems", table(), {"source_column": "source"}),
         ("baseline_unknown", table(), {"design": "baseline", "design_settings": {"baseline": "elk"}}),
     ],
@@ -168,8 +167,8 @@ async def test_a_campaign_file_has_the_outputs(engine):
     campaign = await draft(engine, items_per_hit=2)
     await import_items(engine, campaign, HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,Hi\nape,s2,Bye,,\n")
     async with engine.begin() as connection:
-        content = await stored_file.written(connection, campaign.slug, with_items=True)
-        read = campaign_file.read(content.encode(), "a.yaml")
+        file = await stored_file.filed(connection, campaign.slug, with_items=True)
+        read = campaign_file.read(b"".join(stored_file.pieces_of(file)), "a.yaml")
         copy = await stored_file.create(connection, read, now=NOW, max_mb=1)
     both = [
         await values(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2") for id_ in (campaign.id, copy.id)

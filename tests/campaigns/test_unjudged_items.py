@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from app.analysis import export
+from app.analysis import answers, export
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
+from app.database.bulk import snapshot
 from app.simulation.crowd import simulate
 from tests.campaigns.drafts import import_results, is_clean
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
@@ -121,3 +122,18 @@ def test_the_form_asks_for_reasons_one_a_line():
 def test_reasons_that_cannot_be_are_refused(reasons):
     with pytest.raises(ValidationError):
         CampaignSettings(name="a", question="b", unjudged_reasons=reasons)
+
+
+async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_the_analysis(engine, researcher):
+    campaign = await asking(engine)
+    for k in range(3):
+        me = await annotator(engine, campaign, f"ann {k}")
+        hit = await hit_of(engine, me)
+        await answer(engine, me, hit, hit.items[:k])
+    async with snapshot(engine) as connection:
+        read = await answers.read(connection, campaign)
+    assert read.unjudged is not None
+    assert (read.names, read.unjudged.tolist(), read.judged_nothing) == (["A1", "A2"], [0, 1], ["A3"])
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/annotators")).text
+    assert "Share that could not be judged" in page
+    assert "could judge nothing: A3." in page

@@ -16,6 +16,7 @@ from app.dashboard.live import Live
 from app.dashboard.precision import begun, followed
 from app.database.session import transaction
 from app.designs.answer import Answer
+from app.designs.criteria import key_of
 from app.inference.online.law import Hit
 from app.record import revisions
 from app.serving import submission
@@ -85,9 +86,9 @@ async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
     for campaign in campaigns:
         await answer(engine, campaign, 4)
         await course_of(engine, campaign, courses)
-        assert list(courses.settled) == [campaign.id]
+        assert list(courses.settled) == [key_of(campaign)]
     again = await course_of(engine, campaigns[0], courses)
-    assert (again.answers, list(courses.settled)) == (4, [campaigns[0].id])
+    assert (again.answers, list(courses.settled)) == (4, [key_of(campaigns[0])])
 
 
 @pytest.mark.parametrize(("kind", "law"), [(Precisions, "easl"), (Courses, "easl"), (Courses, "easl-aware")])
@@ -99,10 +100,10 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
         await answer(engine, campaign, 4)
     followers = kind()
     await course_of(engine, first, followers)
-    monkeypatch.setattr(follow, "MOST_BYTES", 2.5 * followers.settled[first.id].past.nbytes)
+    monkeypatch.setattr(follow, "MOST_BYTES", 2.5 * followers.settled[key_of(first)].past.nbytes)
     for campaign in (second, first, third):
         await course_of(engine, campaign, followers)
-    assert list(followers.settled) == [first.id, third.id]
+    assert list(followers.settled) == [key_of(first), key_of(third)]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
@@ -207,11 +208,11 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     courses = Courses()
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
-    slower = courses.settled[campaign.id]
+    slower = courses.settled[key_of(campaign)]
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
     courses.keep(campaign, slower)
-    assert courses.settled[campaign.id].past.answers == 8
+    assert courses.settled[key_of(campaign)].past.answers == 8
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):

@@ -148,7 +148,7 @@ async def test_without_viewers_nothing_is_computed(engine, watching, computed):
     async with aclosing(watching.states(campaign.slug)) as one, aclosing(watching.states(campaign.slug)) as two:
         await first(one)
         await first(two)
-        task = watching.broadcasts[campaign.slug].task
+        task = watching.broadcasts[campaign.slug, 0].task
     assert watching.broadcasts == {}
     await asyncio.sleep(0)
     assert task.cancelled() or task.cancelling()
@@ -198,7 +198,7 @@ async def test_stopping_ends_streams_and_tasks(engine, watching):
     campaign = await running(engine)
     async with aclosing(watching.states(campaign.slug)) as states:
         await first(states)
-        task = watching.broadcasts[campaign.slug].task
+        task = watching.broadcasts[campaign.slug, 0].task
         waiting = asyncio.create_task(anext(states))
         await asyncio.sleep(0)
         await watching.stop()

@@ -3,8 +3,9 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns import lifecycle
+from app.dashboard.facts import shortened
 from app.dashboard.follow import Followers
-from app.dashboard.state import domain, held_words, newest_state, shortened
+from app.dashboard.state import domain, held_words, newest_state
 from app.inference.online.laws import ONLINE
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results

@@ -19,6 +19,7 @@ from app.serving.submission import submit
 from app.simulation import rehearsals
 from tests.campaigns.drafts import draft, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, values
+from tests.serving.criteria import answered, asking
 
 
 def tables(url: str) -> set[str]:
@@ -164,6 +165,23 @@ async def test_rehearsals_do_not_become_campaigns_when_their_mark_goes(engine, d
     ):
         assert await values(engine, of) == [(campaign.id,)]
     assert await values(engine, "SELECT 1 FROM responses") == []
+
+
+@pytest.mark.own_database
+async def test_what_was_answered_by_the_first_criterion_stays_when_criteria_are_forgotten(engine, database_url):
+    campaign = await asking(engine, update_law="easl-aware")
+    await answered(engine, campaign, touched=True)
+    first = "SELECT number, state, judgments FROM current_posteriors ORDER BY number"
+    before = await values(engine, first.replace("ORDER", "WHERE criterion = 0 ORDER"))
+    await engine.dispose()
+    await asyncio.to_thread(command.downgrade, configuration(database_url), "0019")
+    assert await values(engine, first) == before
+    assert await values(engine, "SELECT question FROM campaigns") == [("How is its adequacy?",)]
+    places = "SELECT jsonb_array_length(telemetry -> 'changes') - cardinality(items), telemetry ->> 'viewport'"
+    assert {*await values(engine, f"{places} FROM responses")} == {(0, "390x844")}
+    await engine.dispose()
+    await asyncio.to_thread(upgrade, database_url)
+    assert await is_clean(engine, campaign.slug)
 
 
 def test_a_second_upgrade_changes_nothing(database_url):

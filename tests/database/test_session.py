@@ -25,6 +25,7 @@ async def backend(engine):
     return row.backend
 
 
+@pytest.mark.own_database
 @pytest.mark.parametrize("problem", [asyncpg.InterfaceError, asyncpg.InternalClientError])
 async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, problem):
     before = await backend(engine)
@@ -35,6 +36,7 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
     assert await backend(engine) != before
 
 
+@pytest.mark.own_database
 async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine):
     before = await backend(engine)
     with pytest.raises(asyncpg.DivisionByZeroError):

@@ -39,7 +39,7 @@ def test_minus_zero_is_zero():
 @pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
 def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
     answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
-    assert telemetry(answer, [1]) is None
+    assert telemetry([answer], [1]) is None
 
 
 @pytest.mark.parametrize(

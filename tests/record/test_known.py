@@ -37,7 +37,8 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
-            await folding.fold(connection, campaign, some, await folding.lock_present(connection, campaign, some))
+            (locked,) = await folding.lock_present(connection, campaign, some)
+            await folding.fold(connection, campaign, some, locked)
 
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: Kept | None = None):

@@ -15,7 +15,7 @@ def segments(alike):
     return Segments(size, systems, segment, system, table[segment, system])
 
 
-def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, different=1, seed=0):
+def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, different=1, possible=None, seed=0):
     return of.pick(
         systems,
         systems[:1] if must is None else must,
@@ -24,6 +24,7 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
         again=again,
         leases=leases or {},
         different=different,
+        possible=possible,
         rng=np.random.default_rng(seed),
     )
 
@@ -106,3 +107,26 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     assert len(shown) == of.different(0, systems) == len({row[k] for k in systems})
     values = for_all({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
+
+
+def test_what_is_the_same_everywhere_cannot_be_compared():
+    of = segments([[0, 0, 2], [0, 0, -1], [-1, 1, 2]])
+    assert not of.can_compare([0, 1], [], n=2, fewest=2)
+    assert of.can_compare([0, 1, 2], [], n=2, fewest=2)
+    assert of.can_compare([0, 1], [], n=2, fewest=1)
+    assert of.can_compare([0], [2], n=1, fewest=2)
+    assert not of.can_compare([0], [1], n=1, fewest=2)
+    assert not of.can_compare([], [], n=2, fewest=1)
+
+
+def test_a_segment_can_be_asked_about_where_enough_outputs_differ():
+    of = segments([[0, 0, 2, 2], [0, 1, 2, 3], [0, -1, 0, 0], [-1, 1, 2, 3]])
+    assert of.comparable([0], [1, 2, 3], most=1, fewest=2).tolist() == [True, True, False, False]
+    assert of.comparable([0], [1, 2, 3], most=3, fewest=3).tolist() == [False, True, False, False]
+    assert of.comparable([0], [1, 2, 3], most=1, fewest=3).tolist() == [False] * 4
+    assert pick(of, [0, 1, 2], possible=of.comparable([0], [1, 2], most=2, fewest=3)) == 1
+
+
+def test_of_outputs_that_are_the_same_one_stays():
+    of = segments([[0, 0, 2, 2, 4]])
+    assert of.doubles(0, [0], [3, 2, 1, 4]) == {1, 2}

@@ -111,6 +111,12 @@ async def test_two_open_hits_do_not_share_a_leader(engine):
     assert await value(engine, "SELECT count(DISTINCT leader) FROM hits") == 10
 
 
+async def test_what_is_held_in_one_campaign_is_free_in_another(engine):
+    for _ in range(2):
+        campaign = await running(engine, items=5, judgments_per_item=1)
+        assert len((await hit_of(engine, await annotator(engine, campaign))).items) == 5
+
+
 async def test_when_every_item_leads_a_hit_leaders_are_shared(engine):
     campaign = await running(engine, items=5, judgments_per_item=20)
     assignments = [await annotator(engine, campaign, f"a{k}") for k in range(7)]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,6 +12,10 @@ from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id, standing
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
+
+
+def no_draw(*_: object, **__: object) -> None:
+    raise AssertionError("drawn")
 
 
 async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Row[Any]:
@@ -76,6 +81,31 @@ async def test_items_that_were_given_back_are_found_within_a_second_by_a_process
     assert (await next_hit(engine, late, cache=cache)).reason == "wait"
     time[0] += 1.1
     assert sorted((await hit_of(engine, late, cache=cache)).items) == sorted(given_back.items)
+
+
+async def test_whoever_waits_is_told_so_without_another_draw_until_what_others_hold_is_read_anew(engine):
+    campaign, time = await crowded(engine, free=5), [100.0]
+    cache = PosteriorCache(clock=lambda: time[0])
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(3)]
+    await hit_of(engine, people[0], cache=cache)
+    assert (await next_hit(engine, people[1], cache=cache)).reason == "wait"
+    (copy,) = cache.copies.values()
+    copy.index.draw = no_draw  # type: ignore[method-assign]  # fails loudly
+    assert (await next_hit(engine, people[2], cache=cache)).reason == "wait"
+    time[0] += 1.1
+    with pytest.raises(AssertionError, match="drawn"):
+        await next_hit(engine, people[2], cache=cache)
+
+
+async def test_one_who_has_seen_all_that_is_free_leaves_it_to_others(engine):
+    campaign, cache = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
+    me, other = [await annotator(engine, campaign, name) for name in ("me", "other")]
+    hit = await hit_of(engine, me, cache=cache)
+    await submit(engine, me, hit)
+    await execute(engine, "UPDATE posteriors SET judgments = 0")
+    cache.copies.clear()
+    assert (await next_hit(engine, me, cache=cache)).hit is None
+    assert sorted((await hit_of(engine, other, cache=cache)).items) == sorted(hit.items)
 
 
 async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembers_as_held(engine):

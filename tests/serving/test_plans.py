@@ -59,6 +59,12 @@ HOT = (
 WATERMARK = "responses_transaction_id_idx"
 # What is left to ask of a campaign, once there is nothing to draw.
 WHOLE_CAMPAIGN_AT_TIMES = {"campaign.FINISH", "leases.FINISH", "submission.FINISH", "leases.WANTED"}
+STANDINGS = ["standing.STANDING_BY_ID", "standing.MORE_BY_ID", "outside.STANDING_BY_NAME", "outside.MORE_BY_NAME"]
+# What all open HITs hold is read for some draws, once a second where they are many.
+WANT_ALL_OPEN = {"leases.ANY_OPEN", "proposals.HELD", *STANDINGS}
+ALL_OPEN = "hits_open_idx"
+HELD = "hits_held_idx"
+WITH_CLOSED_OUT = {HELD: "items", "hits_one_open_idx": "assignment_id"}
 WITHOUT_CAMPAIGN = {"outside.THEIRS"}  # a program answers a HIT by its number alone
 
 
@@ -102,7 +108,22 @@ async def test_every_statement_of_the_serving_path_names_its_campaign(engine, na
             assert "subject" in node["Index Cond"], node
 
 
-@pytest.mark.parametrize("name", ["news.CHANGES", "news.LOOK", "standing.STANDING_BY_ID", "outside.STANDING_BY_NAME"])
+@pytest.mark.parametrize("name", ["races.LEASE", "races.RENEW", "submission.CLOSE_LATE"])
+async def test_who_holds_an_item_is_found_by_the_item(engine, name):
+    assert HELD in await plan_of(engine, STATEMENTS[name])
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+async def test_nothing_else_goes_through_all_open_hits(engine, name):
+    (plan,) = await explained(engine, STATEMENTS[name], "FORMAT JSON")
+    for node in nodes(plan[0]["Plan"]):
+        index = node.get("Index Name")
+        assert index != ALL_OPEN or name in WANT_ALL_OPEN, node
+        if index in WITH_CLOSED_OUT:
+            assert WITH_CLOSED_OUT[index] in node["Index Cond"], node
+
+
+@pytest.mark.parametrize("name", ["news.CHANGES", "news.LOOK", *STANDINGS])
 async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
     plan = await plan_of(engine, STATEMENTS[name])
     assert WATERMARK in plan

@@ -9,14 +9,15 @@ from app.dashboard.follow import Followers
 from app.dashboard.state import newest_state
 from app.database.session import statements
 from app.designs.answer import Answer, Form
+from app.designs.registry import design_of
 from app.errors import Invalid
 from app.record import unjudged
 from app.record.revisions import decide, revise
 from app.serving import entrance, submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_items, is_clean
-from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, submit, value, values
-from tests.serving.systems import answered, of_systems, table
+from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, submit, value, values
+from tests.serving.systems import SYSTEMS, answered, of_systems, table
 
 
 async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
@@ -262,3 +263,86 @@ async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(eng
     assert {*seen[3:]} == {seen[2]}
     assert (await next_hit(engine, me)).reason == "seen_all"
     assert (await next_hit(engine, await annotator(engine, campaign, "bob"))).hit
+
+
+def in_pairs(*outputs):
+    """A table of systems, each with one output for every segment; the same letter is the same output."""
+    rows = [f"{system},s{k},{text} {k}" for k in range(3) for system, text in zip(SYSTEMS, outputs, strict=False)]
+    return "\n".join(["system,segment,output", *rows]) + "\n"
+
+
+def in_order(campaign, hit):
+    """Whoever has the higher number is better."""
+    return design_of(campaign).given([item / 10 for item in hit.items])
+
+
+async def judged_until(engine, campaign, people):
+    """Whether the campaign ended while so many people, each with another name, answered all they could."""
+    for k in range(people):
+        me = await annotator(engine, campaign, f"p{k}")
+        while (work := await next_hit(engine, me)).hit is not None:
+            await submit(engine, me, work.hit, scores=in_order(campaign, work.hit))
+        if work.reason == "all_done":
+            return True
+    return False
+
+
+async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    assert await judged_until(engine, campaign, 8)
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    left = await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number")
+    assert sum(judgments for _, judgments in left) == 6
+    assert left[2] == (2, 3)
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1)
+    holder = await annotator(engine, campaign, "holder")
+    hit = await hit_of(engine, holder)
+    assert 2 in hit.items
+    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "wait"
+    await submit(engine, holder, hit, scores=in_order(campaign, hit))
+    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "all_done"
+
+
+async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
+    table_ = in_pairs("x", "y", "z", "w")
+    campaign = await of_systems(engine, table_, design="pairwise", judgments_per_item=9, repeat_items=False)
+    assert not await judged_until(engine, campaign, 2)
+    assert await value(engine, "SELECT status FROM campaigns") == "running"
+
+
+async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_same(engine):
+    """The first goes best with the second, which is the same as it, and that one else with the third; but the first and
+    the third differ where both have an output.
+    """
+    rows = "ape,s0,x\nbee,s0,x\ndoe,s0,z\nbee,s1,y\ncat,s1,y\nape,s2,p\ncat,s2,q\ndoe,s1,z\n"
+    campaign = await of_systems(engine, "system,segment,output\n" + rows, design="pairwise", judgments_per_item=3)
+    places = "score = (ARRAY[.1, .1, .5, .9])[subject + 1], variance = (ARRAY[3e-6, 2e-6, 1e-6, 1e-6])[subject + 1]"
+    done = "judgments = CASE WHEN external_id = 'doe' THEN 3 ELSE 0 END"
+    named = "FROM items WHERE items.number = subject"
+    await execute(engine, f"UPDATE posteriors SET {places}, {done} {named}")
+    me = await annotator(engine, campaign)
+    names = dict(await values(engine, "SELECT number, external_id FROM items"))
+    hit = await hit_of(engine, me, cache=PosteriorCache())
+    assert {names[item] for item in hit.items} == {"ape", "cat"}
+
+
+async def test_what_is_left_is_said_on_the_overview(engine, researcher):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "cannot be compared" not in (await researcher.get(address)).text
+    await judged_until(engine, campaign, 8)
+    page = " ".join((await researcher.get(address)).text.split())
+    left = await values(engine, "SELECT number, judgments FROM current_posteriors WHERE judgments < 3 ORDER BY 1")
+    said = " and ".join(f"{SYSTEMS[number]} ({judgments} of 3)" for number, judgments in left)
+    assert f"ended although {said} lack" in page
+
+
+async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_as_it_should(engine, researcher):
+    campaign = await of_systems(engine, table(SYSTEMS[:3]), design="pairwise", judgments_per_item=3)
+    assert await judged_until(engine, campaign, 8)
+    assert await values(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
+    assert "lack judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

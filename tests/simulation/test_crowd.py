@@ -11,6 +11,7 @@ from app.errors import Conflict, Invalid
 from app.record.replay import verify
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.serving.criteria import asking
 from tests.serving.systems import of_systems, table
 
 
@@ -37,6 +38,17 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
     async with engine.begin() as connection:
         assert (await verify(connection, campaign)).mismatches == []
+
+
+async def test_a_made_up_crowd_answers_by_every_criterion(engine):
+    campaign = await asking(engine, 3, items=30, judgments_per_item=8, cannot_be_judged=True)
+    assert await rehearse(engine, campaign, hits=500, annotators=6, unjudgeable=0.1) > 40
+    rows = await values(engine, "SELECT score FROM current_posteriors WHERE judgments > 0 ORDER BY criterion, number")
+    correlations = np.corrcoef(np.reshape(rows, (3, -1)))[np.triu_indices(3, 1)]
+    assert (np.abs(correlations) < 0.9).all()
+    assert correlations.max() > 0.1
+    async with engine.begin() as connection:
+        assert (await verify(connection, campaign)).clean
 
 
 async def test_the_same_seed_gives_the_same_answers(engine):

@@ -113,3 +113,31 @@ async def test_a_stranger_is_sent_to_log_in(client, campaign):
     for method in ("GET", "POST", "PUT"):
         reply = await client.request(method, PAGE.format(campaign.slug) + "/hit")
         assert reply.status_code in (303, 401)
+
+
+CRITERIA = [{"name": name, "question": f"How is its {name}?"} for name in ("adequacy", "fluency")]
+
+
+async def test_every_criterion_is_tried_and_what_is_wrong_names_it(engine, researcher):
+    campaign = await running(engine, items=12, launched=False, items_per_hit=3, criteria=CRITERIA)
+    address = PAGE.format(campaign.slug) + "/hit"
+    first = (await researcher.get(address)).text
+    assert len(re.findall(r'<input id="c[01]-score-', first)) == 6
+    fields = dict.fromkeys(re.findall(r'name="(c\d-score-\d+)"', first), "5") | {"hit": "0", "token": ""}
+    last = max(name for name in fields if name.startswith("c1-"))
+    refused = (await researcher.post(address, data=fields | {last: "101"})).text
+    assert "fluency: The score of item" in refused
+    assert (refused.count('value="5"'), refused.count('value="101"')) == (5, 1)
+    second = (await researcher.post(address, data=fields)).text
+    assert "1 set done" in second
+
+
+@pytest.mark.parametrize("shown", ["in turn", "grid"])
+async def test_criteria_in_the_address_are_shown(researcher, campaign, shown):
+    form = {"design": "rating", "items_per_hit": "2", "question": "Judge.", "criteria_shown": shown}
+    for number, criterion in enumerate(CRITERIA):
+        form |= {f"criteria.{number}.{name}": words for name, words in criterion.items()}
+    page = (await researcher.get(PAGE.format(campaign.slug) + "/hit", params=form)).text
+    assert ('class="grid' in page) == (shown == "grid")
+    assert page.count("How is its fluency?") == 1
+    assert page.count('type="number"') == 4

@@ -16,6 +16,7 @@ function press(hit, event, handlers) {
   if (!surface || event.button !== 0 || hit.sending || hit.gesture) return;
   const onStrip = !surface.matches(".track");
   const row = onStrip ? rowOf(hit, surface.dataset.item) : rowAround(hit, surface);
+  if (!row) return;                                            // of another criterion
   const rail = onStrip ? hit.fieldset.querySelector(".strip > .rail") : row.rail;
   const kind = onStrip ? "strip" : event.pointerType || "mouse";
   const gesture = { row, rail, kind, onStrip, handlers, id: event.pointerId, x: event.clientX, y: event.clientY, moved: false, before: snapshot(row) };

@@ -1,6 +1,7 @@
 // A HIT of sliders: its rows, their scores, and all that is seen and heard of them.
 
-import { all, announce, calm } from "../../hit/page.js";
+import { all, announce, calm, inDocument } from "../../hit/page.js";
+import { tell } from "../../hit/parts.js";
 import { keep, say } from "../../hit/sending.js";
 import * as unjudged from "../../hit/unjudged.js";
 
@@ -16,13 +17,14 @@ export const clamp = (value) => Math.min(100, Math.max(0, value));
 
 // strip: what shows all rows together, `begin(hit)` and `draw(hit)`. Without one there are no marks and chips; a row that
 // stands for itself has no rank and no list of ties.
-export function read(fieldset, strip) {
-  const hit = { fieldset, strip, form: fieldset.closest("form"), shownAt: performance.now(), order: "" };
-  hit.rows = all(fieldset, ".row").map((element) => readRow(fieldset, element));
+export function read(fieldset, name, strip) {
+  const hit = { fieldset, name, strip, form: fieldset.closest("form"), shownAt: performance.now(), order: "" };
+  hit.rows = all(fieldset, `.row:has([name^="${name}score-"])`).map((element) => readRow(fieldset, element));
   return Object.assign(hit, {
     entries: () => entries(hit),
     restore: (kept) => restore(hit, kept),
     fields: () => fields(hit),
+    missing: () => missing(hit).map(({ input }) => input),
     ready: () => ready(hit),
     draw: () => draw(hit),
   });
@@ -34,7 +36,7 @@ function readRow(fieldset, element) {
     element, input,
     item: element.dataset.item,
     letter: element.dataset.letter ?? "this item",
-    name: element.querySelector("label").textContent.trim(),
+    name: element.closest("li").querySelector(".text").textContent.trim(),
     score: input.value === "" ? null : clamp(Math.round(Number(input.value))),
     firstTouchMs: element.dataset.firstTouchMs ?? "",
     changes: Number(element.dataset.changes ?? 0),
@@ -83,7 +85,7 @@ export const rowAround = (hit, part) => hit.rows.find(({ element }) => element.c
 export const scored = (hit) => hit.rows.filter((row) => row.score !== null);
 export const stepped = (row, by) => (row.score === null ? FIRST_SCORE : clamp(row.score + by));
 
-const rowsAsShown = (hit) => all(hit.fieldset, ".row").map((element) => rowOf(hit, element.dataset.item));
+const rowsAsShown = (hit) => [...hit.rows].sort((one, other) => inDocument(one.element, other.element));
 const missing = (hit) => rowsAsShown(hit).filter((row) => row.score === null && !row.input.disabled);
 // The row with the focus; where there is none, the one that is to be scored next.
 export const rowInHand = (hit) => rowAround(hit, document.activeElement) ?? missing(hit)[0];
@@ -93,28 +95,24 @@ const rankOf = (hit, row) => 1 + scored(hit).filter((other) => other.score > row
 const byScore = (hit) => [...hit.rows].sort((a, b) => (b.score ?? -1) - (a.score ?? -1));
 
 function entries(hit) {
-  return Object.fromEntries([
-    ...scored(hit).map((row) => [row.item, {
-      score: row.score, first_touch_ms: Number(row.firstTouchMs), changes: row.changes, input_kind: row.kind,
-    }]),
-    ...unjudged.said(hit).map(([name, value]) => [name, { value }]),
-  ]);
+  return Object.fromEntries(scored(hit).map((row) => [hit.name + row.item, {
+    score: row.score, first_touch_ms: Number(row.firstTouchMs), changes: row.changes, input_kind: row.kind,
+  }]));
 }
 
 function restore(hit, kept) {
-  for (const [item, entry] of Object.entries(kept)) {
-    const row = rowOf(hit, item);
-    if (entry.value !== undefined) unjudged.restore(hit, item, entry.value);
-    if (row) Object.assign(row, { score: entry.score, firstTouchMs: entry.first_touch_ms, changes: entry.changes, kind: entry.input_kind });
+  for (const row of hit.rows) {
+    const entry = kept[hit.name + row.item];
+    if (entry) Object.assign(row, { score: entry.score, firstTouchMs: entry.first_touch_ms, changes: entry.changes, kind: entry.input_kind });
   }
 }
 
-const fields = (hit) => [...unjudged.said(hit), ...hit.rows.flatMap((row) => [
-  [`score-${row.item}`, row.score ?? ""],
-  [`first_touch_ms-${row.item}`, row.firstTouchMs],
-  [`changes-${row.item}`, row.changes],
-  [`input_kind-${row.item}`, row.kind],
-])];
+const fields = (hit) => hit.rows.flatMap((row) => [
+  [`${hit.name}score-${row.item}`, row.score ?? ""],
+  [`${hit.name}first_touch_ms-${row.item}`, row.firstTouchMs],
+  [`${hit.name}changes-${row.item}`, row.changes],
+  [`${hit.name}input_kind-${row.item}`, row.kind],
+]);
 
 // ---- Drawing: everything that is seen follows from the scores ----
 
@@ -158,10 +156,7 @@ function offerTies(hit, row) {
 
 function drawStatus(hit) {
   const left = missing(hit).length;
-  if (!hit.problem) say(hit, left ? `${left} left` : "");
-  const button = hit.form.querySelector(".primary");
-  button.setAttribute("aria-disabled", String(left > 0 || Boolean(hit.sending)));
-  button.textContent = hit.sending ? "Sending …" : hit.equalAsked ? "Submit all equal" : button.dataset.send;
+  tell(hit, left ? `${left} left` : "", { asks: hit.equalAsked ? "Submit all equal" : "" });
 }
 
 function announceOrder(hit) {
@@ -207,19 +202,19 @@ export function goTo(row) {
 function takeNativeInput(hit, event) {
   const row = hit.rows.find(({ input }) => input === event.target);
   if (row) place(hit, row, Number(row.input.value), "keyboard");
-  else if (unjudged.isOne(event.target)) changed(hit);
 }
 
 function chooseTie(hit, event) {
   const { target } = event;
-  if (!target.matches(".same") || !target.value) return;
-  place(hit, rowAround(hit, target), target.value === CLEARED ? null : rowOf(hit, target.value).score, "button");
+  const row = rowAround(hit, target);
+  if (!row || !target.matches(".same") || !target.value) return;
+  place(hit, row, target.value === CLEARED ? null : rowOf(hit, target.value).score, "button");
 }
 
 function click(hit, event) {
   const button = event.target.closest("button");
-  if (button?.matches("[data-step], .clear")) {
-    const row = rowAround(hit, button);
+  const row = button && rowAround(hit, button);
+  if (row && button.matches("[data-step], .clear")) {
     const score = button.matches(".clear") ? null : stepped(row, Number(button.dataset.step));
     if (score !== row.score) place(hit, row, score, "button");
     if (score === null) row.input.focus({ preventScroll: true });     // the button has gone

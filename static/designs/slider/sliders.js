@@ -9,7 +9,7 @@ const NONE = { begin() {}, draw() {} };
 
 export function sliders(strip = NONE) {
   return {
-    read: (fieldset) => rows.read(fieldset, strip),
+    read: (root, name) => rows.read(root, name, strip),
     begin(hit) {
       rows.begin(hit);
       pointers.begin(hit);

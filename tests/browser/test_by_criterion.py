@@ -1,0 +1,98 @@
+"""A researcher reads a campaign by one of its criteria: it moves with that one's answers, and looks right."""
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from app.database.session import statements
+from app.designs.answer import Answer, AnswerByCriterion
+from app.serving import submission
+from tests.browser.acts import violations
+from tests.browser.test_appearance import looks
+from tests.serving.campaigns import annotator, hit_of
+from tests.serving.criteria import criteria
+
+SAID = {"adequacy": [0.0, 20.0, 40.0, 60.0, 80.0], "fluency": [100.0, 75.0, 50.0, 25.0, 0.0]}
+
+
+async def answered(campaign: Any, said: dict[str, list[float]] = SAID) -> None:
+    """Someone answers a HIT behind the browser's back."""
+    now = datetime.now(UTC)
+    me = await annotator(campaign.engine, campaign.row, secrets.token_hex(4))
+    hit = await hit_of(campaign.engine, me, now=now)
+    answers = {name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in said.items()}
+    async with statements(campaign.engine) as connection:
+        await submission.submit(connection, me, hit.id, AnswerByCriterion(answers), now=now)
+
+
+@pytest.fixture
+def read(visit: Any, origin: str, cookie: Any) -> Any:
+    """Opens a page of a campaign for a researcher."""
+
+    async def open_page(campaign: Any, part: str = "", **options: Any) -> Page:
+        page: Page = (await visit(**options)).page
+        await page.context.add_cookies([cookie])
+        await page.goto(f"{origin}/admin/campaigns/{campaign.row.slug}{part}")
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+async def asked(task: Any) -> Any:
+    """A running campaign of ten verbs by two criteria."""
+    return await task(judgments_per_item=20, criteria=criteria(2))
+
+
+async def test_the_page_moves_with_the_answers_by_the_criterion_that_is_chosen(read: Any, asked: Any) -> None:
+    page = await read(asked)
+    await page.get_by_role("link", name="fluency").click()
+    await expect(page.locator(".by-criterion [aria-current]")).to_have_text("fluency")
+    await expect(page.locator(".by-criterion p")).to_have_text("How is its fluency?")
+    await page.evaluate("window.loadedOnce = true")
+    await answered(asked)
+    await expect(page.locator(".scores .score").first).to_have_text("100.0")
+    await page.locator(".scores tbody a").first.click()
+    await expect(page.get_by_role("region", name="The posterior by each criterion")).to_contain_text("adequacy")
+    await expect(page.get_by_role("region", name="Who said what").locator("td.figure")).to_have_text(["0", "100"])
+    assert await page.evaluate("window.loadedOnce")
+    await page.get_by_role("region", name="The posterior by each criterion").get_by_role("link").click()
+    await expect(page.locator(".by-criterion [aria-current]")).to_have_text("adequacy")
+    await expect(page.locator("#item tbody b")).to_have_text("adequacy")
+
+
+async def test_a_halo_is_warned_of_as_it_appears(read: Any, asked: Any) -> None:
+    page = await read(asked, "?criterion=fluency")
+    warning = page.locator('[data-word="halo_warning"]')
+    await expect(warning).to_be_hidden()
+    for k in range(8):
+        scores = [float((37 * k + 23 * place) % 101) for place in range(5)]
+        await answered(asked, {"adequacy": scores, "fluency": scores})
+    await expect(warning).to_contain_text("“adequacy” and “fluency” are hardly judged apart")
+    await expect(page.locator('[data-word="halo"]')).to_contain_text("judgments within items 1.00")
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+async def test_pages_by_a_criterion_have_nothing_to_object_to_and_no_line_too_long(
+    read: Any, asked: Any, width: int
+) -> None:
+    for _ in range(8):
+        await answered(asked)
+    for part in ("?criterion=fluency&item=3", "/analysis/criteria?criterion=fluency", "/export?criterion=fluency"):
+        page = await read(asked, part, **looks(width))
+        await expect(page.locator(".by-criterion [aria-current]")).to_have_text("fluency")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), part
+        if width != 320:
+            assert await violations(page) == "", part
+
+
+async def test_criteria_are_switched_without_javascript_and_by_keyboard(read: Any, asked: Any) -> None:
+    await answered(asked)
+    plain = await read(asked, "/analysis/scores", java_script_enabled=False)
+    await plain.get_by_role("navigation", name="Criteria").get_by_role("link", name="fluency").focus()
+    await plain.keyboard.press("Enter")
+    await expect(plain.locator(".by-criterion [aria-current]")).to_have_text("fluency")
+    await expect(plain.get_by_role("heading", name="Scores")).to_be_visible()

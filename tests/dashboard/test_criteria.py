@@ -1,0 +1,188 @@
+"""A campaign's page by each of its criteria."""
+
+import asyncio
+import json
+import re
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+
+from app.analysis.fits import Fits
+from app.campaigns import lifecycle
+from app.dashboard import campaigns, follow
+from app.dashboard.follow import Courses, Followers, Halos, Precisions
+from app.dashboard.item import item_of
+from app.dashboard.live import Live
+from app.dashboard.state import newest_state
+from app.database.bulk import snapshot
+from app.designs.criteria import criteria_of
+from app.serving.posterior_cache import PosteriorCache
+from tests.laws import OF_POINTS
+from tests.serving.campaigns import NOW, annotator, next_hit, values
+from tests.serving.criteria import answered, asking, submit_by
+
+
+async def views_of(engine, campaign):
+    async with engine.connect() as connection:
+        return criteria_of(await lifecycle.find(connection, campaign.slug))
+
+
+async def state_of(engine, view, followers=None):
+    async with engine.connect() as connection:
+        return await newest_state(connection, PosteriorCache(), followers or Followers(), view, now=NOW)
+
+
+async def stored(engine, column, criterion):
+    statement = f"SELECT {column} FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
+    return [value for (value,) in await values(engine, statement, criterion=criterion)]
+
+
+async def alike(engine, campaign, people=6):
+    """Everybody answers as many HITs as there are, and means one thing by all criteria."""
+    rng, cache = np.random.default_rng(3), PosteriorCache()
+    them = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    for me in them * 2:
+        hit = (await next_hit(engine, me, cache=cache)).hit
+        assert hit is not None
+        said = [float(score) for score in rng.integers(0, 101, len(hit.items))]
+        await submit_by(engine, me, hit, {one["name"]: said for one in campaign.criteria})
+
+
+async def test_figures_are_those_of_the_criterion(engine):
+    campaign = await asking(engine, 3)
+    await answered(engine, campaign)
+    for number, view in enumerate(await views_of(engine, campaign)):
+        state = await state_of(engine, view)
+        scores = await stored(engine, "score", number)
+        assert state.picture is not None
+        assert state.picture.score.tolist() == sorted(scores)
+        counts, _ = np.histogram(scores, bins=20, range=(0, 1))
+        assert state.figures["histogram"]["counts"] == counts.tolist()
+        assert state.course.state.T.tolist() == await stored(engine, "state", number)
+        assert state.figures["words"]["judgments"] == "60 of 600"
+
+
+@pytest.mark.parametrize("law", OF_POINTS)
+async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine, law, monkeypatch):
+    monkeypatch.setattr(follow, "AT_ONCE", 3)
+    campaign = await asking(engine, 2, update_law=law)
+    courses = Courses()
+    for _ in range(2):
+        await answered(engine, campaign)
+        for number, view in enumerate(await views_of(engine, campaign)):
+            async with engine.connect() as connection:
+                course = (await courses.newest(connection, view, clock=lambda: 0.0)).past
+            assert course.state.T.tolist() == await stored(engine, "state", number)
+
+
+async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(engine):
+    campaign = await asking(engine, 2)
+    await answered(engine, campaign, people=5)
+    precisions, views = Precisions(), await views_of(engine, campaign)
+    async with engine.connect() as connection:
+        typical = [await precisions.typical(connection, view) or 0.0 for view in views]
+        going = await campaigns.how_they_go(
+            connection, precisions, [await lifecycle.find(connection, campaign.slug)], now=NOW
+        )
+    assert typical[0] != typical[1]
+    assert going[campaign.id].interval == f"± {max(typical):.1f} points"
+
+
+async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, monkeypatch):
+    monkeypatch.setattr(follow, "AT_ONCE", 5)
+    campaign = await asking(engine, 3)
+    halos, views = Halos(), await views_of(engine, campaign)
+    await answered(engine, campaign)
+    async with engine.connect() as connection:
+        await halos.newest(connection, views[0], clock=lambda: 0.0)
+    await answered(engine, campaign)
+    async with engine.connect() as connection:
+        past = (await halos.newest(connection, views[0], clock=lambda: 0.0)).past
+    table = await Fits().table(engine, campaign.slug, "halo")
+    within, of_means = past.sums.within, past.sums.of_means
+    for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
+        assert (within[k, m], past.sums.shared, of_means[k, m]) == pytest.approx((row[2], row[5], row[6]))
+
+
+async def test_criteria_judged_as_one_are_warned_of_by_whichever_the_page_is_read(engine):
+    campaign = await asking(engine, 2)
+    view, _ = await views_of(engine, campaign)
+    before = (await state_of(engine, view)).figures["words"]
+    assert (before["halo"], before["halo_warning"]) == ("", "")
+    await alike(engine, campaign)
+    told = [(await state_of(engine, one)).figures["words"] for one in await views_of(engine, campaign)]
+    assert told[0]["halo_warning"].startswith("Halo: “adequacy” and “fluency” are hardly judged apart.")
+    assert told[0]["halo"] == "“adequacy” and “fluency”: item means correlate 1.00, judgments within items 1.00."
+    assert [words["halo_warning"] for words in told] == [told[0]["halo_warning"]] * 2
+
+
+async def test_of_more_than_two_criteria_the_page_tells_the_two_that_move_together_most(engine):
+    campaign = await asking(engine, 3)
+    await answered(engine, campaign)
+    words = (await state_of(engine, (await views_of(engine, campaign))[2])).figures["words"]
+    assert words["halo"].endswith("; no other two correlate more.")
+    assert words["halo_warning"] == ""
+
+
+async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engine):
+    campaign = await asking(engine, 2)
+    await answered(engine, campaign)
+    _, view = await views_of(engine, campaign)
+    state = await state_of(engine, view)
+    async with snapshot(engine) as connection:
+        page = await item_of(connection, view, "v3", state.course, state.intervals)
+    scores = [100 * (await stored(engine, "score", number))[3] for number in (0, 1)]
+    assert {name: curve.score for name, curve in page.criteria.items()} == pytest.approx(
+        {"adequacy": scores[0], "fluency": scores[1]}
+    )
+    assert page.now.score == pytest.approx(scores[1])
+    said = await values(engine, "SELECT items, values FROM responses ORDER BY seq DESC")
+    given = [(said[items.index(3)], said[len(items) + items.index(3)]) for items, said in said if 3 in items]
+    assert [tuple(answer.by_criterion) for answer in page.answers] == [
+        (f"{one:g}", f"{other:g}") for one, other in given
+    ]
+    assert [answer.value for answer in page.answers] == [other for _, other in given]
+
+
+async def test_whoever_watches_a_criterion_gets_its_figures_and_one_computation_serves_all_who_do(engine):
+    async def clock():
+        return NOW
+
+    campaign = await asking(engine, 2)
+    await answered(engine, campaign)
+    hub = Live(engine, PosteriorCache(), clock)
+    async with aclosing(hub.states(campaign.slug, 0)) as first, aclosing(hub.states(campaign.slug, 1)) as second:
+        told = [await newest(states) for states in (first, second)]
+        assert {*hub.broadcasts} == {(campaign.slug, 0), (campaign.slug, 1)}
+        shown = [await hub.state(view, now=NOW) for view in await views_of(engine, campaign)]
+        assert [one.version for one in shown] == [one.version for one in told]
+        assert told[0].figures["histogram"] != told[1].figures["histogram"]
+    await hub.stop()
+
+
+async def newest(states):
+    async with asyncio.timeout(60):
+        while (state := await anext(states)) is None:
+            pass
+        return state
+
+
+@pytest.mark.usefixtures("app")
+async def test_the_page_follows_the_criterion_of_its_address(engine, researcher):
+    campaign = await asking(engine, 2)
+    await answered(engine, campaign)
+    address = f"/admin/campaigns/{campaign.slug}"
+    html = (await researcher.get(f"{address}?criterion=fluency&item=v3&sort=variance")).text
+    assert f'data-events="{address}/events?criterion=fluency"' in html
+    assert f'<a href="{address}?sort=variance&amp;item=v3">adequacy</a>' in html
+    assert f'<a href="{address}/analysis?criterion=fluency">Analysis</a>' in html
+    assert f"{address}/match-quality?criterion=fluency" in html
+    assert '<th scope="col" class="figure">adequacy</th><th scope="col" class="figure">fluency</th>' in html
+    figures = json.loads(re.search(r'id="state">(.*?)</script>', html)[1])  # type: ignore[index]
+    fluency = (await researcher.get(f"{address}/match-quality.csv?criterion=fluency")).text
+    assert fluency.splitlines()[0].split(",")[1:] == figures["heatmap"]["labels"]
+    assert fluency != (await researcher.get(f"{address}/match-quality.csv")).text
+    for part in ("", "/events", "/match-quality", "/figures/scores.svg", "/figures/pace.svg"):
+        refused = await researcher.get(f"{address}{part}?criterion=style")
+        assert refused.status_code == 404
