@@ -171,7 +171,7 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         stack.callback(workers.join_all)
         stack.callback(workers.terminate_all)
         first, second = workers.processes
-        # Not `wait_until_ready`: uvicorn's two threads may each make a server of their own, and ask the idle one forever.
+        # Not `wait_until_ready`: uvicorn may make two servers in a worker at once, and ask the idle one for ever.
         assert all(worker.ping(PATIENT) for worker in (first, second))
 
         def hangs(timeout):

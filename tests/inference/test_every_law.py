@@ -1,14 +1,19 @@
 """What every update law promises, those of the tests too: a new one is checked by being registered."""
 
+import hashlib
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from numpy.lib.introspect import opt_func_info
 
 from app.inference.observations.coarsening import CLASSES
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
-from tests.inference.beliefs import Stored, as_text, begun
+from tests.inference.beliefs import Stored, as_text, begun, replayed
 from tests.toys.smiles import SMILES
 
 ITEMS = 15
@@ -29,6 +34,33 @@ def hits_for(law, count, *, seed=1):
     if law.reads == "ratio":
         values = np.clip(values, 0.01, 0.99)  # no ratio has a share of 0 or 1
     return [Hit(k % 5, rng.choice(ITEMS, 4, replace=False).tolist(), row) for k, row in enumerate(values.tolist())]
+
+
+def digests():
+    """By name of each registered law what it makes of the same HITs, by all its bits."""
+    laws = [law.of_classes(CLASSES_OF_TESTS) for law in ONLINE.values()]
+    return {
+        law.name: hashlib.sha256(replayed(law, ITEMS, hits_for(law, 200), TUNED).tobytes()).hexdigest() for law in laws
+    }
+
+
+def instructions():
+    """What NumPy can do on this processor that not every processor can."""
+    told = [signature["available"].split() for function in opt_func_info().values() for signature in function.values()]
+    return " ".join(sorted({name for names in told for name in names if not name.startswith("baseline")}))
+
+
+@pytest.mark.parametrize(
+    "poorer",
+    [{"NPY_DISABLE_CPU_FEATURES": instructions()}, {"OPENBLAS_CORETYPE": "Prescott"}],
+    ids=lambda poorer: next(iter(poorer)),
+)
+def test_posteriors_have_the_same_bits_on_a_poorer_processor(poorer):
+    script = "from tests.inference.test_every_law import digests; print(digests())"
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | poorer, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == str(digests())
 
 
 def test_it_is_registered_by_its_name():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import boxcox, inv_boxcox
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
@@ -14,6 +15,18 @@ def quotient(above: Array, below: Array) -> Array:
     nothing = np.full(np.broadcast(above, below).shape, np.nan)
     result: Array = np.divide(above, below, out=nothing, where=below > 0.0)
     return result
+
+
+def exp(power: Array) -> Array:
+    """Powers of e, with the same bits on every processor: NumPy's own takes other instructions where there are
+    some, and rounds otherwise. What a law computes is to be found again by a replay on another machine.
+    """
+    return np.asarray(inv_boxcox(power, 0.0), np.float64)
+
+
+def log(number: Array) -> Array:
+    """Natural logarithms, with the same bits on every processor, as `exp`."""
+    return np.asarray(boxcox(number, 0.0), np.float64)
 
 
 def checked_level(level: float) -> float:

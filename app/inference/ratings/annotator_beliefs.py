@@ -27,6 +27,7 @@ This method is the project's own; no paper describes it. All arrays are float64;
 from 0; a judgment is one entry of arrays of equal length.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -34,7 +35,7 @@ from typing import Final
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from app.inference.ground.arrays import Array
+from app.inference.ground.arrays import Array, exp, log
 from app.inference.ratings.annotator_evidence import (
     BIAS_CORRECTED,
     COMPARED,
@@ -49,8 +50,22 @@ from app.inference.ratings.annotator_evidence import (
     agreement,
 )
 
-RELIABILITY: Final = np.tanh(np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8]))
-"""The reliabilities that are told apart; the first is that of answers at random."""
+RELIABILITY: Final = np.array(
+    [
+        0.0,
+        0.197375320224904,
+        0.3799489622552249,
+        0.5370495669980352,
+        0.664036770267849,
+        0.7615941559557649,
+        0.8482836399575129,
+        0.9051482536448665,
+        0.9468060128462683,
+    ]
+)
+"""The reliabilities that are told apart; the first is that of answers at random. They are the hyperbolic tangents of 0,
+.2, .4, .6, .8, 1, 1.25, 1.5 and 1.8, written out because processors differ in the last bit of some.
+"""
 CLASSES: Final = len(RELIABILITY)
 INFORMATION: Final = RELIABILITY**2 / (1.0 - RELIABILITY**2)
 """What one judgment adds to the precision of t, by reliability."""
@@ -204,7 +219,7 @@ def described(evidence: Array, common: Crowd) -> AnnotatorBeliefs:
 
     def block_described(block: Array) -> AnnotatorBeliefs:
         (alike, *more), (odd, *odd_more) = _joint(block, common), _joint(block, anywhere)
-        log_weight = np.concatenate([alike + np.log(1.0 - _ODD), odd + np.log(_ODD)], axis=2)
+        log_weight = np.concatenate([alike + math.log(1.0 - _ODD), odd + math.log(_ODD)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
         return _summary(log_weight, bias, bias_variance, np.tile(LOG_SCALE, 2))
 
@@ -222,17 +237,17 @@ def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
     is integrated out exactly; each (A, CLASSES, S).
     """
     log_likelihood, bias, bias_variance = likelihood(evidence, common)
-    return log_likelihood + np.log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
+    return log_likelihood + log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
 
 
 def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
     """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
-    weight = np.exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
+    weight = exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
     careful = weight[:, 1:]
     as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
     classes = weight.sum(axis=2)
-    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / np.exp(log_scale)
+    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / exp(log_scale)
     return AnnotatorBeliefs(
         classes=classes,
         information=(classes * INFORMATION).sum(axis=1),
@@ -256,18 +271,19 @@ def likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
     dm = (my - common.centre * m) / common.spread
     r = RELIABILITY[:, None]
     precision = 1.0 / (1.0 - r * r * (1.0 - v / np.maximum(n, 1.0)))
-    scale = np.exp(LOG_SCALE)
+    scale = exp(LOG_SCALE)
     slope = scale * r
     residual = d - slope * m
     residual2 = np.maximum(dd - 2.0 * slope * dm + slope * slope * mm, 0.0)
     prior_sd = np.r_[_RANDOM_BIAS_SD / common.spread, np.full(CLASSES - 1, common.bias_sd)][:, None]
-    bias_precision = precision * n / scale**2 + prior_sd**-2
+    prior_precision = np.array([math.pow(sd, -2) for sd in prior_sd[:, 0]])[:, None]
+    bias_precision = precision * n / scale**2 + prior_precision
     bias = precision * residual / scale**2 / bias_precision
     log_likelihood = (
-        n * (0.5 * np.log(precision) - LOG_SCALE)
+        n * (0.5 * log(precision) - LOG_SCALE)
         - 0.5 * precision * residual2 / scale**2
         + 0.5 * bias * bias * bias_precision
-        - 0.5 * np.log(bias_precision * prior_sd**2)
+        - 0.5 * log(bias_precision * prior_sd**2)
     )
     return log_likelihood, bias, 1.0 / bias_precision
 
@@ -275,8 +291,8 @@ def likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
 def _scale_prior(scale_sd: float) -> Array:
     """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
     log_density = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2)
-    log_prior = log_density + np.log(_STEP_WIDTHS)
-    normalised: Array = log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
+    log_prior = log_density + log(_STEP_WIDTHS)
+    normalised: Array = log_prior - log(exp(log_prior).sum(axis=1, keepdims=True))
     return normalised
 
 
@@ -290,7 +306,7 @@ def corrected(
     if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
         return weight[judged.annotators], judged.scores
     bias = trust * logit_bias(known, common)
-    scale = np.exp(trust * scale_trust * known.log_scale)
+    scale = exp(trust * scale_trust * known.log_scale)
     shift = bias + logit(common.centre) * (1.0 - scale)
     inside = (judged.scores > 0.0) & (judged.scores < 1.0)
     moved = (logit(np.where(inside, judged.scores, 0.5)) - shift[judged.annotators]) / scale[judged.annotators]
