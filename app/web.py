@@ -180,12 +180,15 @@ PREFIX_OF_ONE_PLACE = 64  # of an IPv6 address: the rest is everyone's own to ch
 
 
 def address_of(request: Request) -> str:
-    """From where a request comes, as far as limits care: an IPv4 address, or the network of an IPv6 one.
+    """From where a request comes, as far as limits care. Empty when nobody can tell."""
+    return place_of(request.client.host) if request.client else ""
 
-    Empty when nobody can tell.
-    """
+
+@lru_cache(maxsize=4096)
+def place_of(host: str) -> str:
+    """An IPv4 address, or the network of an IPv6 one; empty for what is neither."""
     try:
-        found = ip_address(request.client.host.partition("%")[0] if request.client else "")
+        found = ip_address(host.partition("%")[0])
     except ValueError:
         return ""
     if isinstance(found, IPv4Address):

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
+from inspect import get_annotations
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -56,9 +58,15 @@ class Record(asyncpg.Record):
     `items`, `keys`, `values` and `get` are methods of every row, so no column is called so.
     """
 
+    def __init_subclass__(cls) -> None:
+        """Columns that a class names are read without a call of Python's: of one HIT and its answer, two hundred."""
+        for name in get_annotations(cls):
+            setattr(cls, name, property(itemgetter(name)))
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            """Of other columns, such as the platforms' settings."""
             try:
                 return self[name]
             except KeyError:

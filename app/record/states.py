@@ -72,9 +72,8 @@ ALL = text(f"SELECT kind, number, state, since FROM states WHERE {OF}")  # noqa:
 
 # What :items of :campaign began with, in that order.
 PRIORS = text("""
-    SELECT state FROM unnest(CAST(:items AS int[])) WITH ORDINALITY AS shown (number, place)
-    JOIN priors ON priors.campaign_id = :campaign AND priors.number = shown.number
-    ORDER BY place
+    SELECT state FROM priors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
+    ORDER BY array_position(CAST(:items AS int[]), number)
 """)
 
 KEEP = text(f"""

@@ -87,12 +87,13 @@ class Leaders:
         """The values from the highest down. Children in a heap come after their parent, so it need not be
         changed.
         """
-        frontier = [(value, 0) for value in self._heap[:1]]
+        heap = self._heap
+        frontier = [(value, 0) for value in heap[:1]]
         while frontier:
             value, at = heappop(frontier)
             yield -value
-            for child in range(2 * at + 1, min(2 * at + 3, len(self._heap))):
-                heappush(frontier, (self._heap[child], child))
+            for child, below in enumerate(heap[2 * at + 1 : 2 * at + 3], 2 * at + 1):
+                heappush(frontier, (below, child))
 
     def _forget_empty_bags(self) -> None:
         self._tied = {value: bag for value, bag in self._tied.items() if bag}
@@ -102,6 +103,8 @@ class Leaders:
 
 def pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
     """One item of the bag that is not barred, uniformly; None if there is none."""
+    if len(bag) == 1 and bag[0] in barred:  # as with most whom an annotator has seen
+        return None
     if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
         return next(item for item in _picks(bag, rng) if item not in barred)
     free = [*filterfalse(barred.__contains__, bag)]

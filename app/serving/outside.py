@@ -32,8 +32,8 @@ CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS
 THEIRS = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, a.worker_id,
            h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
-           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids
+           ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
+                 ORDER BY array_position(h.items, i.number)) AS ids
     FROM api_tokens t
     LEFT JOIN hits h ON h.id = :hit
     LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform

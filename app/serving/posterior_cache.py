@@ -218,14 +218,16 @@ class PosteriorCache:
             )
         return copy.open_hits or OpenHits((), (), copy.index, read_at=self.clock())
 
-    def watermarks(self, *, anew: bool = False) -> dict[str, list[Any]]:
-        """Up to where each copy was read, and whether it remembers what open HITs hold, as parameters.
+    def watermarks(self, campaign: int | str, *, anew: bool = False) -> dict[str, list[Any]]:
+        """Up to where the copy of a campaign was read, and whether it remembers what open HITs hold, as parameters; of
+        all copies where the campaign is known by its slug.
 
         anew: have that read in any case.
         """
-        copies, now = self.copies.values(), self.clock()
+        copied = [*self.copies] if isinstance(campaign, str) else [campaign] * (campaign in self.copies)
+        copies, now = [self.copies[of] for of in copied], self.clock()
         return {
-            "copied": list(self.copies),
+            "copied": copied,
             "watermarks": [copy.watermark for copy in copies],
             "remembered": [not anew and copy.open_hits is not None and copy.open_hits.serves(now) for copy in copies],
         }

@@ -21,7 +21,7 @@ from app.selection.rule import Apart, Draw, together
 from app.selection.segments import shown_once
 from app.serving.asked_before import not_asked, tell_labels
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.standing import ALL_OPEN, OPEN, TAKEN, Standing
+from app.serving.standing import ALL_OPEN, ANSWERED, OPEN, TAKEN, Standing
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,8 @@ FREE_PLACE = text(f"""
 # and those of the one before, took. Whoever holds one of these can still answer it.
 WAITED_FOR = text(f"""
     WITH answered AS (
-        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a.closed_at - a.issued_at) AS took
-        FROM hits a JOIN responses r ON r.campaign_id = a.campaign_id AND r.hit_id = a.id
-        WHERE a.campaign_id = :campaign AND a.iteration IN (:iteration, :iteration - 1)
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY h.closed_at - h.issued_at) AS took
+        FROM hits h WHERE h.campaign_id = :campaign AND h.iteration IN (:iteration, :iteration - 1) AND {ANSWERED}
     )
     SELECT count(*) AS hits FROM hits h, answered
     WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {OPEN}

@@ -43,9 +43,9 @@ SHOWN = """
 SHOWN_OUTPUTS = """
     SELECT told.ids, told.texts, s.source, s.reference FROM segments s, LATERAL (
         SELECT array_agg(i.external_id ORDER BY place) AS ids, array_agg(o.shown ORDER BY place) AS texts
-        FROM unnest(CAST(:shown AS int[])) WITH ORDINALITY AS u (number, place)
-        JOIN items i ON i.campaign_id = :campaign AND i.number = u.number
-        JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = u.number
+        FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number,
+             array_position(CAST(:shown AS int[]), i.number) AS place
+        WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:shown AS int[]))
     ) AS told
     WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
 

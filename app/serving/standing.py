@@ -36,6 +36,9 @@ THEIRS = f"""
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608  (constants)
 
+# The HIT is answered. Asked by EXISTS, PostgreSQL may go through all of the campaign's responses.
+ANSWERED = "(SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id)"
+
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
 
@@ -63,7 +66,7 @@ NOT_JUDGED = f"""
               AND shown.item IS NOT NULL
               AND r.extra -> '{EXTRA}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra ? '{EXTRA}')
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{EXTRA}' IS NOT NULL)
     END"""  # noqa: S608  (constants)
 
 HELD_SEGMENTS = f"""
@@ -161,8 +164,8 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     return text(f"""
     SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
-           EXISTS (SELECT 1 FROM hits o JOIN responses r ON r.campaign_id = o.campaign_id AND r.hit_id = o.id
-                   WHERE o.campaign_id = c.id AND o.assignment_id = s.id) AS answered_here,
+           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {ANSWERED})
+           AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
                    AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
@@ -200,7 +203,9 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     """)  # noqa: S608  (made of constants)
 
 
-BY_ID = "s.campaign_id = :campaign AND s.id = :assignment"
+BY_ID = """
+    s.campaign_id = :campaign AND s.id = :assignment
+    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
 STANDING_BY_ID = standing_where(BY_ID, more=False)
 MORE_BY_ID = standing_where(BY_ID, more=True)
 
@@ -232,7 +237,7 @@ async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey
     Raises `NotFound` (`assignment_not_found`).
     """
     visitor = key.visitor.address if key.visitor else None
-    parameters = {**key.parameters, **cache.watermarks(anew=anew), "visitor": visitor}
+    parameters = {**key.parameters, **cache.watermarks(key.campaign, anew=anew), "visitor": visitor}
     known = key.campaign in cache.asking_more
     row = await fetch_one(connection, key.more if known else key.statement, parameters, Standing)
     if row is not None and not known and ask_more(row):

@@ -57,6 +57,8 @@ HOT = (
 
 # What came in since a watermark is found by transaction, whatever the campaign.
 WATERMARK = "responses_transaction_id_idx"
+# The end of it, for the campaign's last response.
+ONE_ROW = "responses_pkey"
 # What is left to ask of a campaign, once there is nothing to draw.
 WHOLE_CAMPAIGN_AT_TIMES = {"campaign.FINISH", "leases.FINISH", "submission.FINISH", "leases.WANTED"}
 STANDINGS = ["standing.STANDING_BY_ID", "standing.MORE_BY_ID", "outside.STANDING_BY_NAME", "outside.MORE_BY_NAME"]
@@ -106,6 +108,17 @@ async def test_every_statement_of_the_serving_path_names_its_campaign(engine, na
             assert "campaign_id" in node["Index Cond"], node
         if index == "posteriors_pkey" and name not in WHOLE_CAMPAIGN_AT_TIMES:
             assert "subject" in node["Index Cond"], node
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WHOLE_CAMPAIGN - WHOLE_CAMPAIGN_AT_TIMES))
+async def test_rows_are_found_by_more_than_their_campaign(engine, name):
+    (plan,) = await explained(engine, STATEMENTS[name], "FORMAT JSON")
+    for node in nodes(plan[0]["Plan"]):
+        index = node.get("Index Name", "")
+        if index.startswith(HOT) and index not in (WATERMARK, ONE_ROW) and name not in WITHOUT_CAMPAIGN:
+            assert " AND " in node["Index Cond"], node
+        if index.startswith("items"):
+            assert "number" in node["Index Cond"], node
 
 
 @pytest.mark.parametrize("name", ["races.LEASE", "races.RENEW", "submission.CLOSE_LATE"])
