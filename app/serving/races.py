@@ -30,8 +30,9 @@ from app.database.session import Driver, Record, execute, fetch_one
 from app.designs.content import Above
 from app.record import states
 from app.record.store import PRESENT
+from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.proposals import Proposal
-from app.serving.standing import CLOCK, TAKEN, Standing
+from app.serving.standing import ALL_OPEN, CLOCK, TAKEN, Standing
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
 SHOWN = """
@@ -62,16 +63,24 @@ LOCK_ANNOTATOR = """
 
 def of_all_capped(condition: str) -> str:
     """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases, and whether it leads
-    one, held.leading. Who holds an item is asked in the words of the index on items, and of no other, so that what it
-    costs does not grow with what else is open.
+    one, held.leading.
+
+    Who holds an item is asked in the words of the index on items, and of no other, so that what it costs does not grow
+    with what else is open. It grows with what was closed since the last VACUUM, though; so all open HITs are gone
+    through where they are known to be few, :few_open.
     """
     return f"""
     NOT EXISTS (
-        WITH held AS MATERIALIZED (
-            SELECT item, count(*) AS leases, bool_or(h.leader = item) AS leading
-            FROM hits h, unnest(h.items) AS item
-            WHERE ARRAY[h.campaign_id] && ARRAY[CAST(:campaign AS bigint)] AND h.items && CAST(:capped AS int[])
-              AND num_nonnulls(h.closed_at) = 0 AND h.expires_at > {CLOCK} AND h.id <> :hit
+        WITH open AS (
+            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
+            WHERE NOT :few_open AND ARRAY[h.campaign_id] && ARRAY[CAST(:campaign AS bigint)]
+              AND h.items && CAST(:capped AS int[]) AND num_nonnulls(h.closed_at) = 0
+            UNION ALL
+            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
+            WHERE :few_open AND h.campaign_id = :campaign AND {ALL_OPEN}
+        ), held AS MATERIALIZED (
+            SELECT item, count(*) AS leases, bool_or(leader = item) AS leading FROM open, unnest(items) AS item
+            WHERE expires_at > {CLOCK} AND id <> :hit
             GROUP BY item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
@@ -145,6 +154,7 @@ LEASE_TAKES = {
     "wanted": "int",
     "people": "int",
     "hit": "bigint",
+    "few_open": "boolean",
     "now": "timestamptz",
     "lease_minutes": "int",
     "visitor": "bytea",
@@ -274,6 +284,7 @@ async def lease(
         "shown": proposal.shown,
         "shared_leader": proposal.shared_leader,
         "hit": 0,
+        "few_open": here.leading is not None and len(here.leading) < MANY_OPEN_HITS,
         "now": now,
         "visitor": visitor and visitor.address,
     }
@@ -291,6 +302,7 @@ async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor |
     """
     parameters = {
         "hit": here.hit_id,
+        "few_open": False,
         "capped": capped(here, here.hit_items),
         "iteration": here.hit_iteration,
         "ordinal": here.hit_ordinal,

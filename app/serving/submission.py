@@ -229,7 +229,7 @@ async def submit_late(connection: Driver, key: dict[str, Any], sent: Sent) -> Re
         return Receipt(key["hit"], answered.seq, repeated=True)
     closed = None
     if hit.status in ("running", "paused"):
-        parameters = key | dict(hit)
+        parameters = key | dict(hit) | {"few_open": False}
         await lock_annotator_and_posteriors(connection, parameters)
         closed = await fetch_one(connection, CLOSE_LATE, parameters, ClosedHit)
     if closed is None:
