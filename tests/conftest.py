@@ -65,6 +65,7 @@ OBJECTS = text("""
          + (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)
          + (SELECT count(*) FROM pg_trigger)
 """)
+STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py"}
 PEOPLES_HASHER = passwords.HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
@@ -131,6 +132,11 @@ def pytest_collection() -> Iterator[Any]:
         sys.settrace(tracer)
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Servers that are started and ended come first: other processes of pytest work while they wait, not after them."""
+    items.sort(key=lambda item: item.path.name not in STARTS_SERVERS)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
