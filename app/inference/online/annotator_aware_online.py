@@ -82,17 +82,18 @@ class ItemState(NamedTuple):
         return max(len(self.since) - _POSTERIOR, 0) // _NEW
 
     def rows(self) -> Array:
-        """All judgments, (judgments, JUDGMENT), NaN where it is not known what the others said.
+        """All judgments, (judgments, JUDGMENT), NaN where it is not known what the others said. To be read only.
 
         Raises ValueError if what was looked at is not at hand.
         """
         if self.looked is None and self.floats:
             raise ValueError("what was known of an item that is looked at must be given")
-        looked = np.empty(0) if self.looked is None else self.looked
-        rows = np.full((self.judgments, JUDGMENT), np.nan)
-        rows[: len(rows) - self.unseen] = np.reshape(looked, (-1, JUDGMENT))
-        rows[len(rows) - self.unseen :, :_NEW] = np.reshape(self.since[_POSTERIOR:], (-1, _NEW))
-        return rows
+        looked = (np.empty(0) if self.looked is None else self.looked).reshape(-1, JUDGMENT)
+        if not self.unseen:  # as of nearly all that are looked at again
+            return looked
+        unseen = np.full((self.unseen, JUDGMENT), np.nan)
+        unseen[:, :_NEW] = np.reshape(self.since[_POSTERIOR:], (-1, _NEW))
+        return np.concatenate([looked, unseen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,8 @@ def apply(
     after = dict(zip(looked, _posteriors(judged.items, *scored(judged), priors_looked), strict=True))
     rows = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
     states = {
-        place: _looked(after[place] if _turned(totals) else (), rows[judged.items == k])
-        for k, place in enumerate(looked)
+        place: _looked(after[place] if _turned(totals) else (), of_item)
+        for place, of_item in zip(looked, _by_item(rows, judged), strict=True)
     }
     added = sorted(set(range(len(items))) - set(looked))
     weight, score = scored(_by_one(numbers.index(annotator), [floats[place] for place in added]))
@@ -224,8 +225,15 @@ def apply(
     )
 
 
+def _by_item(rows: Array, judged: Judged) -> list[Array]:
+    """Of rows for all judgments those of each item, first to last."""
+    together = rows[np.argsort(judged.items, kind="stable")]
+    ends = np.cumsum(np.bincount(judged.items, minlength=judged.n_items)).tolist()
+    return [together[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
 def _looked(posterior: Sequence[float], rows: Array) -> ItemState:
-    return ItemState(posterior, rows.size, rows.ravel())
+    return ItemState(posterior, rows.size, rows.flatten())  # a copy: rows are a part of what nobody is to keep
 
 
 def _judged(annotator: int, scores: list[float], items: Sequence[Array], numbers: list[int]) -> tuple[Judged, Array]:

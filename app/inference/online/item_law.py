@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -67,29 +67,34 @@ class ItemBeliefs:
         if self.law.update_all and (judgments := judgments_of(hits, self.state.shape[1], self.law)):
             self.law.update_all(*self.state, *judgments)
             return
-        for _ in self.steps(hits):
+        for _ in self._columns_after(hits):
             pass
 
     def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
-        """Apply HITs one by one; `state` has them once all are taken.
+        """Apply HITs one by one; `state` has them once all are taken."""
+        for hit, columns in zip(hits, self._columns_after(hits), strict=True):
+            yield Change(hit.items, columns)
 
-        Lists of floats, and of the HITs' items alone: to read an element is several times faster than from an array,
+    def _columns_after(self, hits: Sequence[Hit]) -> Iterator[Columns]:
+        """Of each HIT's items.
+
+        Tuples of floats, and of the HITs' items alone: to read an element is several times faster than from an array,
         and gives plain floats.
         """
         for hit in hits:
             checked_items(hit.items, self.state.shape[1])
-        touched = np.unique(np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp))
-        place = {number: k for k, number in enumerate(touched.tolist())}
-        columns = [column.tolist() for column in self.state[:, touched]]
+        items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp)
+        touched, place = np.unique(items, return_inverse=True)
+        rows = list(zip(*self.state[:, touched].tolist(), strict=True))
+        left = iter(place.tolist())
         for hit in hits:
-            places = [place[number] for number in hit.items]
-            before = [[column[k] for k in places] for column in columns]
+            places = list(islice(left, len(hit.items)))
+            before = list(zip(*[rows[k] for k in places], strict=True)) or [()] * len(self.state)
             after = self.law.update(*before, hit.values, self.parameters)
-            for column, new in zip(columns, after, strict=True):
-                for k, value in zip(places, new, strict=True):
-                    column[k] = value
-            yield Change(hit.items, after)
-        self.state[:, touched] = columns
+            for k, row in zip(places, zip(*after, strict=True), strict=True):
+                rows[k] = row
+            yield after
+        self.state[:, touched] = np.transpose(rows)
 
 
 def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
