@@ -36,7 +36,8 @@ def in_order_of(first: ResultRow, row: ResultRow) -> ResultRow:
     place = [row.items.index(item) for item in first.items]
     scores, lines = tuple(row.scores[k] for k in place), tuple(row.lines[k] for k in place)
     reasons = tuple(row.reasons[k] for k in place)
-    marked = [(score is None, reason) for score, reason in zip(scores, reasons, strict=True)]
-    if marked != [(score is None, reason) for score, reason in zip(first.scores, first.reasons, strict=True)]:
+    if [score is None for score in scores] != [score is None for score in first.scores]:
         refuse("criteria_differ", row.line, "an item of this HIT is marked N/A by one criterion and not by another.")
+    if reasons != first.reasons:
+        refuse("criteria_differ", row.line, "an item of this HIT is marked N/A by each criterion for another reason.")
     return replace(row, items=first.items, scores=scores, lines=lines, reasons=reasons)

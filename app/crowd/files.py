@@ -61,7 +61,9 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
         for line, given in rows_of(record):
             cells = {name: unguarded(cell) for name, cell in given.items()} if exported else given
             key = id_in(cells, "annotator", line), id_in(cells, "hit", line), cells.get("criterion", "")
-            hits.setdefault(key, []).append(judged(line, cells, by(values, line, key[2]), exported=exported))
+            hits.setdefault(key, []).append(
+                judged(line, cells, by(values, line, cells.get("criterion")), exported=exported)
+            )
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     keys = list(reversed(hits))  # to let go of all at once would take a moment in which nothing else is done
@@ -132,11 +134,12 @@ def id_in(cells: dict[str, str], column: str, line: int) -> str:
     return given
 
 
-def by(values: ReadsValues, line: int, criterion: str) -> ReadsValues:
-    """Raises `Invalid` (`criterion_unknown`)."""
-    found = values.by(criterion)
+def by(values: ReadsValues, line: int, criterion: str | None) -> ReadsValues:
+    """criterion: as the row says, None where it has no such column. Raises `Invalid` (`criterion_unknown`)."""
+    found = values.by(criterion or "")
     if found is None:
-        said = f"the campaign does not ask by “{shortened(criterion)}”" if criterion else "criterion is empty"
+        unsaid = "there is no column criterion" if criterion is None else "criterion is empty"
+        said = f"the campaign does not ask by “{shortened(criterion)}”" if criterion else unsaid
         refuse("criterion_unknown", line, f"{said}. In this column stands the name of one of its criteria.")
     return found
 

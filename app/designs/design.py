@@ -29,9 +29,13 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs a
 
 
 def on_one_line(text: str) -> str:
-    """A text that a form can ask for on a line of its own. Raises ValueError."""
+    """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
+    ValueError.
+    """
     if len(text.splitlines()) > 1:
         raise ValueError("must stand on one line")
+    if text and not any(character.isprintable() and not character.isspace() for character in text):
+        raise ValueError("must have something to see")
     return text
 
 

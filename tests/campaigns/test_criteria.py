@@ -150,6 +150,12 @@ def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(more, 
     assert [*form.problems_in_form(refused.value, sent | more)] == [field]
 
 
+@pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])
+def test_a_name_that_nobody_can_see_is_refused(unseen):
+    with pytest.raises(ValidationError, match="must have something to see"):
+        settings(criteria=[BOTH[0] | {"name": unseen}, BOTH[1]])
+
+
 def test_a_campaign_file_has_them_and_a_wrong_name_is_told_with_its_line():
     before = settings(design="ordinal", asked_by="fluency")
     text = campaign_file.written(before)
@@ -207,21 +213,26 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "code", "words"),
     [
-        (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown"),
-        (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown"),
-        ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown"),
-        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing"),
-        (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ"),
-        ("WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n", "criteria_not_imported"),
+        (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask by “style”"),
+        (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
+        ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
+        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "nothing by"),
+        (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ", "other items"),
+        (
+            "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n",
+            "criteria_not_imported",
+            "cannot say by which",
+        ),
     ],
 )
-async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, content, code):
+async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, content, code, words):
     campaign = await launched(engine, criteria=BOTH)
     with pytest.raises(Invalid) as refused:
         await import_results(engine, campaign, content)
     assert refused.value.code == code
+    assert words in refused.value.message
     assert await value(engine, "SELECT count(*) FROM hits") == 0
 
 
@@ -244,12 +255,15 @@ async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
     campaign = await draft(engine, criteria=BOTH, cannot_be_judged=True)
     await import_items(engine, campaign, "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6)))
     campaign = await lead(engine, campaign)
-    head = "hit,annotator,item,value,criterion,not_applicable\n"
-    rows = "h1,ann,v0,10,adequacy,\nh1,ann,v1,,adequacy,true\nh1,ann,v0,30,fluency,\nh1,ann,v1,{},fluency,{}\n"
+    head = "hit,annotator,item,value,criterion,not_applicable,reason\n"
+    rows = "h1,ann,v0,10,adequacy,,\nh1,ann,v1,,adequacy,true,\nh1,ann,v0,30,fluency,,\nh1,ann,v1,{},fluency,{},{}\n"
     with pytest.raises(Invalid) as refused:
-        await import_results(engine, campaign, head + rows.format("40", ""))
-    assert refused.value.code == "criteria_differ"
-    await import_results(engine, campaign, head + rows.format("", "true"))
+        await import_results(engine, campaign, head + rows.format("40", "", ""))
+    assert (refused.value.code, "and not by another" in refused.value.message) == ("criteria_differ", True)
+    with pytest.raises(Invalid) as refused:
+        await import_results(engine, campaign, head + rows.format("", "true", "cut off"))
+    assert (refused.value.code, "for another reason" in refused.value.message) == ("criteria_differ", True)
+    await import_results(engine, campaign, head + rows.format("", "true", ""))
     assert await value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
     assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]
     assert await is_clean(engine, campaign.slug)
