@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -83,18 +83,15 @@ class ItemBeliefs:
         """
         for hit in hits:
             checked_items(hit.items, self.state.shape[1])
-        items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp)
-        touched, place = np.unique(items, return_inverse=True)
-        rows = list(zip(*self.state[:, touched].tolist(), strict=True))
-        left = iter(place.tolist())
+        touched = np.unique(np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp))
+        rows = dict(zip(touched.tolist(), zip(*self.state[:, touched].tolist(), strict=True), strict=True))
+        update, parameters, nothing = self.law.update, self.parameters, [()] * len(self.state)
         for hit in hits:
-            places = list(islice(left, len(hit.items)))
-            before = list(zip(*[rows[k] for k in places], strict=True)) or [()] * len(self.state)
-            after = self.law.update(*before, hit.values, self.parameters)
-            for k, row in zip(places, zip(*after, strict=True), strict=True):
-                rows[k] = row
+            before = list(zip(*[rows[number] for number in hit.items], strict=True)) or nothing
+            after = update(*before, hit.values, parameters)
+            rows.update(zip(hit.items, zip(*after, strict=True), strict=True))
             yield after
-        self.state[:, touched] = np.transpose(rows)
+        self.state[:, touched] = np.transpose(list(rows.values()))
 
 
 def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
