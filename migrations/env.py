@@ -8,8 +8,10 @@ from sqlalchemy import Connection, pool, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.ext.asyncio import create_async_engine
 
-import app.database.content_tables  # noqa: F401  (part of the metadata)
-from app.database.tables import TransactionId, metadata
+import app.database.account_tables
+import app.database.content_tables
+import app.database.tables  # noqa: F401  (parts of the metadata)
+from app.database.schema import TransactionId, metadata
 
 ischema_names["xid8"] = TransactionId  # so that `alembic check` can compare it
 

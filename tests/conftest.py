@@ -31,8 +31,8 @@ from app.auth import login, passwords, users
 from app.auth.secret import csrf_token
 from app.database import embedded, session
 from app.database.migrate import upgrade
+from app.database.schema import metadata
 from app.database.session import create_engine
-from app.database.tables import metadata
 from app.main import create_app
 from app.settings import Settings
 from tests.clusters import slim

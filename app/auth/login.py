@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.auth import passwords, throttle
 from app.auth.secret import csrf_token, digest, masked, new_secret
 from app.auth.users import LONGEST_NAME, find_user, first_user
-from app.database.tables import logins, one_time_logins, users
+from app.database.account_tables import logins, one_time_logins, users
 from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, func, insert, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.tables import login_failures
+from app.database.account_tables import login_failures
 from app.errors import TooManyAttempts
 from app.settings import easel_command
 

@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.secret import digest, new_secret
+from app.database.account_tables import api_tokens, logins, one_time_logins, users
 from app.database.session import Driver, Record, execute, fetch_one
-from app.database.tables import api_tokens, logins, one_time_logins, users
 from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
 LONGEST_NAME = 64

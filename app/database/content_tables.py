@@ -18,7 +18,7 @@ from sqlalchemy import (
     func,
 )
 
-from app.database.tables import Time, goes_with, metadata
+from app.database.schema import Time, goes_with, metadata
 
 # Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
 segments = Table(

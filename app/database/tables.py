@@ -1,4 +1,5 @@
-"""The schema on one page, but for what annotators see of items beside their texts: see `content_tables`.
+"""Campaigns and their record. `content_tables` has what annotators see of items beside their texts, `account_tables`
+has researchers.
 
 Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
 replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
@@ -8,12 +9,9 @@ Every key of a table that grows with answers leads with the campaign, and every 
 a campaign's rows lie together, and a database can be divided by campaigns.
 """
 
-from typing import Any
-
 from sqlalchemy import (
     ARRAY,
     JSON,
-    TIMESTAMP,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -31,112 +29,13 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
-    TextClause,
     UniqueConstraint,
     func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.types import UserDefinedType
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "fk": "%(table_name)s_%(column_0_name)s_fkey",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-        "ck": "%(table_name)s_%(constraint_name)s_check",
-    }
-)
-
-Time = TIMESTAMP(timezone=True)
-OPEN = "closed_at IS NULL AND"
-GIN: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
-
-
-def index_where(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
-    """An index of the rows of which a condition holds."""
-    return Index(name, *columns, postgresql_where=text(condition), **options)
-
-
-def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
-    """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
-    return ForeignKeyConstraint(
-        ["campaign_id", column],
-        [f"{table}.campaign_id", f"{table}.id"],
-        ondelete="CASCADE",
-        name=f"{in_table}_{column}_fkey",
-    )
-
-
-class TransactionId(UserDefinedType[int]):
-    """PostgreSQL's 64-bit transaction id. A snapshot tells whether its transaction had ended: see `record.news`."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_: object) -> str:
-        return "xid8"
-
-
-# One row: what the installation needs to know of itself and must share between its processes.
-installation = Table(
-    "installation",
-    metadata,
-    Column("single", Boolean, primary_key=True, server_default=text("true")),
-    Column("secret_key", Text, nullable=False),
-    CheckConstraint("single", name="one_row"),
-)
-
-users = Table(
-    "users",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
-    Column("created_at", Time, nullable=False),
-)
-
-# Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.
-logins = Table(
-    "logins",
-    metadata,
-    Column("token_hash", LargeBinary, primary_key=True),
-    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("created_at", Time, nullable=False),
-    Column("expires_at", Time, nullable=False),
-    Column("idle_at", Time, nullable=False),  # it ends then, too, unless someone uses it before
-    Column("by_link_at", Time),  # when someone came by a login link, who may have forgotten the password
-)
-
-one_time_logins = Table(
-    "one_time_logins",
-    metadata,
-    Column("token_hash", LargeBinary, primary_key=True),
-    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("expires_at", Time, nullable=False),
-)
-
-login_failures = Table(
-    "login_failures",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("address", Text, nullable=False),
-    Column("failed_at", Time, nullable=False, index=True),
-    Column("browser", Text),  # one that had logged in under this name before
-)
-
-api_tokens = Table(
-    "api_tokens",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("token_hash", LargeBinary, nullable=False, unique=True),
-    Column("created_at", Time, nullable=False),
-    Column("last_used_at", Time),
-    Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
-)
+from app.database.schema import GIN, OPEN, Time, TransactionId, goes_with, index_where, metadata
 
 campaigns = Table(
     "campaigns",

@@ -11,7 +11,7 @@ from sqlalchemy import insert, text
 from app.auth import login, passwords, users
 from app.auth.secret import csrf_token, digest
 from app.auth.throttle import FREE_IN_ALL, FREE_PER_ADDRESS, FREE_PER_NAME, LONGEST_DELAY_SECONDS, WINDOW_MINUTES
-from app.database.tables import login_failures
+from app.database.account_tables import login_failures
 from app.errors import Conflict, Gone, Invalid, TooManyAttempts, Unauthenticated
 from app.main import create_app
 from tests.conftest import PEOPLES_HASHER, browser_of

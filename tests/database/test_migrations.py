@@ -11,8 +11,8 @@ from sqlalchemy import NullPool, inspect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.database.migrate import configuration, upgrade
+from app.database.schema import metadata
 from app.database.session import statements
-from app.database.tables import metadata
 from app.designs.answer import Answer, Touch
 from app.record.revisions import decide, revise
 from app.serving.submission import submit

@@ -1,0 +1,76 @@
+"""The part of the schema that keeps the installation's own secret and the accounts of researchers."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    LargeBinary,
+    Table,
+    Text,
+    text,
+)
+
+from app.database.schema import Time, metadata
+
+# One row: what the installation needs to know of itself and must share between its processes.
+installation = Table(
+    "installation",
+    metadata,
+    Column("single", Boolean, primary_key=True, server_default=text("true")),
+    Column("secret_key", Text, nullable=False),
+    CheckConstraint("single", name="one_row"),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
+    Column("created_at", Time, nullable=False),
+)
+
+# Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.
+logins = Table(
+    "logins",
+    metadata,
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    Column("idle_at", Time, nullable=False),  # it ends then, too, unless someone uses it before
+    Column("by_link_at", Time),  # when someone came by a login link, who may have forgotten the password
+)
+
+one_time_logins = Table(
+    "one_time_logins",
+    metadata,
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("expires_at", Time, nullable=False),
+)
+
+login_failures = Table(
+    "login_failures",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("failed_at", Time, nullable=False, index=True),
+    Column("browser", Text),  # one that had logged in under this name before
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("token_hash", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Time, nullable=False),
+    Column("last_used_at", Time),
+    Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
+)

@@ -1,0 +1,44 @@
+"""What all tables share: their metadata, and the ways in which they are written."""
+
+from typing import Any
+
+from sqlalchemy import TIMESTAMP, ForeignKeyConstraint, Index, MetaData, TextClause, text
+from sqlalchemy.types import UserDefinedType
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+    }
+)
+
+Time = TIMESTAMP(timezone=True)
+OPEN = "closed_at IS NULL AND"
+GIN: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
+
+
+def index_where(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
+    """An index of the rows of which a condition holds."""
+    return Index(name, *columns, postgresql_where=text(condition), **options)
+
+
+def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
+    """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
+    return ForeignKeyConstraint(
+        ["campaign_id", column],
+        [f"{table}.campaign_id", f"{table}.id"],
+        ondelete="CASCADE",
+        name=f"{in_table}_{column}_fkey",
+    )
+
+
+class TransactionId(UserDefinedType[int]):
+    """PostgreSQL's 64-bit transaction id. A snapshot tells whether its transaction had ended: see `record.news`."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "xid8"
