@@ -1,1 +1,1 @@
-"""Checks on answers: gold and attention items, pace, agreement with the others. None are there yet."""
+"""Checks on answers: what is expected of them (`expected`); gold items, pace and rules are yet to come."""
