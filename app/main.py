@@ -16,6 +16,8 @@ from app import middleware, web
 from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
 from app.analysis.fits import Fits
+from app.audit import api as audit_api
+from app.audit import routes as audit
 from app.auth import api as auth_api
 from app.auth import routes as auth
 from app.auth.guards import researcher
@@ -154,7 +156,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
-    for router in (auth_api.router, campaigns_api.router, campaigns_api.templates, analysis_api.router):
+    app.include_router(audit.router)
+    for router in (
+        *(auth_api.router, campaigns_api.router, campaigns_api.templates, analysis_api.router, audit_api.router),
+    ):
         app.include_router(router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)

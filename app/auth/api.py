@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth import login, passwords, users
+from app.database.audit_log import ACTING, Actor
 from app.web import Database, Now, address_of, refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
@@ -40,5 +41,6 @@ async def create_token(request: Request, database: Database, now: Now, credentia
     """Make an API token. Tokens last until they are revoked on the account page."""
     address = address_of(request)
     user = await login.authenticated(database, credentials.name, credentials.password, address, now=now)
+    ACTING.set(Actor(user.name, "api"))
     async with database.begin() as connection:
         return Token(token=await users.create_api_token(connection, user.id, credentials.token_name, now=now))

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from app.auth.login import Session, note_use, session_of, typed_name
 from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
+from app.database.audit_log import ACTING, Actor
 from app.database.session import Driver, statements
 from app.errors import Forbidden, Unauthenticated
 from app.web import Database, Now, address_of, base_url, fetched, wants_json
@@ -54,6 +55,7 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
             await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)
+    ACTING.set(Actor(session.name, "page"))
     require_access(session.user_id, request.path_params.get("slug"))
     return session
 
@@ -143,4 +145,5 @@ async def program(request: Request, database: Database, now: Now, token: Token) 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """The same on a connection that there is already."""
     found = await admit(connection, token, address_of(request), now=now)
+    ACTING.set(Actor(found.user_name, "api"))
     require_access(found.user_id, request.path_params.get("slug"))

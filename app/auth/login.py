@@ -9,11 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.auth import passwords, throttle
 from app.auth.secret import csrf_token, digest, masked, new_secret
-from app.auth.users import LONGEST_NAME, find_user, first_user
+from app.auth.users import LONGEST_NAME, find_user, first_user, name_of
 from app.database.account_tables import logins, one_time_logins, users
+from app.database.audit_log import Actor, note
 from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24
+STRANGER = Actor("somebody", "page")
 LINK_IS_PROOF_MINUTES = 60  # so long whoever came by a link may set a password without the one they forgot
 SEEN_MINUTES = 1  # a session is noted as used at most this often, so that reading costs no write
 
@@ -52,6 +54,10 @@ async def authenticated(
         await throttle.attempt(connection, name, address, browser, now=now)
         user = await find_user(connection, name)
     if not await passwords.matches(user.password_hash if user else None, password) or user is None:
+        # Whatever else was typed as a name may have been a password.
+        known = user.name if user else "a name that nobody has"
+        async with database.begin() as connection:
+            await note(connection, "login.failed", about=known, after={"address": address}, by=STRANGER)
         raise Unauthenticated("This name and password do not go together.", code="wrong_password")
     async with database.begin() as connection:
         await throttle.forgive(connection, name, address, browser)
@@ -85,6 +91,8 @@ async def log_in(
             by_link_at=now if by_link else None,
         )
     )
+    name = await name_of(connection, user_id)
+    await note(connection, "login.in", after={"by": "link" if by_link else "password"}, by=Actor(name, "page"))
     return session
 
 
@@ -98,6 +106,7 @@ async def note_use(connection: AsyncConnection, session: Session, *, now: dateti
 
 async def log_out(connection: AsyncConnection, session: str) -> None:
     await connection.execute(delete(logins).where(logins.c.token_hash == digest(session)))
+    await note(connection, "login.out")
 
 
 async def session_of(connection: AsyncConnection, session: str, *, now: datetime) -> Session | None:
@@ -130,6 +139,7 @@ async def create_one_time_login(connection: AsyncConnection, *, now: datetime, u
     await connection.execute(
         insert(one_time_logins).values(token_hash=digest(token), user_id=user_id, expires_at=expires_at)
     )
+    await note(connection, "login.link_made", about=await name_of(connection, user_id))
     return token
 
 

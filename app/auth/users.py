@@ -11,13 +11,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.secret import digest, new_secret
 from app.database.account_tables import api_tokens, logins, one_time_logins, users
+from app.database.audit_log import note
 from app.database.session import Driver, Record, execute, fetch_one
 from app.errors import Conflict, Invalid, NotFound, Unauthenticated
 
 LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
-FIND_TOKEN = text("SELECT id AS token_id, user_id, last_used_at FROM api_tokens WHERE token_hash = :token_hash")
+FIND_TOKEN = text("""
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.name AS user_name
+    FROM api_tokens t JOIN users u ON u.id = t.user_id WHERE t.token_hash = :token_hash
+""")
 
 
 class TokenUse(Record):
@@ -26,6 +30,12 @@ class TokenUse(Record):
     token_id: int
     user_id: int
     last_used_at: datetime | None
+
+
+class NamedTokenUse(TokenUse):
+    """And that user's login name."""
+
+    user_name: str
 
 
 T = TypeVar("T", bound=TokenUse)
@@ -76,6 +86,7 @@ async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime)
     row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
     if row is None:
         raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
+    await note(connection, "user.added", about=name)
     return row
 
 
@@ -86,8 +97,11 @@ async def remove_user(connection: AsyncConnection, user_id: int, *, by: int) -> 
     """
     if user_id == by:
         raise Conflict("You cannot remove yourself. Ask another researcher to do it.", code="own_account")
-    if (await connection.execute(delete(users).where(users.c.id == user_id))).rowcount == 0:
+    statement = delete(users).where(users.c.id == user_id).returning(users.c.name)
+    name = (await connection.execute(statement)).scalar_one_or_none()
+    if name is None:
         raise NotFound("This researcher has already been removed.", code="user_not_found")
+    await note(connection, "user.removed", about=name)
 
 
 async def set_password(
@@ -103,12 +117,21 @@ async def set_password(
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
     if revoke_tokens:
         await connection.execute(delete(api_tokens).where(api_tokens.c.user_id == user_id))
+    after = {"tokens": "all revoked"} if revoke_tokens else None
+    await note(connection, "user.password", about=await name_of(connection, user_id), after=after)
 
 
 async def log_out_everywhere(connection: AsyncConnection, user_id: int) -> None:
     """End all sessions of this user, and the login links that nobody has used yet."""
     await connection.execute(delete(logins).where(logins.c.user_id == user_id))
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
+    await note(connection, "login.out_everywhere", about=await name_of(connection, user_id))
+
+
+async def name_of(connection: AsyncConnection, user_id: int) -> str:
+    """The login name of a researcher who is there."""
+    name: str = (await connection.execute(select(users.c.name).where(users.c.id == user_id))).scalar_one()
+    return name
 
 
 async def create_api_token(connection: AsyncConnection, user_id: int, name: str, *, now: datetime) -> str:
@@ -122,6 +145,7 @@ async def create_api_token(connection: AsyncConnection, user_id: int, name: str,
     await connection.execute(
         insert(api_tokens).values(user_id=user_id, name=name, token_hash=digest(token), created_at=now)
     )
+    await note(connection, "token.created", about=name, after={"of": await name_of(connection, user_id)})
     return token
 
 
@@ -132,14 +156,18 @@ async def listed_tokens(connection: AsyncConnection, user_id: int) -> Sequence[R
 
 async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
     """Raises `NotFound` (`token_not_found`) for a token that is gone or someone else's."""
-    statement = delete(api_tokens).where(api_tokens.c.id == token_id, api_tokens.c.user_id == user_id)
-    if (await connection.execute(statement)).rowcount == 0:
+    those = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
+    name = (
+        await connection.execute(delete(api_tokens).where(*those).returning(api_tokens.c.name))
+    ).scalar_one_or_none()
+    if name is None:
         raise NotFound("This token has already been revoked.", code="token_not_found")
+    await note(connection, "token.revoked", about=name, before={"of": await name_of(connection, user_id)})
 
 
-async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> TokenUse:
+async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> NamedTokenUse:
     """The token's row. `address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
-    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}, TokenUse)
+    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}, NamedTokenUse)
     return await admit_found(connection, found, address, now=now)
 
 

@@ -18,6 +18,7 @@ from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.campaigns.template import TextOfItem, check_known, shown_by
 from app.database import tables
+from app.database.audit_log import note
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.designs.content import Content
@@ -205,6 +206,7 @@ async def import_table(
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
     stored = await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
     await named.keep(connection, campaign.id, media)
+    await note(connection, "items.imported", campaign, after={"items": stored, "replaced": replace})
     return stored
 
 

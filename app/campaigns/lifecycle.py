@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown, named_media, systems
 from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
+from app.database.audit_log import differences, note
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
 from app.database.tables import campaigns, current_posteriors, items, posteriors
@@ -86,15 +87,25 @@ def slug_of(name: str) -> str:
 
 
 async def create(
-    connection: AsyncConnection, settings: CampaignSettings, *, now: datetime, rehearsal_of: int | None = None
+    connection: AsyncConnection,
+    settings: CampaignSettings,
+    *,
+    now: datetime,
+    copy_of: Row[Any] | None = None,
+    rehearsal: bool = False,
 ) -> Row[Any]:
-    """A new draft. Its slug is made from the name, with a number if another campaign has it already."""
+    """A new draft, perhaps the copy of a campaign, or its rehearsal. Its slug is made from the name, with a number if
+    another campaign has it already.
+    """
     wanted = slug_of(settings.name)
-    if rehearsal_of is not None:
+    rehearsal_of = copy_of.id if copy_of is not None and rehearsal else None
+    if rehearsal:
         wanted = f"{wanted.removesuffix(f'-{REHEARSAL}')[: LONGEST_SLUG - len(REHEARSAL) - 1]}-{REHEARSAL}"
     values = row_of(settings) | {"slug": await free_slug(connection, wanted), "link_key": secrets.token_urlsafe(9)}
     values |= {"created_at": now, "rehearsal_of": rehearsal_of}
     row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
+    copied = {} if copy_of is None else {"copy_of": copy_of.slug}
+    await note(connection, f"campaign.{'copied' if copied else 'created'}", row, after={"name": row.name} | copied)
     return row
 
 
@@ -110,8 +121,9 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehears
     await wait_in_line(connection)
     name = with_end(settings.name, f" ({REHEARSAL})") if rehearsal else await name_of_copy(connection, settings.name)
     changes = {"name": name, "prior": None if settings.prior == usual else settings.prior}
-    source = campaign.id if rehearsal else None
-    copied = await create(connection, settings.model_copy(update=changes), now=now, rehearsal_of=source)
+    copied = await create(
+        connection, settings.model_copy(update=changes), now=now, copy_of=campaign, rehearsal=rehearsal
+    )
     for statement in COPY_ITEMS:
         await connection.execute(statement, {"copy": copied.id, "campaign": campaign.id})
     await note_segments(connection, copied.id, campaign.segment_count)
@@ -253,6 +265,9 @@ async def edit(
     changes = row_of(settings) | {"tried_at": tried_at}
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
+    was, is_now = differences(before.model_dump(), settings.model_dump())
+    if is_now:
+        await note(connection, "settings.changed", row, before=was, after=is_now)
     return row
 
 
@@ -291,7 +306,9 @@ async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], set
 
 async def remove(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    await erase(connection, (await removable(connection, slug)).id)
+    campaign = await removable(connection, slug)
+    await erase(connection, campaign.id)
+    await note(connection, "campaign.deleted", campaign, before={"name": campaign.name})
 
 
 async def erase(connection: AsyncConnection, campaign_id: int) -> None:
@@ -332,6 +349,7 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
         )
     if action == "launch":
         await start_posteriors(connection, row)
+    await note(connection, f"campaign.{action}", row, after={"status": row.status})
     return row
 
 

@@ -17,6 +17,7 @@ from app.campaigns import lifecycle, systems
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
+from app.database.audit_log import note
 from app.database.bulk import copy
 from app.designs.content import Above, Cells, Content
 from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
@@ -168,6 +169,8 @@ async def import_outputs(
     if launched:
         await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
         await revisions.begin_anew(connection, campaign.id)
+    facts = {"outputs": len(new), "new_systems": len(outputs.systems) - had_systems, "replaced": replace}
+    await note(connection, "items.outputs_imported", campaign, after=facts)
     return len(new)
 
 

@@ -33,6 +33,7 @@ from app.campaigns.progress import Progress
 from app.crowd.answered import NEEDED, ResultRow
 from app.crowd.platform import Platform
 from app.crowd.registry import of_results
+from app.database.audit_log import note
 from app.database.campaign import finish_if_complete
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
@@ -200,10 +201,12 @@ async def stored_in_turn(
     In between annotators have as much time, so that those who waited need not wait again.
     """
     hits.reverse()
-    size, fixed = FEWEST_ROWS, math.inf
+    size, fixed, wanted = FEWEST_ROWS, math.inf, len(hits)
     while some := [hits.pop() for _ in range(min(size, len(hits)))]:
         async with engine.begin() as connection:
             await share(connection, campaign)
+            if fixed == math.inf:  # with the first of them: who imports the same file again goes on after these
+                await note(connection, "answers.imported", campaign, after={"hits": wanted})
             closed = await store_closed(connection, campaign, platform, some, now=now)
             scored = [one for one in closed if one.hit.items]
             locked = await lock_present(connection, campaign, unnumbered(scored, 0))

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.cli.running import now, on_engine
+from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.simulation.crowd import simulate as simulate_crowd
 
@@ -38,6 +39,7 @@ def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:
             found = await campaign_by_slug(connection, slug)
+            await note(connection, "answers.simulated", found, after={"hits": crowd["hits"]})
         rng = np.random.default_rng(seed)
         return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
 

@@ -1,6 +1,7 @@
 """How a command runs, on which database, and how it prints what comes out."""
 
 import asyncio
+import getpass
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.commands import Failure
 from app.cli.interrupts import STOPPED
+from app.database.audit_log import ACTING, Actor
 from app.database.chosen import any_database
 from app.database.session import TROUBLE, create_engine, is_away
 from app.errors import Conflict
@@ -31,6 +33,7 @@ def on_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
 
     Raises `Conflict` (`database_unavailable`) when it goes away meanwhile.
     """
+    ACTING.set(Actor(name_on_machine(), "command"))
     with any_database(read_settings()) as url:
 
         async def run() -> T:
@@ -45,6 +48,14 @@ def on_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
                 await engine.dispose()
 
         return asyncio.run(run())
+
+
+def name_on_machine() -> str:
+    """Who types commands here, as the machine knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        return "somebody"
 
 
 def in_transaction(work: Work[T]) -> T:

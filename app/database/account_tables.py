@@ -1,4 +1,4 @@
-"""The part of the schema that keeps the installation's own secret and the accounts of researchers."""
+"""The part of the schema that keeps the installation's own secret, the accounts of researchers, what they changed."""
 
 from sqlalchemy import (
     BigInteger,
@@ -7,11 +7,14 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Identity,
+    Index,
     LargeBinary,
     Table,
     Text,
+    func,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database.schema import Time, metadata
 
@@ -73,4 +76,23 @@ api_tokens = Table(
     Column("created_at", Time, nullable=False),
     Column("last_used_at", Time),
     Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
+)
+
+# Who changed what. No foreign key: a line stays when its campaign or its researcher goes. A trigger refuses to change
+# a line or to take one out.
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("noted_at", Time, nullable=False, server_default=func.now(), index=True),
+    Column("who", Text, nullable=False),
+    Column("way", Text, nullable=False),
+    Column("campaign_id", BigInteger),
+    Column("campaign", Text),  # its slug
+    Column("action", Text, nullable=False),
+    Column("about", Text, nullable=False, server_default=""),
+    Column("before", JSONB),
+    Column("after", JSONB),
+    Index("audit_log_campaign_id_idx", "campaign_id", "id"),
+    CheckConstraint("way IN ('page', 'api', 'command', 'server')", name="way"),
 )

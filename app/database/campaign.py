@@ -5,21 +5,35 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, func, select, text
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.audit_log import SERVER
 from app.database.pool import wants
 from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
+
+def finish_where(condition: str) -> TextClause:
+    """The statement by which the server finishes :campaign if a condition holds of its row, and writes that down."""
+    return text(f"""
+        WITH finished AS (
+            UPDATE campaigns SET status = 'finished', finished_at = :now
+            WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug
+        )
+        INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
+        SELECT '{SERVER.name}', '{SERVER.way}', id, slug, 'campaign.finish', jsonb_build_object('status', 'finished')
+        FROM finished
+    """)  # noqa: S608  (made of constants)
+
+
 # It is complete when fewer items want judgments than an answer needs: one alone cannot be compared with anything. Items
 # that are always shown want none.
 # Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
 # asks for a HIT next does.
-FINISH = text(f"""
-    UPDATE campaigns SET status = 'finished', finished_at = :now
-    WHERE id = :campaign AND status IN ('running', 'paused') AND NOT EXISTS (
+FINISH = finish_where(f"""
+    NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
         AND {wants("p", judgments="judgments_per_item", people="unjudged_people")}

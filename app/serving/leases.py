@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
-from app.database.campaign import FINISH
+from app.database.campaign import FINISH, finish_where
 from app.database.pool import wants
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.designs.content import Above
@@ -110,10 +110,7 @@ WANTED = text(f"""
 """)  # noqa: S608  (made of constants)
 
 # What is left are systems that cannot be compared. Others may have joined since, in another revision.
-FINISH_LEFT = text("""
-    UPDATE campaigns SET status = 'finished', finished_at = :now
-    WHERE id = :campaign AND status IN ('running', 'paused') AND revision = :revision
-""")
+FINISH_LEFT = finish_where("revision = :revision")
 
 ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {ALL_OPEN} LIMIT 1

@@ -19,6 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.rehearsed import rehearsal_of
+from app.database.audit_log import note
+from app.database.campaign import finish_where
 from app.database.session import TROUBLE
 from app.database.tables import campaigns
 from app.errors import Conflict, Refusal
@@ -46,10 +48,7 @@ SIZE = text("""
 """)
 
 # By the row, not by the slug: another process may have put another rehearsal in its place.
-FINISH = text("""
-    UPDATE campaigns SET status = 'finished', finished_at = :now
-    WHERE id = :campaign AND status IN ('running', 'paused')
-""")
+FINISH = finish_where("rehearsal_of IS NOT NULL")
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ async def remove(connection: AsyncConnection, slug: str) -> Row[Any]:
     if await answered_by_people(connection, campaign):  # nobody lets them, and theirs are never deleted
         raise Conflict(f"“{campaign.name}” holds answers of people, so it stays.", code="people_have_answered")
     await lifecycle.erase(connection, campaign.id)
+    await note(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign
 
 

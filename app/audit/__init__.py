@@ -1,0 +1,1 @@
+"""What the audit log says: found, shown, and exported. It is written by `database.audit_log`."""

@@ -1,0 +1,124 @@
+"""The audit log: who changed what, when, from what to what, in the transaction of the change.
+
+`note` is called in the place that makes the change. Its table only grows: the database refuses to change a line or to
+take one out. Passwords, tokens and the secrets of settings never get into it, and of annotators only the names A1, A2.
+"""
+
+import json
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+Way = Literal["page", "api", "command", "server"]
+
+# action -> what somebody did, in words that stand before what it is about. What stands before the dot is its kind.
+ACTIONS = {
+    "campaign.created": "created the campaign",
+    "campaign.copied": "created the campaign as a copy",
+    "campaign.deleted": "deleted the draft",
+    "campaign.launch": "launched the campaign",
+    "campaign.pause": "paused the campaign",
+    "campaign.resume": "resumed the campaign",
+    "campaign.finish": "finished the campaign",
+    "campaign.archive": "archived the campaign",
+    "campaign.restore": "brought the campaign back",
+    "campaign.rehearsal_removed": "removed the rehearsal",
+    "settings.changed": "changed settings",
+    "items.imported": "imported items",
+    "items.outputs_imported": "imported outputs of systems",
+    "answers.imported": "imported answers",
+    "answers.simulated": "let made-up annotators answer",
+    "answers.exclude": "excluded",
+    "answers.include": "restored",
+    "user.added": "added the researcher",
+    "user.removed": "removed the researcher",
+    "user.password": "set the password",
+    "login.in": "logged in",
+    "login.failed": "failed to log in",
+    "login.out": "logged out",
+    "login.out_everywhere": "logged out everywhere",
+    "login.link_made": "made a login link for",
+    "token.created": "created the API token",
+    "token.revoked": "revoked the API token",
+}
+KINDS = {
+    "campaign": "Campaigns",
+    "settings": "Settings",
+    "items": "Items",
+    "answers": "Answers",
+    "user": "Researchers",
+    "login": "Logins",
+    "token": "API tokens",
+}
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts: by their login name on a page or by the API, by that of the machine on the command line; or the server
+    by itself. The name stays in the log when the researcher is removed.
+    """
+
+    name: str
+    way: Way
+
+
+SERVER = Actor("Easel", "server")
+
+# It belongs to a request or a command as a whole: guards and commands set it, and nobody between has to pass it on.
+ACTING: ContextVar[Actor] = ContextVar("acting", default=SERVER)
+
+INTO_LOG = "INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after)"
+
+NOTE = text(f"""
+    {INTO_LOG} VALUES (:who, :way, :campaign, :slug, :action, :about, CAST(:before AS jsonb), CAST(:after AS jsonb))
+""")
+
+
+async def note(
+    connection: AsyncConnection,
+    action: str,
+    campaign: Any = None,
+    *,
+    about: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    by: Actor | None = None,
+) -> None:
+    """Write down a change in the transaction that makes it.
+
+    As `await note(connection, "answers.exclude", campaign, about="A7", after={"reason": reason})`: once, beside the
+    statement that changes something, after whatever refuses. A new action gets its words in `ACTIONS`, and a new route
+    its request in tests/audit/test_every_route_is_noted.py. Who acts is known: guards and commands have said it.
+
+    action: one of `ACTIONS`. campaign: a row with `id` and `slug`, if the change is of one. about: what else it is
+    about, such as A7 or a login name. before, after: what was and what is, by name. by: who did it, if the request or
+    the command does not say so.
+    """
+    if action not in ACTIONS:
+        raise KeyError(action)
+    who = by or ACTING.get()
+    parameters = {
+        "who": who.name,
+        "way": who.way,
+        "campaign": campaign and campaign.id,
+        "slug": campaign and campaign.slug,
+        "action": action,
+        "about": about,
+        "before": before and as_json(before),
+        "after": after and as_json(after),
+    }
+    await connection.execute(NOTE, parameters)
+
+
+def as_json(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, ensure_ascii=False, default=str)
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was, and what is, of all that differs."""
+    differing = [name for name in after if before.get(name) != after[name]]
+    return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}

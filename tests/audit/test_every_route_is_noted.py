@@ -1,0 +1,173 @@
+"""Whatever changes something writes a line of the audit log, or stands here with the reason why not.
+
+Whoever adds a route that changes something adds a request to `CHANGES`, which must write a line, or a reason to
+`UNNOTED`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from app.auth import login, users
+from app.auth.secret import csrf_token
+from app.campaigns import form
+from tests.serving.campaigns import value, values
+
+READING = {"GET", "HEAD", "OPTIONS"}
+OF_ANNOTATORS = "annotators' answers are the record itself, and annotators have no names in the log"
+UNNOTED = {
+    ("POST", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
+    ("PUT", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
+    ("POST", "/api/v1/campaigns/{slug}/hits"): OF_ANNOTATORS,
+    ("POST", "/api/v1/hits/{hit_id}/response"): OF_ANNOTATORS,
+    ("POST", "/admin/campaigns/{slug}/items/preview"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing but a tick on the checklist of a draft",
+    ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",
+}
+
+PASSWORD = "correct horse battery staple"
+TOKEN_NAME = "notebook"
+SETTINGS = form.blank() | {"name": "Verbs", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
+ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
+FILE = {"name": "Nouns", "question": "How often?"}
+CAMPAIGN, API = "/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A request that changes something. where: what stands in its address; of it, a user or token by its name."""
+
+    method: str
+    path: str
+    sent: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, Any] = field(default_factory=dict)
+
+
+def page(path: str, slug: str = "verbs", **data: str) -> Change:
+    return Change("POST", path, {"data": data}, {"slug": slug})
+
+
+def table(content: str) -> dict[str, Any]:
+    """As a program sends one."""
+    return {"content": content, "headers": {"content-type": "text/csv"}}
+
+
+def lead(action: str, slug: str = "verbs") -> Change:
+    return page(f"{CAMPAIGN}/{action}", slug)
+
+
+CHANGES = [
+    page("/login", name="admin", password=PASSWORD),
+    page("/admin/account/tokens", name=TOKEN_NAME),
+    Change("POST", "/api/v1/tokens", {"json": {"name": "admin", "password": PASSWORD}}),
+    page("/admin/account/users", name="bea", current=PASSWORD),
+    Change("POST", "/admin/account/users/{user_id}/link", {"data": {"current": PASSWORD}}, {"user_id": "bea"}),
+    Change("POST", "/admin/account/users/{user_id}/remove", {}, {"user_id": "bea"}),
+    page("/admin/campaigns/new", **SETTINGS),
+    page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
+    Change("POST", CAMPAIGN + "/items", {"data": {"shown": "verb"}, "files": {"file": ("a.csv", ITEMS)}}),
+    page(CAMPAIGN + "/rehearse"),
+    page(CAMPAIGN + "/remove-rehearsal", "verbs-rehearsal"),
+    page(CAMPAIGN + "/copy"),
+    page(CAMPAIGN + "/delete", "verbs-copy"),
+    lead("launch"),
+    page(CAMPAIGN + "/completion-code", prolific_completion_code="DONE1"),
+    Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
+    lead("pause"),
+    lead("resume"),
+    lead("finish"),
+    lead("archive"),
+    lead("restore"),
+    Change("POST", "/admin/campaigns/new/file", {"files": {"file": ("a.yaml", "name: Nouns\nquestion: How?\n")}}),
+    Change("POST", "/api/v1/campaigns", {"json": FILE | {"name": "Adverbs"}}),
+    Change("POST", "/api/v1/campaigns/files", {"content": "name: More\nquestion: How?\n"}),
+    Change("POST", API + "/copies", {}, {"slug": "adverbs"}),
+    Change("DELETE", API, {}, {"slug": "adverbs-copy"}),
+    Change("PATCH", API, {"json": {"seed": 3}}, {"slug": "adverbs"}),
+    Change("POST", API + "/items?shown=verb", table(ITEMS), {"slug": "adverbs"}),
+    Change("POST", API + "/transitions", {"json": {"action": "launch"}}, {"slug": "adverbs"}),
+    Change("POST", API + "/responses", table(ANSWERS.format(2)), {"slug": "adverbs"}),
+    Change("POST", "/admin/account/tokens/{token_id}/revoke", {}, {"token_id": TOKEN_NAME}),
+    page("/admin/account/password", current=PASSWORD, password=PASSWORD + " 2"),
+    page("/admin/account/logout-everywhere"),
+    page("/logout"),
+]  # fmt: skip
+
+
+def changing(app: FastAPI) -> Iterator[tuple[str, str]]:
+    """(method, path) of everything that is not for reading."""
+    for route in iter_route_contexts(app.routes):
+        for method in (route.methods or set()) - READING:
+            yield method, str(route.path)
+
+
+def test_every_route_that_changes_something_is_tried_here_or_says_why_it_writes_no_line(app):
+    tried = {(change.method, change.path.partition("?")[0]) for change in CHANGES}
+    assert not tried & set(UNNOTED)
+    assert set(changing(app)) == tried | set(UNNOTED)
+
+
+class Visitor:
+    """Sends the requests of `CHANGES`, those of programs with a token."""
+
+    def __init__(self, app, engine, researcher):
+        self.app, self.engine, self.researcher, self.token = app, engine, researcher, ""
+
+    async def send(self, change: Change):
+        headers = {"authorization": f"Bearer {self.token}"} if change.path.startswith("/api/") else {}
+        kept = dict(change.sent)
+        headers |= kept.pop("headers", {})
+        where = {"slug": "verbs"} | change.where
+        for name, table in (("user_id", "users"), ("token_id", "api_tokens")):
+            if name in where:
+                found = f"SELECT id FROM {table} WHERE name = :name ORDER BY id DESC LIMIT 1"
+                where[name] = await value(self.engine, found, name=where[name])
+        address = change.path.format(**where)
+        answer = await self.researcher.request(change.method, address, headers=headers, **kept)
+        assert answer.status_code < 400, (change, answer.text)
+        if shown := re.search(r'id="new-token">([^<]+)<', answer.text):
+            self.token = shown[1]
+        return answer
+
+
+@pytest.fixture
+def csrf_kept(researcher):
+    """Logging in gives another session; the first one goes on."""
+    return dict(researcher.cookies)
+
+
+async def test_what_changes_something_writes_a_line_and_no_secret(app, engine, researcher, csrf_kept):
+    await researcher.post("/admin/account/password", data={"password": PASSWORD})
+    visitor = Visitor(app, engine, researcher)
+    count = "SELECT count(*) FROM audit_log"
+    for change in CHANGES:
+        if change.path == "/logout":  # the one before has ended all sessions
+            await log_in_again(app, researcher)
+        before = await value(engine, count)
+        await visitor.send(change)
+        assert await value(engine, count) > before, f"{change.method} {change.path} wrote no line"
+        if change.path == "/login":
+            researcher.cookies.clear()
+            researcher.cookies.update(csrf_kept)
+    assert visitor.token
+    written = "\n".join(row[0] for row in await values(engine, "SELECT audit_log::text FROM audit_log"))
+    assert PASSWORD not in written
+    assert visitor.token not in written
+    assert "Ann" not in written
+
+
+async def log_in_again(app, researcher):
+    now = datetime.now(UTC)
+    async with app.state.database.begin() as connection:
+        admin = await users.first_user(connection, now=now)
+        session = await login.log_in(connection, admin.id, now=now, hours=12)
+    researcher.cookies.clear()
+    researcher.cookies.set(app.state.cookie_name, session)
+    researcher.headers["X-CSRF-Token"] = csrf_token(session)
