@@ -1,1 +1,3 @@
-"""Checks on answers: what is expected of them (`expected`); gold items, pace and rules are yet to come."""
+"""Checks on answers: what is expected of them (`expected`), and rules on annotators (`registry`), which see their
+answers as arrays (`conduct`).
+"""

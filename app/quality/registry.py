@@ -1,0 +1,18 @@
+"""The rules on annotators, by name."""
+
+from app.quality.rule import QualityRule
+from app.quality.rules.agreement import Agreement
+from app.quality.rules.at_random import AtRandom
+from app.quality.rules.contradictions import Contradictions
+from app.quality.rules.ends_or_middle import Ends, Middle
+from app.quality.rules.failed_checks import Attention, Gold
+from app.quality.rules.straight_lining import StraightLining
+from app.quality.rules.too_fast import TooFast
+
+RULES: dict[str, type[QualityRule]] = {
+    rule.name: rule
+    for rule in (
+        *(Gold, Attention, TooFast, StraightLining, Ends, Middle),
+        *(Agreement, Contradictions, AtRandom),
+    )
+}

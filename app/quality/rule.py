@@ -1,0 +1,51 @@
+"""What a rule on annotators is: a pure function from what is known of one of them to what it found, or nothing."""
+
+from abc import ABC, abstractmethod
+from math import nan
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.inference.ground.arrays import Array
+from app.quality.conduct import Conduct
+
+Action = Literal["nothing", "warn", "hold", "exclude"]
+
+Percent = Annotated[float, Field(ge=1, le=99, allow_inf_nan=False)]
+
+
+class RuleFinding(NamedTuple):
+    """What a rule saw of an annotator: in numbers by name, and in a sentence."""
+
+    seen: dict[str, float]
+    said: str
+
+
+class QualityRule(BaseModel, ABC):
+    """A rule, with a campaign's thresholds, which are its fields: each has a title, a description and a default.
+
+    name: the key in `RULES`, stored with what it found. title: for people. tells: what it can tell, and what it cannot.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    tells: ClassVar[str]
+
+    def measure(self, conduct: Conduct) -> float:  # noqa: ARG002  (some ask)
+        """What annotators are compared by; NaN where too little is known, and for rules that compare nobody."""
+        return nan
+
+    @abstractmethod
+    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+        """What is to be said of an annotator, None for nothing.
+
+        others: the `measure` of every other annotator. alarm: of how many careful people one may be found all the
+        same, as a share, 0 to 1, however often they are looked at.
+        """
+
+
+def percent(share: float) -> str:
+    """A share in words."""
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,1 @@
+"""Rules on annotators, one module each."""

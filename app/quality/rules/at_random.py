@@ -1,0 +1,37 @@
+"""What the update law learns of an annotator."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from app.inference.ground.arrays import Array
+from app.quality.conduct import Conduct
+from app.quality.rule import QualityRule, RuleFinding, percent
+
+
+class AtRandom(QualityRule):
+    """Answers at random, as far as the update law can tell."""
+
+    name: ClassVar[str] = "at_random"
+    title: ClassVar[str] = "Answers at random"
+    tells: ClassVar[str] = (
+        "The probability that the update law `easl-aware` gives to answers at random; other laws learn none. It "
+        "compares with the others and asks how far their answers go together, so what holds for agreement holds here."
+    )
+
+    least_probability: float = Field(
+        default=0.999, ge=0.5, lt=1, title="Probability, at least",
+        description="That somebody answers at random.",
+    )  # fmt: skip
+    fewest_judgments: int = Field(
+        default=40, ge=1, le=100_000, title="Judgments, at least", description="Before anybody is judged."
+    )
+
+    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
+        """Where the law is nearly sure. A probability of 1 - alarm or less is never enough."""
+        least = max(self.least_probability, 1.0 - alarm)
+        if np.isnan(conduct.at_random) or len(conduct.share) < self.fewest_judgments or conduct.at_random < least:
+            return None
+        said = f"Answers at random with a probability of {percent(conduct.at_random)}, says the update law."
+        return RuleFinding({"probability": conduct.at_random, "judgments": len(conduct.share)}, said)

@@ -1,0 +1,80 @@
+"""The same answer again and again."""
+
+from itertools import pairwise
+from math import nan
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from app.inference.ground.arrays import Array
+from app.quality.conduct import Conduct
+from app.quality.evidence import too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, percent
+
+NEAR = 0.025  # of the scale
+FEWEST = 10  # answers that could be like the one before, so that a share of them means anything
+
+
+class StraightLining(QualityRule):
+    """Gives the same answers whatever is asked."""
+
+    name: ClassVar[str] = "straight_lining"
+    title: ClassVar[str] = "Gives the same answer again"
+    tells: ClassVar[str] = (
+        "Who gives nearly the same value as just before, or as at the same place of the HIT before (of places: the "
+        "same order as before), far more often than others do. Items that are alike get the same answers from careful "
+        "people, too: that is why they are compared with others."
+    )
+
+    least_percent: Percent = Field(
+        default=50, title="At least (%)",
+        description="Of answers like the one before, below which nobody is found, whatever others do.",
+    )  # fmt: skip
+
+    def measure(self, conduct: Conduct) -> float:
+        """The share of answers that are like the one before."""
+        times, of = alike(conduct)
+        return times / of if of >= FEWEST else nan
+
+    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+        """Beyond the middle between what is usual and always."""
+        usual = typical(others)
+        times, of = alike(conduct)
+        if np.isnan(usual) or not too_often(times, of, between(usual, self.least_percent), alarm):
+            return None
+        said = f"{times} of {of} answers are like the one before ({percent(times / of)}); usual is {percent(usual)}."
+        return RuleFinding({"alike": times, "answers": of, "usual": usual}, said)
+
+
+def between(usual: float, least_percent: float) -> float:
+    """The share half-way from what is usual to always, but no less than a least one."""
+    return min(max(least_percent / 100, (1.0 + usual) / 2.0), 0.99)
+
+
+def alike(conduct: Conduct) -> tuple[int, int]:
+    """How many answers are like the one before, and how many could be."""
+    return same_orders(conduct) if conduct.yields == "order" else same_values(conduct)
+
+
+def same_orders(conduct: Conduct) -> tuple[int, int]:
+    """Of HITs that show as many items as the one before, those with the same order."""
+    rows = np.split(conduct.share, conduct.starts[1:-1])
+    pairs = [(one, other) for one, other in pairwise(rows) if len(one) == len(other)]
+    return sum(np.array_equal(one, other) for one, other in pairs), len(pairs)
+
+
+def same_values(conduct: Conduct) -> tuple[int, int]:
+    """Of judgments after the first, those near the one before or the one at the same place of the HIT before."""
+    share, starts = conduct.share, conduct.starts
+    if len(share) < 2:
+        return 0, 0
+    sizes = np.diff(starts)
+    which = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(share)) - starts[which]
+    before = starts[which - 1] + place
+    comparable = (which > 0) & (place < sizes[which - 1])
+    near = NEAR if conduct.yields in ("points", "ratio") else 0.0
+    above = np.abs(share - np.roll(share, 1)) <= near
+    behind = comparable & (np.abs(share - share[np.where(comparable, before, 0)]) <= near)
+    return int((above | behind)[1:].sum()), len(share) - 1

@@ -1,0 +1,41 @@
+"""Made-up annotators as rules see them: what they answer, and in what time."""
+
+import numpy as np
+
+from app.quality.conduct import Conduct
+
+NOTHING = np.zeros(0, np.bool_)
+
+
+def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, seconds=None, **known):
+    """Of answers with n items each; the others said the same unless it is said."""
+    share = np.asarray(share, np.float64)
+    hits = np.repeat(np.arange(len(share)), n)[: len(share)]
+    return Conduct(
+        yields=yields,
+        classes=classes,
+        ties=ties,
+        hit=hits,
+        item=known.pop("item", np.arange(len(share))),
+        share=share,
+        others=share if others is None else np.asarray(others, np.float64),
+        company=known.pop("company", np.full(len(share), 9)),
+        seconds=np.full(len(share) // n, 25.0) if seconds is None else np.asarray(seconds, np.float64),
+        **known,
+    )
+
+
+def crowd(rng, count=30, judgments=150, *, noise=0.15):
+    """Careful people, of whom some are quick and some use little of the scale: the first half of them goes with the
+    others less. Their items are worth anything.
+    """
+    return [careful(rng, judgments, noise=noise * rng.uniform(0.5, 1.5)) for _ in range(count)]
+
+
+def careful(rng, judgments=150, *, noise=0.15):
+    worth, width = rng.random(judgments), rng.uniform(0.5, 1.1)
+    said = 0.5 + width * (worth - 0.5) + rng.normal(0, 0.08) + noise * rng.standard_normal(judgments)
+    pace = 25 * np.exp(rng.normal(0, 0.35) + rng.normal(0, 0.5, judgments // 5))
+    others = worth + 0.08 * rng.standard_normal(judgments)
+    checks = {"gold": rng.random(judgments // 25) > 0.1, "attention": rng.random(judgments // 50) > 0.02}
+    return conduct(np.clip(said, 0, 1), others, seconds=pace, **checks)

@@ -1,0 +1,190 @@
+"""What each rule finds, and of whom it finds nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.quality.registry import RULES
+from app.quality.rules.agreement import Agreement
+from app.quality.rules.at_random import AtRandom
+from app.quality.rules.contradictions import Contradictions, contradicted
+from app.quality.rules.ends_or_middle import Ends, Middle
+from app.quality.rules.failed_checks import Attention, Gold
+from app.quality.rules.straight_lining import StraightLining, alike
+from app.quality.rules.too_fast import TooFast
+from tests.quality.people import careful, conduct, crowd
+
+ALARM = 0.002
+
+
+@pytest.fixture(scope="module")
+def others():
+    return crowd(np.random.default_rng(7))
+
+
+def found(rule, one, others=()):
+    measures = np.array([rule.measure(other) for other in others])
+    return rule.look(one, measures, ALARM)
+
+
+def first_found(rule, one, others):
+    """After how many HITs of five somebody is found, None if never."""
+    measures = np.array([rule.measure(other) for other in others])
+    looks = range(1, len(one.share) // 5 + 1)
+    return next((hits for hits in looks if rule.look(until(one, hits), measures, ALARM)), None)
+
+
+def until(one, hits):
+    end = 5 * hits
+    arrays = {name: getattr(one, name)[:end] for name in ("hit", "item", "share", "others", "company")}
+    checks = {"gold": one.gold[: hits // 5], "attention": one.attention[: hits // 10]}
+    return replace(one, **arrays, **checks, seconds=one.seconds[:hits])
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_no_rule_finds_a_careful_person_however_often_it_looks(rule, others):
+    rng = np.random.default_rng(11)
+    ever = [first_found(rule(), careful(rng), others) for _ in range(40)]
+    assert sum(when is not None for when in ever) <= 1
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_nobody_is_found_before_there_is_anything_to_see(rule, others):
+    nobody = conduct([])
+    assert found(rule(), nobody, others) is None
+    assert found(rule(), nobody) is None
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
+    assert rule.title
+    assert rule.tells.endswith(".")
+    assert all(field.title and field.description for field in rule.model_fields.values())
+
+
+def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_in_five_never():
+    assert found(Gold(), conduct([], gold=np.zeros(4, bool))) is None
+    assert found(Gold(), conduct([], gold=np.zeros(5, bool))).said == "Failed 5 of 5 gold items."
+    assert found(Gold(), conduct([], gold=np.arange(100) % 5 > 0)) is None
+
+
+def test_attention_items_are_easier_so_fewer_failures_tell_more():
+    assert found(Attention(), conduct([], attention=np.zeros(3, bool))).seen == {"failed": 3, "shown": 3}
+    assert found(Gold(), conduct([], gold=np.zeros(3, bool))) is None
+
+
+def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_not(others):
+    quick, hasty = (conduct(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
+    assert found(TooFast(), quick, others) is None
+    assert "Answered 20 of 20 HITs in less than 33 %" in found(TooFast(), hasty, others).said
+
+
+def test_without_others_nobody_is_too_fast():
+    alone = crowd(np.random.default_rng(1), 4)
+    assert found(TooFast(), conduct(np.zeros(100), seconds=np.full(20, 0.1)), alone) is None
+
+
+def test_times_that_nobody_knows_are_no_fast_answers(others):
+    assert found(TooFast(), conduct(np.zeros(100), seconds=np.full(20, np.nan)), others) is None
+
+
+@pytest.mark.parametrize("pattern", [[0.5] * 5, [0.1, 0.3, 0.5, 0.7, 0.9], [0.0, 1.0, 0.0, 1.0, 0.0]])
+def test_a_straight_line_is_found_also_where_it_goes_by_the_rows_of_a_hit(pattern, others):
+    line = np.tile(pattern, 20) + 0.004 * np.random.default_rng(3).standard_normal(100)
+    assert found(StraightLining(), conduct(line), others) is not None
+
+
+def test_one_label_again_and_again_is_usual_where_nearly_all_items_have_it():
+    rng = np.random.default_rng(5)
+    mostly = [conduct((rng.random(100) < 0.1) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
+    skewed = conduct((rng.random(100) < 0.05) * 1.0, n=1, yields="classes", classes=2)
+    even = [conduct((rng.random(100) < 0.5) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
+    always = conduct(np.zeros(100), n=1, yields="classes", classes=2)
+    assert found(StraightLining(), skewed, mostly) is None
+    assert found(StraightLining(), always, even) is not None
+
+
+def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
+    rng = np.random.default_rng(6)
+    sides = [np.where(rng.random(60)[:, None] < 0.5, [0.0, 1.0], [1.0, 0.0]).ravel() for _ in range(8)]
+    people = [conduct(side, n=2, yields="order") for side in sides]
+    left = conduct(np.tile([1.0, 0.0], 60), n=2, yields="order")
+    assert alike(left) == (59, 59)
+    assert found(StraightLining(), left, people) is not None
+    assert all(found(StraightLining(), one, people) is None for one in people)
+
+
+def test_always_the_ends_or_the_middle_is_found_and_much_of_the_middle_is_not(others):
+    rng = np.random.default_rng(8)
+    ends = conduct(np.where(rng.random(100) < 0.5, 0.0, 1.0))
+    middle = conduct(0.5 + 0.02 * rng.standard_normal(100))
+    narrow = conduct(0.5 + 0.1 * rng.standard_normal(100))
+    assert "at the ends of the scale" in found(Ends(), ends, others).said
+    assert found(Middle(), ends, others) is None
+    assert "in the middle" in found(Middle(), middle, others).said
+    assert found(Middle(), narrow, others) is None
+
+
+def test_three_labelled_points_have_no_ends_to_speak_of():
+    people = [conduct([0.0, 0.5, 1.0] * 20, yields="ordered_classes", classes=3) for _ in range(6)]
+    assert found(Ends(), conduct([0.0, 1.0] * 50, yields="ordered_classes", classes=3), people) is None
+
+
+def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
+    rng = np.random.default_rng(9)
+    when = [first_found(Agreement(), replace(careful(rng, 200), share=rng.random(200)), others) for _ in range(20)]
+    ever = [hits for hits in when if hits is not None]
+    assert len(ever) >= 18
+    assert min(ever) >= 5
+    assert np.median(ever) <= 25
+
+
+def test_the_strict_and_the_kind_go_with_the_others_as_much_as_anybody(others):
+    strict = careful(np.random.default_rng(10))
+    strict = replace(strict, share=0.3 * strict.share)
+    assert found(Agreement(), strict, others) is None
+
+
+def test_where_nobody_goes_with_anybody_nobody_is_found():
+    rng = np.random.default_rng(12)
+    noise = [replace(one, share=rng.random(150)) for one in crowd(rng)]
+    assert not any(found(Agreement(), one, noise) for one in noise)
+
+
+def test_labels_at_random_are_found_beside_others_who_agree():
+    rng = np.random.default_rng(13)
+    truth = rng.integers(0, 3, 200) * 1.0
+    slips = [np.where(rng.random(200) < 0.8, truth, rng.integers(0, 3, 200)) for _ in range(8)]
+    people = [conduct(said, truth, n=1, yields="classes", classes=3) for said in slips]
+    random = conduct(rng.integers(0, 3, 200) * 1.0, truth, n=1, yields="classes", classes=3)
+    assert found(Agreement(), random, people) is not None
+    assert not any(found(Agreement(), one, people) for one in people)
+
+
+def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_round():
+    a_over_b, b_over_c, c_over_a = [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]
+    circle = conduct(a_over_b + b_over_c + c_over_a, n=2, yields="order", item=np.array([1, 2, 2, 3, 3, 1]))
+    line = conduct(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
+    assert contradicted(circle) == (1, 1)
+    assert contradicted(line) == (0, 1)
+
+
+def of_pairs(rng, slip, pairs=400):
+    """Comparisons of ten items by one annotator, of whom a share of `slip` is the other way round."""
+    item = np.array([rng.choice(60, 2, replace=False) for _ in range(pairs)])
+    better = (item[:, 0] > item[:, 1]) ^ (rng.random(pairs) < slip)
+    return conduct(np.where(better[:, None], [1.0, 0.0], [0.0, 1.0]).ravel(), n=2, yields="order", item=item.ravel())
+
+
+def test_one_who_prefers_at_random_contradicts_themselves_and_one_who_slips_does_not():
+    rng = np.random.default_rng(14)
+    people = [of_pairs(rng, 0.05) for _ in range(8)]
+    assert found(Contradictions(), of_pairs(rng, 0.5), people) is not None
+    assert not any(found(Contradictions(), one, people) for one in people)
+
+
+def test_what_the_law_is_nearly_sure_of_is_found_when_it_knows_enough():
+    assert found(AtRandom(), conduct(np.zeros(40), at_random=0.9995)) is not None
+    assert found(AtRandom(), conduct(np.zeros(39), at_random=0.9995)) is None
+    assert found(AtRandom(), conduct(np.zeros(40), at_random=0.99)) is None
