@@ -13,6 +13,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import middleware, web
+from app.alerts import api as alerts_api
+from app.alerts import routes as alerts
 from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
 from app.analysis.fits import Fits
@@ -157,10 +159,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
     app.include_router(audit.router)
-    for router in (
-        *(auth_api.router, campaigns_api.router, campaigns_api.templates, analysis_api.router, audit_api.router),
-    ):
-        app.include_router(router)
+    app.include_router(alerts.router)
+    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api):
+        app.include_router(api.router)
+    app.include_router(campaigns_api.templates)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)

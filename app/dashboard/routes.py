@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
+from app.alerts import shown as alerts
 from app.analysis.formats import file_name
 from app.analysis.routes import CriterionName, of_criterion
 from app.auth.guards import researcher, session_shown
@@ -20,6 +21,7 @@ from app.dashboard import campaigns, draft, figures, item, left_over, table, unj
 from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
+from app.database.alerts import said
 from app.database.bulk import snapshot
 from app.designs.criteria import named, number_of
 from app.designs.registry import design_of
@@ -97,6 +99,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         shown = await table.page_of(connection, campaign, view, state.intervals)
         not_judged = await unjudged.listed(connection, campaign)
         left = await left_over.listed(connection, campaign)
+        unseen = await alerts.listed(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
@@ -108,6 +111,8 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "shown": shown,
         "unjudged": not_judged,
         "left_over": left,
+        "alerts": unseen,
+        "alert_said": said,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
         "dashes": figures.DASHES,

@@ -1,4 +1,6 @@
-"""The part of the schema that keeps the installation's own secret, the accounts of researchers, what they changed."""
+"""The part of the schema that keeps the installation's own secret, the accounts of researchers, what they
+changed, and what they should hear of.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -9,8 +11,10 @@ from sqlalchemy import (
     Identity,
     Index,
     LargeBinary,
+    PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
     func,
     text,
 )
@@ -95,4 +99,21 @@ audit_log = Table(
     Column("after", JSONB),
     Index("audit_log_campaign_id_idx", "campaign_id", "id"),
     CheckConstraint("way IN ('page', 'api', 'command', 'server')", name="way"),
+)
+
+# What whoever runs a campaign should hear of: of one occasion once.
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("occasion", Text, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("because", Text, nullable=False, server_default=""),
+    Column("raised_at", Time, nullable=False, server_default=func.now()),
+    Column("seen_at", Time),
+    Column("seen_by", Text),  # a login name
+    PrimaryKeyConstraint("campaign_id", "id"),
+    UniqueConstraint("campaign_id", "kind", "occasion"),
 )

@@ -8,20 +8,26 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.alerts import raised_from
 from app.database.audit_log import SERVER
 from app.database.pool import wants
 from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
 from app.errors import NotFound, shortened
 
+ALL_DONE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion, '' AS about,
+    'Nothing is left to ask.' AS because FROM finished)"""
+
 
 def finish_where(condition: str) -> TextClause:
-    """The statement by which the server finishes :campaign if a condition holds of its row, and writes that down."""
+    """The statement by which the server finishes :campaign if a condition holds of its row, notes it
+    and raises an alert.
+    """
     return text(f"""
         WITH finished AS (
             UPDATE campaigns SET status = 'finished', finished_at = :now
-            WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug
-        )
+            WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug, finished_at
+        ), raised AS ({raised_from(ALL_DONE)})
         INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
         SELECT '{SERVER.name}', '{SERVER.way}', id, slug, 'campaign.finish', jsonb_build_object('status', 'finished')
         FROM finished

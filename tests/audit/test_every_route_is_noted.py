@@ -17,6 +17,8 @@ from fastapi.routing import iter_route_contexts
 from app.auth import login, users
 from app.auth.secret import csrf_token
 from app.campaigns import form
+from app.database.alerts import raise_alert
+from app.database.campaign import campaign_by_slug
 from tests.serving.campaigns import value, values
 
 READING = {"GET", "HEAD", "OPTIONS"}
@@ -83,6 +85,7 @@ CHANGES = [
     lead("pause"),
     lead("resume"),
     lead("finish"),
+    Change("POST", CAMPAIGN + "/alerts/{alert}/seen", {}, {"alert": "A7"}),
     lead("archive"),
     lead("restore"),
     Change("POST", "/admin/campaigns/new/file", {"files": {"file": ("a.yaml", "name: Nouns\nquestion: How?\n")}}),
@@ -94,6 +97,7 @@ CHANGES = [
     Change("POST", API + "/items?shown=verb", table(ITEMS), {"slug": "adverbs"}),
     Change("POST", API + "/transitions", {"json": {"action": "launch"}}, {"slug": "adverbs"}),
     Change("POST", API + "/responses", table(ANSWERS.format(2)), {"slug": "adverbs"}),
+    Change("POST", API + "/alerts/{alert}/seen", {}, {"slug": "adverbs", "alert": "A8"}),
     Change("POST", "/admin/account/tokens/{token_id}/revoke", {}, {"token_id": TOKEN_NAME}),
     page("/admin/account/password", current=PASSWORD, password=PASSWORD + " 2"),
     page("/admin/account/logout-everywhere"),
@@ -129,12 +133,21 @@ class Visitor:
             if name in where:
                 found = f"SELECT id FROM {table} WHERE name = :name ORDER BY id DESC LIMIT 1"
                 where[name] = await value(self.engine, found, name=where[name])
+        if "alert" in where:
+            where["alert"] = await self.alert(where["slug"], where["alert"])
         address = change.path.format(**where)
         answer = await self.researcher.request(change.method, address, headers=headers, **kept)
         assert answer.status_code < 400, (change, answer.text)
         if shown := re.search(r'id="new-token">([^<]+)<', answer.text):
             self.token = shown[1]
         return answer
+
+    async def alert(self, slug, about):
+        """One to be seen."""
+        async with self.engine.begin() as connection:
+            campaign = await campaign_by_slug(connection, slug)
+            await raise_alert(connection, campaign.id, "held", about, about=about)
+        return await value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
 
 
 @pytest.fixture

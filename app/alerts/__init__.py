@@ -1,0 +1,1 @@
+"""What whoever runs a campaign should hear of, shown until they have seen it. `database.alerts` raises it."""

@@ -1,0 +1,47 @@
+"""API: alerts of a campaign."""
+
+from datetime import datetime
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
+
+from app.alerts import shown
+from app.auth.guards import program
+from app.database.alerts import said
+from app.database.audit_log import ACTING
+from app.database.campaign import campaign_by_slug
+from app.web import Now, Transaction, refusals
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}/alerts",
+    tags=["Alerts"],
+    dependencies=[Depends(program)],
+    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`"}),
+)
+
+
+class Alert(BaseModel):
+    """What whoever runs a campaign should hear of; each happened once."""
+
+    id: int
+    kind: str = Field(description="held, flagged, quiet or finished.")
+    raised_at: datetime
+    about: str = Field(description="Whom or what it is about: a name such as A7, an item's id.")
+    because: str
+    said: str = Field(description="The same as a sentence for people.")
+    seen_at: datetime | None
+    seen_by: str | None
+
+
+@router.get("")
+async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
+    """The newest 50 alerts that nobody has seen yet, or that somebody has, newest first."""
+    campaign = await campaign_by_slug(connection, slug)
+    rows = await shown.listed(connection, campaign.id, seen=seen)
+    return [Alert(said=said(row.kind, row.about), **row._asdict()) for row in rows]
+
+
+@router.post("/{alert}/seen", status_code=204, responses=refusals({404: "`campaign_not_found`, `alert_not_found`"}))
+async def note_seen(connection: Transaction, slug: str, alert: int, now: Now) -> None:
+    """Say that an alert was seen."""
+    await shown.note_seen(connection, await campaign_by_slug(connection, slug), alert, by=ACTING.get().name, now=now)

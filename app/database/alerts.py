@@ -1,0 +1,61 @@
+"""Alerts: what whoever runs a campaign should hear of without looking, noted in the transaction in which it happens.
+
+`raise_alert` is called where it happens. Nothing is sent there: what is to be sent stands in a table from the same
+transaction on, and is sent after it. The same alert is raised once, however often and from however many processes it is
+told.
+"""
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.session import Driver, execute
+
+# kind -> what happened, in words around what it is about.
+KINDS = {
+    "held": "A rule held {about}.",
+    "flagged": "An annotator flagged {about}.",
+    "quiet": "No answer came for {about}.",
+    "finished": "The campaign is finished.",
+}
+
+
+def raised_from(source: str) -> str:
+    """SQL: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has raised
+    yet. Rehearsals raise none.
+    """
+    return f"""
+        INSERT INTO alerts (campaign_id, kind, occasion, about, because)
+        SELECT happened.campaign_id, happened.kind, happened.occasion, happened.about, happened.because
+        FROM {source} AS happened JOIN campaigns c ON c.id = happened.campaign_id AND c.rehearsal_of IS NULL
+        ON CONFLICT (campaign_id, kind, occasion) DO NOTHING
+    """  # noqa: S608  (made of constants)
+
+
+RAISE = text(
+    raised_from("""(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
+        CAST(:occasion AS text) AS occasion, CAST(:about AS text) AS about, CAST(:because AS text) AS because)""")
+)
+
+
+async def raise_alert(
+    connection: "AsyncConnection | Driver", campaign_id: int, kind: str, occasion: str, *, about: str, because: str = ""
+) -> None:
+    """Raise an alert in the transaction of what happened; of the same occasion one is raised once.
+
+    As `await raise_alert(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6 of 10 gold items
+    were wrong")`. kind: one of `KINDS`. occasion: what makes it this alert and no other of its kind in the campaign.
+    about: whom or what, as people call it: A7, or the researcher's id of an item, never a platform's id. because: a
+    sentence or a comment, if there is one.
+    """
+    if kind not in KINDS:
+        raise KeyError(kind)
+    parameters = {"campaign": campaign_id, "kind": kind, "occasion": occasion, "about": about, "because": because}
+    if isinstance(connection, AsyncConnection):
+        await connection.execute(RAISE, parameters)
+    else:
+        await execute(connection, RAISE, parameters)
+
+
+def said(kind: str, about: str) -> str:
+    """What happened, as a sentence."""
+    return KINDS.get(kind, "{about}").format(about=about)

@@ -1,0 +1,60 @@
+"""Alerts are raised in the transaction of what happened, once, and shown until somebody has seen them."""
+
+import pytest
+
+from app.database.alerts import raise_alert
+from app.database.session import transaction
+from tests.serving.campaigns import annotator, hit_of, running, submit, value, values
+
+ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
+
+
+async def test_of_one_occasion_an_alert_is_raised_once_whoever_tells(engine):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        await raise_alert(connection, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
+    async with transaction(engine) as driver:
+        await raise_alert(driver, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
+        await raise_alert(driver, campaign.id, "held", "decision 4", about="A8")
+    assert await values(engine, ALERTS) == [
+        ("held", "decision 3", "A7", "Too fast."),
+        ("held", "decision 4", "A8", ""),
+    ]
+
+
+async def test_what_was_taken_back_raises_no_alert(engine):
+    campaign = await running(engine)
+    async with engine.connect() as connection:
+        await raise_alert(connection, campaign.id, "held", "decision 3", about="A7")
+        await connection.rollback()
+    assert await values(engine, ALERTS) == []
+
+
+async def test_an_alert_of_a_kind_that_nobody_knows_is_a_mistake_of_ours(engine):
+    async with engine.begin() as connection:
+        with pytest.raises(KeyError):
+            await raise_alert(connection, 1, "exploded", "1", about="it")
+
+
+async def test_a_campaign_that_finishes_by_itself_says_so(engine):
+    campaign = await running(engine, items=5, judgments_per_item=1, items_per_hit=5)
+    assignment = await annotator(engine, campaign)
+    await submit(engine, assignment, await hit_of(engine, assignment))
+    assert [(row[0], row[2]) for row in await values(engine, ALERTS)] == [("finished", "")]
+
+
+async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, researcher):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        await raise_alert(connection, campaign.id, "flagged", "item 3", about="v3", because="<b>It is empty.</b>")
+    address = f"/admin/campaigns/{campaign.slug}"
+    page = (await researcher.get(address)).text
+    assert "An annotator flagged v3." in page
+    assert "&lt;b&gt;It is empty" in page
+    alert = await value(engine, "SELECT id FROM alerts")
+    for _ in range(2):  # a second click changes nothing
+        await researcher.post(f"{address}/alerts/{alert}/seen")
+    assert "flagged v3" not in (await researcher.get(address)).text
+    assert await value(engine, "SELECT seen_by FROM alerts") == "admin"
+    assert await value(engine, "SELECT count(*) FROM audit_log WHERE action = 'alert.seen'") == 1
+    assert (await researcher.post(f"{address}/alerts/{alert + 1}/seen")).status_code == 404
