@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import app.database.account_tables
 import app.database.content_tables
-import app.database.tables  # noqa: F401  (parts of the metadata)
+import app.database.tables
+import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.schema import TransactionId, metadata
 
 ischema_names["xid8"] = TransactionId  # so that `alembic check` can compare it

@@ -121,7 +121,7 @@ async def list_posteriors(
 
 
 EXPORTED = (
-    "`items`, `responses`, `assignments`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
+    "`items`, `responses`, `assignments`, `visits`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
     f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in every_export())}, where the campaign's answers "
     "reach it."
 )

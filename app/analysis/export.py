@@ -37,6 +37,7 @@ from app.analysis.formats import (
 from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
+from app.analysis.visits_export import visits_table
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
@@ -53,7 +54,7 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
-    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion"),
+    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
@@ -310,6 +311,7 @@ EXPORTS: dict[str, TableOf] = {
     "responses": responses_table,
     "segments": segments_table,
     "assignments": assignments_table,
+    "visits": visits_table,
     "easl": easl_table,
 }
 

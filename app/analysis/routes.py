@@ -64,6 +64,9 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
+    if campaign.visit_version:
+        words = "What each annotator did before the work, such as who agreed to which version of the consent, and when."
+        yield "Visits", words, [(f"visits.{end}", title) for end, title in FORMATS]
     for one in exports:
         words = one.contents + f" {cut_words(design)}" * (one.cuts and not design.classes)
         yield one.title, words, [(f"{one.name}.{end}{of_one}", title) for end, title in FORMATS]

@@ -9,13 +9,15 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from app.campaigns.hints import Hint, hints_of
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
+from app.campaigns.settings import CampaignSettings, can_ask, can_follow
+from app.crowd.registry import campaign_settings
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
+from app.visit.settings import VisitSettings
 
 AREAS = ("question",)
 KIND_OF_VALUE = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
@@ -84,9 +86,10 @@ GROUPS = (
     ),
     FieldGroup(
         "How much is asked, and of whom",
-        ("judgments_per_item", "repeat_items", "hits_per_annotator", *OPEN_AFTER_LAUNCH),
+        ("judgments_per_item", "repeat_items", "hits_per_annotator", *campaign_settings()),
         ("unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),
+    FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
     FieldGroup(
         "How answers become scores, and what is asked next",
         (),

@@ -42,6 +42,7 @@ from app.media import store as media
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import LOCK_OUT_HOLDERS, Revision
+from app.visit import launch
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -265,6 +266,7 @@ async def edit(
     changes = row_of(settings) | {"tried_at": tried_at}
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
+    await launch.note_changes(connection, before, row)
     was, is_now = differences(before.model_dump(), settings.model_dump())
     if is_now:
         await note(connection, "settings.changed", row, before=was, after=is_now)
@@ -349,6 +351,7 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
         )
     if action == "launch":
         await start_posteriors(connection, row)
+        await launch.begin(connection, row)
     await note(connection, f"campaign.{action}", row, after={"status": row.status})
     return row
 

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     StringConstraints,
@@ -26,6 +25,8 @@ from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 from app.selection.rule import Rule
+from app.visit.settings import OPEN as OPEN_OF_VISIT
+from app.visit.settings import VisitSettings
 
 LONGEST_NAME = 500
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
@@ -67,7 +68,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(BaseModel):
+class CampaignSettings(VisitSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -404,5 +405,8 @@ class CampaignSettings(BaseModel):
         return self
 
 
-# What a launch leaves open, with its title: the ways back to platforms, on which no answer depends.
-OPEN_AFTER_LAUNCH = {name: str(CampaignSettings.model_fields[name].title) for name in campaign_settings()}
+# What a launch leaves open, with its title: the ways back to platforms, and what people agree to before the work. On
+# these no answer depends.
+OPEN_AFTER_LAUNCH = {
+    name: str(CampaignSettings.model_fields[name].title) for name in (*campaign_settings(), *OPEN_OF_VISIT)
+}

@@ -13,10 +13,12 @@ from app.crowd.platform import Arrival
 from app.database.session import Driver, Id, fetch, fetch_one
 from app.errors import Gone, Invalid
 
+FOR_GOOD = 2**31 - 1  # a version of the visit that no campaign has
+
 ARRIVE = text("""
     WITH annotator AS (
-        INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
-        VALUES (:campaign, :platform, :worker_id, :pseudonym, :now)
+        INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at, admitted)
+        VALUES (:campaign, :platform, :worker_id, :pseudonym, :now, :admitted)
         ON CONFLICT (campaign_id, platform, worker_id) DO UPDATE SET worker_id = excluded.worker_id
         RETURNING id
     )
@@ -54,10 +56,12 @@ async def arrive(
     *,
     now: datetime,
     visitor: Visitor | None = None,
+    admitted: int = 0,
 ) -> AssignmentId:
     """The assignment of an arrival; two tabs that arrive at once get the same one (ON CONFLICT decides).
 
-    `visitor`: from where they come, when nobody vouches for them. Raises `TooManyVisits` if it is their first arrival.
+    `visitor`: from where they come, when nobody vouches for them. `admitted`: under which version of the campaign's
+    visit they are let in if they are new. Raises `TooManyVisits` if it is their first arrival.
     """
     parameters = {
         "campaign": campaign_id,
@@ -67,6 +71,7 @@ async def arrive(
         "assignment_id": arrival.assignment_id,
         "details": json.dumps(arrival.details),
         "now": now,
+        "admitted": admitted,
     }
     found = await fetch_one(connection, FIND, parameters, Id)
     if found is None:

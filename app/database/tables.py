@@ -1,5 +1,5 @@
-"""Campaigns and their record. `content_tables` has what annotators see of items beside their texts, `account_tables`
-has researchers.
+"""Campaigns and their record. `content_tables` has what annotators see of items beside their texts, `visit_tables` what
+they do before the work, `account_tables` has researchers.
 
 Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
 replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
@@ -93,6 +93,10 @@ campaigns = Table(
     Column("unjudged_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("unjudged_people", Integer, nullable=False, server_default="2"),
     Column("prolific_completion_code", Text),
+    # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
+    Column("welcome", Boolean, nullable=False, server_default="false"),
+    Column("consent", Text, nullable=False, server_default=""),
+    Column("visit_version", Integer, nullable=False, server_default="0"),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("decided", BigInteger, nullable=False, server_default="0"),
@@ -186,6 +190,7 @@ annotators = Table(
     Column("worker_id", Text, nullable=False),  # the platform's id of the person: for payment, never in an export
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
+    Column("admitted", Integer, nullable=False, server_default="0"),  # to work, under this version of the visit
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),

@@ -24,7 +24,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-class Expected(BaseModel):
+class ExpectedAnswer(BaseModel):
     """What is expected of one item: one of a value, labels, or a place.
 
     value: a score in points or a ratio; tolerance: how far from it an answer may be, in points, or as a factor of at
@@ -66,12 +66,12 @@ class Feedback(NamedTuple):
     order: Sequence[Sequence[int]] = ()
 
 
-def meets(design: Design, expected: Sequence[Expected | None], values: Sequence[float]) -> bool:
+def meets(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> bool:
     """Whether the stored values of a HIT's items are as expected of each, in the same order."""
     return all(one.met for one in feedback(design, expected, values))
 
 
-def feedback(design: Design, expected: Sequence[Expected | None], values: Sequence[float]) -> list[Feedback]:
+def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> list[Feedback]:
     """What was expected of the items of a HIT, in their order; of places together, last.
 
     values: as stored, NaN of an item that cannot be judged. Lengths are equal.
@@ -82,7 +82,7 @@ def feedback(design: Design, expected: Sequence[Expected | None], values: Sequen
     return [*told, of_order(design, placed, expected, values)] if placed else told
 
 
-def of_one(design: Design, position: int, expected: Expected, value: float) -> Feedback:
+def of_one(design: Design, position: int, expected: ExpectedAnswer, value: float) -> Feedback:
     """Of an item of which a score or a class is expected."""
     unjudged = value != value  # noqa: PLR0124  (NaN)
     if expected.labels:
@@ -92,7 +92,7 @@ def of_one(design: Design, position: int, expected: Expected, value: float) -> F
     return Feedback("score", position, low <= value <= high, unjudged, low, high)
 
 
-def span(design: Design, expected: Expected) -> tuple[float, float]:
+def span(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
     """The lowest and the highest value that will do."""
     value = expected.value or 0.0
     if design.yields == "ratio":
@@ -103,17 +103,17 @@ def span(design: Design, expected: Expected) -> tuple[float, float]:
     return max(low, value - tolerance), min(high, value + tolerance)
 
 
-def steps(expected: Expected) -> float:
+def steps(expected: ExpectedAnswer) -> float:
     """How far a class may be from one that is named."""
     return expected.tolerance or 0.0
 
 
-def numbers(design: Design, expected: Expected) -> list[int]:
+def numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
     """Of the classes that are named; none of those that the design does not have."""
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
-def all_that_do(design: Design, expected: Expected) -> list[str]:
+def all_that_do(design: Design, expected: ExpectedAnswer) -> list[str]:
     """The labels of all classes that are near enough."""
     near = numbers(design, expected)
     return [
@@ -124,7 +124,7 @@ def all_that_do(design: Design, expected: Expected) -> list[str]:
 
 
 def of_order(
-    design: Design, placed: Sequence[int], expected: Sequence[Expected | None], values: Sequence[float]
+    design: Design, placed: Sequence[int], expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
 ) -> Feedback:
     """Of the items at the positions `placed`, which have places."""
     place = {position: one.place or 0 for position, one in enumerate(expected) if one}
@@ -148,7 +148,7 @@ def contradicts(design: Design, values: Sequence[float], better: int, worse: int
     return shares[better] < shares[worse]
 
 
-def from_cells(design: Design, cell: str, tolerance: str = "") -> Expected | None:
+def from_cells(design: Design, cell: str, tolerance: str = "") -> ExpectedAnswer | None:
     """What two cells of a table say; None where the first is empty.
 
     cell: a score, a ratio, a place where an order is asked for, or labels with `|` between them; `#2` is a place in
@@ -165,32 +165,32 @@ def from_cells(design: Design, cell: str, tolerance: str = "") -> Expected | Non
         place = whole_number(said.removeprefix(PLACE).strip(), most=LAST_PLACE)
         if not place:
             raise unreadable(said, f"a place is a whole number from 1 to {LAST_PLACE}")
-        return checked(design, Expected(place=place))
+        return checked(design, ExpectedAnswer(place=place))
     return checked(design, with_labels(design, said, margin) if design.classes else with_value(said, margin))
 
 
-def with_labels(design: Design, said: str, margin: float | None) -> Expected:
+def with_labels(design: Design, said: str, margin: float | None) -> ExpectedAnswer:
     """One label, which may hold the sign that stands between several, or these."""
     labels = [said] if said in design.classes else [label.strip() for label in said.split(OR)]
-    return Expected(labels=tuple(filter(None, labels)) or (said,), tolerance=margin)
+    return ExpectedAnswer(labels=tuple(filter(None, labels)) or (said,), tolerance=margin)
 
 
-def with_value(said: str, margin: float | None) -> Expected:
+def with_value(said: str, margin: float | None) -> ExpectedAnswer:
     """A number. Raises `Invalid` (`expected_unreadable`)."""
     try:
-        return Expected(value=decimal(said), tolerance=margin)
+        return ExpectedAnswer(value=decimal(said), tolerance=margin)
     except ValueError:
         raise unreadable(said, "it is no number") from None
 
 
-def checked(design: Design, expected: Expected) -> Expected:
+def checked(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """As it is. Raises `Invalid` (`expected_impossible`) for what no answer could be by this design."""
     for problem in impossible(design, expected):
         raise Invalid(f"{problem}.", code="expected_impossible", possible=some_of([*design.classes]))
     return expected
 
 
-def impossible(design: Design, expected: Expected) -> Iterator[str]:
+def impossible(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
     """Why no answer could be as expected, in words without a full stop; nothing where one could."""
     if expected.place is not None:
         if not design.ordered:

@@ -21,6 +21,7 @@ from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
 from app.serving import leases, outside, submission
+from app.visit import consent, progress
 from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(
@@ -113,7 +114,10 @@ class Work(BaseModel):
     )
 
 
-@router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`"}))
+CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdown` to show; then send the consent"
+
+
+@router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
 async def next_hit(
     request: Request,
     connection: Annotated[Driver, Depends(connection_of_program)],
@@ -126,8 +130,10 @@ async def next_hit(
     try:
         work = await leases.next_hit(connection, cache, them, now=now)
     except NotFound:
-        await outside.first_arrival(connection, slug, who.annotator, now=now)
+        await outside.arrival_of(connection, slug, who.annotator, now=now)
         work = await leases.next_hit(connection, cache, them, now=now)
+    if work.reason == "visit":
+        raise await outside.consent_needed(connection, work.assignment)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)
@@ -144,6 +150,30 @@ async def next_hit(
         expires_at=work.hit.expires_at,
     )
     return Work(hit=shown, reason=None)
+
+
+class ConsentSent(WhoAsks):
+    version: int = Field(ge=0, le=LARGEST_COUNT, description="Of the text that was shown.")
+    agreed: bool = Field(description="Whether they agree. Who does not gets no HIT.")
+
+
+class Agreement(BaseModel):
+    version: int
+    agreed: bool
+
+
+@router.post(
+    "/campaigns/{slug}/consents",
+    responses=refusals({404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}),
+)
+async def agree(
+    connection: Annotated[Driver, Depends(connection_of_program)], now: Now, slug: str, sent: ConsentSent
+) -> Agreement:
+    """What a person whom the program asked said to the campaign's consent. Sending it again changes nothing."""
+    assignment = await outside.arrival_of(connection, slug, sent.annotator, now=now)
+    form = {"version": str(sent.version), "answer": "yes" if sent.agreed else "no"}
+    await progress.take(connection, await progress.find(connection, assignment), consent.NAME, form, now=now)
+    return Agreement(version=sent.version, agreed=sent.agreed)
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]

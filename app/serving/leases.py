@@ -28,10 +28,22 @@ from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, never_again, of_outputs, propose
 from app.serving.races import SHOWN, SHOWN_OUTPUTS, HeldHit, Limits, ShownItems, capped, lease, renew
 from app.serving.standing import ALL_OPEN, CLOCK, ONE_HIT, THEIRS, AssignmentKey, Standing, standing
+from app.visit import progress
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
 
-Reason = Literal["not_open", "paused", "all_done", "limit", "assignment_done", "seen_all", "wait", "crowded", "stopped"]
+Reason = Literal[
+    "not_open",
+    "paused",
+    "all_done",
+    "limit",
+    "assignment_done",
+    "seen_all",
+    "wait",
+    "crowded",
+    "stopped",
+    "visit",
+]
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,8 @@ class Work:
 
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
     assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left),
-    `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done).
+    `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done),
+    `visit` (a step is to be passed before the work).
     """
 
     assignment: Standing
@@ -167,6 +180,10 @@ async def hold_or_lease(
 ) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
     here = await standing(connection, cache, key, anew=anew)
+    if not here.admitted:
+        if reason := closed_because(here) or await not_admitted(connection, here):
+            return Work(here, reason=reason)
+        here = await standing(connection, cache, key, anew=anew)
     if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
         await take_over(connection, here)
         here = await standing(connection, cache, key, anew=anew)
@@ -184,6 +201,12 @@ async def hold_or_lease(
     if work is not None:
         cache.note_lease(here.id, proposal.leader, proposal.items, proposal.segment)
     return work
+
+
+async def not_admitted(connection: Driver, here: Standing) -> Reason | None:
+    """Whether somebody has a step to pass before the work; who has none is let in until that changes."""
+    visiting = await progress.find_or_admit(connection, AssignmentId(here.id, here.assignment_id))
+    return "visit" if visiting.step else None
 
 
 def from_memory(here: Standing) -> bool:

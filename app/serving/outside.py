@@ -8,14 +8,15 @@ from sqlalchemy import text
 
 from app.auth.secret import digest
 from app.auth.users import TokenUse, admit_found
-from app.crowd.annotators import arrive
+from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platform import Arrival
 from app.crowd.programs import API
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Id, fetch_one
-from app.errors import Invalid, NotFound, shortened
+from app.errors import Conflict, Invalid, NotFound, shortened
 from app.selection.segments import shown_once
-from app.serving.standing import AssignmentKey, standing_where
+from app.serving.standing import AssignmentKey, Standing, standing_where
+from app.visit import progress
 
 PLATFORM = API.name
 
@@ -64,12 +65,24 @@ def by_name(slug: str, annotator: str) -> AssignmentKey:
     return AssignmentKey(slug, STANDING_BY_NAME, MORE_BY_NAME, parameters)
 
 
-async def first_arrival(connection: Driver, slug: str, annotator: str, *, now: datetime) -> None:
-    """Make that assignment. Raises `NotFound` (`campaign_not_found`)."""
+async def arrival_of(connection: Driver, slug: str, annotator: str, *, now: datetime) -> AssignmentId:
+    """That assignment, new at the first arrival. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await fetch_one(connection, CAMPAIGN, {"slug": slug}, Id)
     if campaign is None:
         raise no_campaign(slug)
-    await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
+    return await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
+
+
+async def consent_needed(connection: Driver, here: Standing) -> Conflict:
+    """Why an annotator of a program gets no HIT: of all steps before the work, they have this one alone."""
+    visiting = await progress.find(connection, AssignmentId(here.id, here.assignment_id))
+    return Conflict(
+        "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
+        "send what they say.",
+        code="consent_needed",
+        version=visiting.visit_version,
+        markdown=visiting.settings.consent,
+    )
 
 
 async def hit_answered(

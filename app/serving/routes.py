@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -29,7 +30,9 @@ from app.errors import Gone, Invalid, Refusal
 from app.media.shown import drawn
 from app.serving import broken, leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.serving.standing import by_id
+from app.serving.standing import Standing, by_id
+from app.visit import progress
+from app.visit.steps import STEPS
 from app.web import LARGEST_ID, Now, ServingConnection, address_of, allow_links, fetched, page, sanitised, texts_in
 
 router = APIRouter(include_in_schema=False)
@@ -128,6 +131,8 @@ async def post(
     if platform.starts_here and "token" not in form:
         return await start(request, platform, link_key, connection, now=now)
     assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)
+    if "step" in form:
+        return await take_step(request, connection, assignment, form, now=now)
     if "finish" in form:
         work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
         return work_page(request, work, Shown())
@@ -157,11 +162,25 @@ async def report(
 
 async def start(request: Request, platform: Platform, link_key: str, connection: Driver, *, now: datetime) -> Response:
     """Make a visitor an annotator, whose personal address then survives a reload and a bookmark."""
-    campaign = await campaign_by_link(connection, link_key)
+    campaign, admitted = await progress.admitted_at_once(connection, link_key, platform)
     someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    assignment = await arrive(connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request))
+    assignment = await arrive(
+        connection, campaign, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
+    )
     token = tokens(request).issue(platform.name, link_key, assignment)
     return RedirectResponse(f"{platform.address(link_key)}?t={token}", status_code=303)
+
+
+async def take_step(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """What somebody did before the work; then their address shows what is next, also after a reload."""
+    try:
+        await progress.take(connection, await progress.find(connection, assignment), form["step"], form, now=now)
+    except Invalid as refusal:
+        return await show_work(request, connection, assignment, Shown(notice=refusal, form=form), now=now)
+    query = request.url.query or urlencode({"t": form["token"]})
+    return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
 
 
 async def answer(
@@ -188,10 +207,35 @@ async def show_work(
 ) -> HTMLResponse:
     key = by_id(assignment, visitor(request))
     work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
+    if work.reason == "visit":
+        return await step_page(request, connection, work.assignment, shown)
     items, hit = None, work.hit
     if hit is not None:
         items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)
     return work_page(request, work, shown, items)
+
+
+async def step_page(request: Request, connection: Driver, campaign: Standing, shown: Shown) -> HTMLResponse:
+    """The step that somebody is to pass before the work. campaign: where they stand in it."""
+    platform, assignment = PLATFORMS[campaign.platform], AssignmentId(campaign.id, campaign.assignment_id)
+    here = await progress.find(connection, assignment)
+    step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
+    allow_links(request, campaign)
+    context = {
+        "step": step.name,
+        "campaign": campaign,
+        "version": here.visit_version,
+        "design": design_of(campaign),
+        "asked": asked_of(campaign, campaign.annotator_id),
+        "platform": platform,
+        "token": tokens(request).issue(platform.name, campaign.link_key, assignment),
+        "instructions": sanitised(campaign.instructions),
+        "consent": sanitised(here.settings.consent),
+        "drawn": await sample(connection, campaign),
+        "shown": shown,
+    }
+    context |= step.shown(here.settings, here.facts)
+    return page(request, "_step.html" if fetched(request) else "step.html", context)
 
 
 def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnItems | None = None) -> HTMLResponse:

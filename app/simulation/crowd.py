@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.crowd.annotators import AssignmentId, arrive
+from app.crowd.annotators import FOR_GOOD, AssignmentId, arrive
 from app.crowd.platform import Arrival
 from app.crowd.programs import SIMULATION
 from app.crowd.registry import made_up
@@ -153,9 +153,10 @@ async def made_up_annotators(
     `careless`, answer without looking.
     """
     driver = await driver_of(connection)
+    arrivals = [Arrival(f"simulated {k}", SIMULATION.name) for k in range(number)]
     return [
         MadeUpAnnotator(
-            await arrive(driver, campaign.id, SIMULATION.name, Arrival(f"simulated {k}", SIMULATION.name), now=now),
+            await arrive(driver, campaign.id, SIMULATION.name, arrivals[k], now=now, admitted=FOR_GOOD),
             bias=noise / 2 * rng.standard_normal(),
             noise=noise,
             careless=k < round(careless * number),

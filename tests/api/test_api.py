@@ -185,7 +185,7 @@ async def test_an_annotator_needs_a_usable_id(program, annotator):
 
 
 async def test_an_annotator_of_a_page_cannot_be_answered_for(program, client):
-    address = await launched(program)
+    address = await launched(program, welcome=False)
     link = (await program.get(address)).json()["links"]["prolific"]
     await client.get(link, params={"PROLIFIC_PID": "p1", "STUDY_ID": "s", "SESSION_ID": "t"})
     hit = await hit_for(program, address, "p1")

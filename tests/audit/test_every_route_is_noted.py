@@ -28,6 +28,7 @@ UNNOTED = {
     ("PUT", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
     ("POST", "/api/v1/campaigns/{slug}/hits"): OF_ANNOTATORS,
     ("POST", "/api/v1/hits/{hit_id}/response"): OF_ANNOTATORS,
+    ("POST", "/api/v1/campaigns/{slug}/consents"): OF_ANNOTATORS,
     ("POST", "/admin/campaigns/{slug}/items/preview"): "it stores nothing",
     ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing but a tick on the checklist of a draft",
     ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",

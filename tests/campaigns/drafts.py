@@ -16,8 +16,8 @@ VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
 async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
-    values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3} | settings
-    chosen = CampaignSettings(**values)
+    values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
+    chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
         return await lifecycle.create(connection, chosen, now=NOW)
 

@@ -204,7 +204,7 @@ async def test_settings_of_a_launched_campaign_can_be_read_and_not_changed(resea
     page = (await researcher.get(f"{address}/edit")).text
     assert "can be read but no longer changed" in page
     asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
-    assert set(asked) == {"csrf", "prolific_completion_code"}
+    assert set(asked) == {"csrf", "prolific_completion_code", "consent"}
     response = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"question": "How rarely?"})
     assert response.status_code == 409
     assert "not_a_draft" in response.text
@@ -598,7 +598,7 @@ async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     assert "120 of 60,000" in (await researcher.get("/admin")).text
 
 
-@pytest.mark.parametrize(("status", "offered"), [("draft", 8), ("running", 12), ("answered", 21)])
+@pytest.mark.parametrize(("status", "offered"), [("draft", 8), ("running", 15), ("answered", 24)])
 async def test_downloads_are_offered_and_arrive(researcher, status, offered):
     address = await (create if status == "draft" else launched)(researcher, items_per_hit="2")
     if status == "answered":
@@ -612,7 +612,9 @@ async def test_downloads_are_offered_and_arrive(researcher, status, offered):
         response = await researcher.get(link)
         assert response.status_code == 200
         assert response.headers["content-disposition"].startswith('attachment; filename="verbs-more-')
-        assert response.text or link.endswith(("responses.jsonl", "assignments.jsonl"))  # nobody has come yet
+        assert response.text or link.endswith(
+            ("responses.jsonl", "assignments.jsonl", "visits.jsonl")
+        )  # nobody has come yet
     for missing in ("items.json", "settings.csv", "items", "items.exe"):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
 

@@ -15,7 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected import Expected, feedback, from_cells, meets
+from app.quality.expected import ExpectedAnswer, feedback, from_cells, meets
 from tests.toys.smiley import Smiley
 
 
@@ -27,10 +27,10 @@ def design(request):
 def expected_of(design, values):
     """What somebody expects who would give these values."""
     if design.yields == "order":
-        return [Expected(place=int(value)) for value in values]
+        return [ExpectedAnswer(place=int(value)) for value in values]
     if design.classes:
-        return [Expected(labels=(design.classes[int(value)],)) for value in values]
-    return [Expected(value=value) for value in values]
+        return [ExpectedAnswer(labels=(design.classes[int(value)],)) for value in values]
+    return [ExpectedAnswer(value=value) for value in values]
 
 
 def test_every_answer_of_every_design_is_as_somebody_expects_who_would_give_it(design):
@@ -52,41 +52,41 @@ def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
 
 
 def test_of_an_item_of_which_nothing_is_expected_any_value_will_do():
-    assert meets(Slider(), [None, Expected(value=80), None], [0.0, 80.0, 100.0])
+    assert meets(Slider(), [None, ExpectedAnswer(value=80), None], [0.0, 80.0, 100.0])
     assert feedback(Slider(), [None, None], [0.0, 100.0]) == []
 
 
 @pytest.mark.parametrize(("value", "met"), [(60.0, True), (80.0, True), (59.9, False), (80.1, False)])
 def test_a_score_may_be_as_far_away_as_its_tolerance(value, met):
-    assert meets(Slider(), [Expected(value=70, tolerance=10)], [value]) is met
+    assert meets(Slider(), [ExpectedAnswer(value=70, tolerance=10)], [value]) is met
 
 
 def test_the_span_of_a_score_ends_with_the_scale():
-    (told,) = feedback(Slider(), [Expected(value=95)], [40.0])
+    (told,) = feedback(Slider(), [ExpectedAnswer(value=95)], [40.0])
     assert (told.lowest, told.highest, told.met) == (80.0, 100.0, False)
 
 
 @pytest.mark.parametrize(("value", "met"), [(50.0, True), (200.0, True), (49.0, False), (201.0, False)])
 def test_the_tolerance_of_a_ratio_is_a_factor(value, met):
-    assert meets(Magnitude(), [Expected(value=100)], [value]) is met
+    assert meets(Magnitude(), [ExpectedAnswer(value=100)], [value]) is met
 
 
 def test_one_of_several_labels_will_do():
     design = Categories(labels=("cat", "dog", "neither"))
-    expected = [Expected(labels=("cat", "dog"))]
+    expected = [ExpectedAnswer(labels=("cat", "dog"))]
     assert [meets(design, expected, [value]) for value in (0.0, 1.0, 2.0)] == [True, True, False]
     (told,) = feedback(design, expected, [2.0])
     assert told.labels == ["cat", "dog"]
 
 
 def test_a_point_of_an_ordinal_scale_may_be_steps_away():
-    design, expected = Ordinal(), [Expected(labels=("agree",), tolerance=1)]
+    design, expected = Ordinal(), [ExpectedAnswer(labels=("agree",), tolerance=1)]
     assert [meets(design, expected, [value]) for value in (1.0, 2.0, 3.0, 4.0)] == [False, True, True, True]
     assert feedback(design, expected, [0.0])[0].labels == ["neutral", "agree", "strongly agree"]
 
 
 def test_an_order_is_read_from_scores_too_and_a_tie_is_not_one():
-    expected = [Expected(place=2), None, Expected(place=1)]
+    expected = [ExpectedAnswer(place=2), None, ExpectedAnswer(place=1)]
     assert meets(Slider(), expected, [10.0, 99.0, 20.0])
     assert not meets(Slider(), expected, [20.0, 99.0, 20.0])
     (told,) = feedback(Slider(), expected, [20.0, 99.0, 10.0])
@@ -94,19 +94,19 @@ def test_an_order_is_read_from_scores_too_and_a_tie_is_not_one():
 
 
 def test_of_items_with_the_same_place_either_may_be_the_better_one():
-    expected = [Expected(place=1), Expected(place=1), Expected(place=2)]
+    expected = [ExpectedAnswer(place=1), ExpectedAnswer(place=1), ExpectedAnswer(place=2)]
     assert meets(Ranking(), expected, [2.0, 1.0, 3.0])
     assert not meets(Ranking(), expected, [1.0, 3.0, 2.0])
 
 
 def test_what_an_answer_does_not_tell_contradicts_nothing():
-    expected = [Expected(place=place) for place in (1, 2, 3, 4)]
+    expected = [ExpectedAnswer(place=place) for place in (1, 2, 3, 4)]
     assert meets(BestWorst(), expected, [1.0, 2.0, 2.0, 3.0])
     assert not meets(BestWorst(), expected, [2.0, 1.0, 2.0, 3.0])
 
 
 def test_in_a_pair_the_expected_one_is_to_be_chosen():
-    expected = [Expected(place=2), Expected(place=1)]
+    expected = [ExpectedAnswer(place=2), ExpectedAnswer(place=1)]
     assert [meets(Pairwise(), expected, values) for values in ([2.0, 1.0], [1.0, 2.0], [1.0, 1.0])] == [
         True,
         False,
@@ -117,14 +117,14 @@ def test_in_a_pair_the_expected_one_is_to_be_chosen():
 @pytest.mark.parametrize(
     ("design", "cell", "tolerance", "expected"),
     [
-        (Slider(), "70", "", Expected(value=70)),
-        (Slider(), " 70 ", "5", Expected(value=70, tolerance=5)),
-        (Slider(), "#2", "", Expected(place=2)),
-        (Magnitude(), "150", "1.5", Expected(value=150, tolerance=1.5)),
-        (Categories(labels=("a | b", "a", "b")), "a | b", "", Expected(labels=("a | b",))),
-        (Categories(labels=("a", "b", "c")), "a | b", "", Expected(labels=("a", "b"))),
-        (Ordinal(), "agree", "1", Expected(labels=("agree",), tolerance=1)),
-        (Pairwise(), "1", "", Expected(place=1)),
+        (Slider(), "70", "", ExpectedAnswer(value=70)),
+        (Slider(), " 70 ", "5", ExpectedAnswer(value=70, tolerance=5)),
+        (Slider(), "#2", "", ExpectedAnswer(place=2)),
+        (Magnitude(), "150", "1.5", ExpectedAnswer(value=150, tolerance=1.5)),
+        (Categories(labels=("a | b", "a", "b")), "a | b", "", ExpectedAnswer(labels=("a | b",))),
+        (Categories(labels=("a", "b", "c")), "a | b", "", ExpectedAnswer(labels=("a", "b"))),
+        (Ordinal(), "agree", "1", ExpectedAnswer(labels=("agree",), tolerance=1)),
+        (Pairwise(), "1", "", ExpectedAnswer(place=1)),
         (Slider(), "  ", "5", None),
     ],
 )
@@ -155,4 +155,4 @@ def test_what_nobody_could_answer_cannot_be_expected(design, cell, tolerance, co
 @pytest.mark.parametrize("said", [{}, {"value": 3, "place": 1}, {"labels": ["a"], "value": 1}, {"tolerance": 3}])
 def test_an_expectation_says_one_thing(said):
     with pytest.raises(ValidationError, match="one of value, labels and place"):
-        Expected.model_validate(said)
+        ExpectedAnswer.model_validate(said)

@@ -23,7 +23,7 @@ NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any) -> Row[Any]:
     """A campaign with `items` items, launched."""
-    defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3}
+    defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings.model_validate(defaults | settings)
     async with engine.begin() as connection:
         draft = await lifecycle.create(connection, chosen, now=NOW)

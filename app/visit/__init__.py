@@ -1,0 +1,1 @@
+"""What comes before the work: one step after another (`STEPS`), and what each annotator did in them."""

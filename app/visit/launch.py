@@ -1,0 +1,39 @@
+"""What a launch and later changes make of the visit: its version, and the texts that people agree to."""
+
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Row, insert, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.tables import campaigns
+from app.database.visit_tables import consent_texts
+from app.visit.settings import VisitSettings
+from app.visit.steps import any_applies
+
+
+def settings_in(campaign: Row[Any]) -> VisitSettings:
+    """Those of a campaign's row."""
+    return VisitSettings.model_construct(**{name: getattr(campaign, name) for name in VisitSettings.model_fields})
+
+
+async def begin(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """At the launch: its first version, where anybody has a step to pass."""
+    if any_applies(settings_in(campaign)):
+        await raise_version(connection, campaign)
+
+
+async def note_changes(connection: AsyncConnection, before: VisitSettings, campaign: Row[Any]) -> None:
+    """Of a launched campaign: who had agreed to another text is asked again, before their next HIT."""
+    if campaign.status != "draft" and campaign.consent != before.consent:
+        await raise_version(connection, campaign)
+
+
+async def raise_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """The campaign's row is locked by the statement before. Its text is kept with the version that it begins with."""
+    version = campaign.visit_version + 1
+    await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))
+    if campaign.consent:
+        digest = sha256(campaign.consent.encode()).hexdigest()
+        text = {"campaign_id": campaign.id, "version": version, "markdown": campaign.consent, "sha256": digest}
+        await connection.execute(insert(consent_texts).values(text))

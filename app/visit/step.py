@@ -1,0 +1,58 @@
+"""What a step is: when it applies, when somebody has passed it, and what it makes of a form that they send. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from app.crowd.platform import Platform
+from app.visit.settings import VisitSettings
+
+Outcome: TypeAlias = Literal["passed", "declined"]
+
+
+class Taken(NamedTuple):
+    """What somebody did in a step. version: of a text that was agreed to, the number of the text."""
+
+    step: str
+    version: int
+    outcome: Outcome
+    said: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class VisitFacts:
+    """What is known of somebody's way to the work.
+
+    version: of the campaign's visit, which a change of its texts raises. begun: whether they were admitted under an
+    earlier version, or have answered a HIT. taken: in the order of versions.
+    """
+
+    version: int
+    begun: bool = False
+    taken: Sequence[Taken] = field(default=())
+
+    def of(self, step: str) -> list[Taken]:
+        """What they did in one step."""
+        return [one for one in self.taken if one.step == step]
+
+
+def nothing(_settings: VisitSettings, _facts: VisitFacts) -> dict[str, Any]:
+    """What the page of a step needs that needs nothing."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the visit; its page is `templates/visit/NAME.html`.
+
+    applies(settings, platform): whether it is asked of those who come from there.
+    passed(settings, facts): whether somebody need not see it any more.
+    take(sent, settings, facts): what they did, from a form's fields. Raises `Invalid`, and nothing is kept.
+    shown(settings, facts): what its page needs beside the campaign.
+    """
+
+    name: str
+    applies: Callable[[VisitSettings, Platform], bool]
+    passed: Callable[[VisitSettings, VisitFacts], bool]
+    take: Callable[[Mapping[str, str], VisitSettings, VisitFacts], Taken]
+    shown: Callable[[VisitSettings, VisitFacts], dict[str, Any]] = nothing

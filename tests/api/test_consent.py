@@ -1,0 +1,41 @@
+"""A program gets no HIT for somebody who has not agreed to the campaign's consent."""
+
+from tests.api.conftest import API
+from tests.api.test_api import hit_for, launched, refused
+
+TEXT = "We keep your answers."
+
+
+async def says(program, address, **sent):
+    return await program.post(f"{address}/consents", json={"annotator": "ann", "version": 1, "agreed": True} | sent)
+
+
+async def test_a_program_is_told_to_ask_first_and_with_which_text(program):
+    address = await launched(program, consent=TEXT)
+    details = refused(await program.post(f"{address}/hits", json={"annotator": "ann"}), 409, "consent_needed")
+    assert details == {"version": 1, "markdown": TEXT}
+    assert (await says(program, address)).json() == {"version": 1, "agreed": True}
+    assert await hit_for(program, address)
+
+
+async def test_who_does_not_agree_gets_no_hit_and_may_agree_later(program):
+    address = await launched(program, consent=TEXT)
+    await says(program, address, agreed=False)
+    refused(await program.post(f"{address}/hits", json={"annotator": "ann"}), 409, "consent_needed")
+    await says(program, address)
+    assert await hit_for(program, address)
+
+
+async def test_a_changed_text_is_asked_again(program):
+    address = await launched(program, consent=TEXT)
+    await says(program, address)
+    assert (await program.patch(address, json={"consent": "Another text."})).status_code == 200
+    details = refused(await program.post(f"{address}/hits", json={"annotator": "ann"}), 409, "consent_needed")
+    assert details == {"version": 2, "markdown": "Another text."}
+    refused(await says(program, address), 422, "consent_changed")
+    await says(program, address, version=2)
+    assert await hit_for(program, address)
+
+
+async def test_of_a_campaign_that_is_not_there_nobody_can_say_anything(program):
+    refused(await says(program, f"{API}/campaigns/none"), 404, "campaign_not_found")

@@ -1,0 +1,72 @@
+"""The steps before the work: by mouse and by keyboard, without scripts, narrow and wide, in light and dark."""
+
+import os
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.acts import hit_shown, violations
+
+CONSENT = """## Your data
+
+We keep **your answers** and how long they took. We do not ask for your name.
+
+- You may stop at any time.
+- Questions? Write to *study@example.org*.
+"""
+SCRIPTED, PLAIN = True, False
+
+
+@pytest.fixture(params=[(1280, SCRIPTED), (320, SCRIPTED), (320, PLAIN)], ids=["wide", "narrow", "narrow, no scripts"])
+async def page(request: pytest.FixtureRequest, visit: Any) -> Page:
+    width, scripted = request.param
+    page: Page = (
+        await visit(viewport={"width": width, "height": 844}, reduced_motion="reduce", java_script_enabled=scripted)
+    ).page
+    page.scripted = scripted  # type: ignore[attr-defined]
+    return page
+
+
+async def is_good(page: Page, name: str) -> None:
+    """Nothing sticks out, and axe finds nothing; a picture is kept where somebody wants to look."""
+    if page.scripted:  # type: ignore[attr-defined]
+        assert await violations(page) == ""
+    assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth")
+    if folder := os.environ.get("EASEL_PICTURES"):
+        width = page.viewport_size["width"]  # type: ignore[index]
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme)
+            plain = "" if page.scripted else "-plain"  # type: ignore[attr-defined]
+            await page.screenshot(path=f"{folder}/{name}-{width}{plain}-{scheme}.png", full_page=True)
+        await page.emulate_media(color_scheme="light")
+
+
+async def test_from_prolific_by_keyboard_to_the_first_set(page: Page, task: Any) -> None:
+    campaign = await task(welcome=True, consent=CONSENT, minutes_per_hit=2, pay="$0.35 per set")
+    await page.goto(campaign.prolific())
+    await expect(page.get_by_role("button", name="Start")).to_be_visible()
+    await is_good(page, "welcome")
+    await page.get_by_role("button", name="Start").press("Enter")
+    await expect(page.get_by_role("heading", name="Before you begin")).to_be_visible()
+    await is_good(page, "consent")
+    await page.get_by_role("button", name="I agree", exact=True).press("Enter")
+    await hit_shown(page)
+
+
+async def test_saying_no_by_keyboard_ends_kindly(page: Page, task: Any) -> None:
+    campaign = await task(consent=CONSENT)
+    await page.goto(campaign.prolific())
+    await page.get_by_role("button", name="I do not agree").press("Enter")
+    await expect(page.get_by_text("That is all right.")).to_be_visible()
+    await is_good(page, "declined")
+    assert await campaign.rows("SELECT 1 FROM hits WHERE campaign_id = :campaign") == []
+
+
+async def test_an_example_can_be_looked_at_and_stores_nothing(page: Page, task: Any) -> None:
+    campaign = await task(welcome=True)
+    await page.goto(campaign.link)
+    await page.get_by_text("What a set looks like").press("Enter")
+    await expect(page.locator(".example .row").first).to_be_visible()
+    await is_good(page, "example")
+    await expect(page.locator(".example input:enabled")).to_have_count(0)
