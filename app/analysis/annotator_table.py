@@ -58,10 +58,17 @@ def fit(answers: Answers, _options: Options) -> ResultTable:
     hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
     parts = [part(answers) for kind, part in PARTS.items() if reached(kind, answers.yields)]
     parts = parts or [labels_shared(answers)]
+    parts += [said_of_themselves(answers)] if answers.asked else []
     parts += [] if answers.unjudged is None else [not_judged(answers.unjudged, judgments, answers.judged_nothing)]
     columns = answers.annotators, answers.names, hits, judgments, *(one for _, some, _ in parts for one in some)
     heads = (*COUNTED, *(head for some, _, _ in parts for head in some))
     return ResultTable(heads, rows_of(*columns), tuple(note for _, _, notes in parts for note in notes))
+
+
+def said_of_themselves(answers: Answers) -> Part:
+    """What each annotator answered before the start; empty where they gave no answer."""
+    heads = tuple(Column(f"asked_{name}", name, "text") for name in answers.asked)
+    return heads, tuple(np.array([said or "" for said in column]) for column in answers.asked.values()), ()
 
 
 def not_judged(unjudged: Integers, judgments: Integers, judged_nothing: Sequence[str]) -> Part:

@@ -18,6 +18,8 @@ from app.inference.ground.arrays import Array
 from app.record.law import law_of, parameters_of
 from app.record.news import Watermark
 from app.record.stream import COUNTING, judgments
+from app.visit.asked_once import of_lines
+from app.visit.groups import answers_by_annotator
 
 ROWS_AT_ONCE = 5_000
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers
@@ -89,7 +91,13 @@ async def read(connection: AsyncConnection, campaign: Any) -> Answers:
         unjudged = {row.annotator_id: row.items for row in await connection.execute(UNJUDGED, of)}
     pieces = [piece async for piece in in_pieces(connection, campaign)]
     answers = await asyncio.to_thread(assembled, campaign, items, annotators, pieces, unjudged)
-    return replace(answers, criteria=await by_criterion(connection, campaign, answers))
+    said = await answers_by_annotator(connection, campaign.id) if campaign.questions else {}
+    by_pseudonym = {annotators[number].pseudonym: told for number, told in said.items()}
+    asked = {
+        one.name: [by_pseudonym.get(who, {}).get(one.name) for who in answers.annotators]
+        for one in of_lines(campaign.questions)
+    }
+    return replace(answers, criteria=await by_criterion(connection, campaign, answers), asked=asked)
 
 
 async def by_criterion(connection: AsyncConnection, campaign: Any, answers: Answers) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile, guarded
+from app.crowd.files import ASKED
 from app.designs import criteria
 from app.designs.criteria import criteria_of, number_of
 from app.designs.design import Design
@@ -15,6 +16,8 @@ from app.designs.registry import design_of
 from app.designs.scale import ranks
 from app.designs.unjudged import EXTRA
 from app.record.stream import Response
+from app.visit.asked_once import of_lines
+from app.visit.groups import answers_by_annotator
 
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
@@ -33,7 +36,8 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
     1. An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
     with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
     order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
-    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked.
+    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked. At the end
+    what its annotator answered to questions that were asked once.
     """
     designs, of_systems = [(one, design_of(one)) for one in criteria_of(campaign)], campaign.segment_count > 0
 
@@ -41,11 +45,18 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
         for statement in RESPONSES[of_systems]:
             result = await connection.stream(statement, {"campaign": campaign.id})
             async for rows in result.partitions(ROWS_AT_ONCE):
-                yield [cells[:width] for row in rows for by in designs for cells in answered_items(row, *by)]
+                yield [
+                    (*cells[:width], *(said.get(row.annotator_id, {}).get(name) for name in asked))
+                    for row in rows
+                    for by in designs
+                    for cells in answered_items(row, *by)
+                ]
 
     columns = response_columns(campaign, of_systems=of_systems, reasons=campaign.cannot_be_judged)
-    width = len(columns)
-    return TableFile(columns, chunks())
+    width, asked = len(columns), [one.name for one in of_lines(campaign.questions)]
+    answered = await answers_by_annotator(connection, campaign.id) if asked else {}
+    said = {number: {name: guarded(text) for name, text in told.items()} for number, told in answered.items()}
+    return TableFile((*columns, *(ASKED + name for name in asked)), chunks())
 
 
 def response_columns(campaign: Any, *, of_systems: bool, reasons: bool) -> tuple[str, ...]:
@@ -116,7 +127,7 @@ SEGMENT = """
 def responses_of(segment: str) -> TextClause:
     """SQL for the responses of a campaign."""
     return text(f"""
-    SELECT r.seq, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
+    SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS},{segment}
     FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
@@ -127,8 +138,8 @@ def responses_of(segment: str) -> TextClause:
 def without_score(segment: str) -> TextClause:
     """SQL for the HITs in which every item was marked N/A."""
     return text(f"""
-    SELECT NULL AS seq, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration, h.leader,
-           h.items AS shown,{IDS},{segment},
+    SELECT NULL AS seq, a.id AS annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
+           h.leader, h.items AS shown,{IDS},{segment},
            CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
            h.issued_at, h.closed_at AS received_at
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id

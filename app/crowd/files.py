@@ -22,6 +22,7 @@ EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
 )
+ASKED = "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
 OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
 SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what exports and lists call a column
 PLACE = re.compile("[1-9][0-9]{0,8}")
@@ -90,7 +91,8 @@ def check_known(line: int, columns: Sequence[str]) -> bool:
     """
     exported = EXPORTED[0] in columns
     read = (*NEEDED, *OTHERS, *(EXPORTED if exported else ()))
-    if unknown := [name for name in columns if SAID.get(name, name) not in read]:
+    unread = [name for name in columns if SAID.get(name, name) not in read]
+    if unknown := [name for name in unread if not (exported and name.startswith(ASKED))]:
         refuse(
             "column_unknown",
             line,

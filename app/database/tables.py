@@ -96,6 +96,7 @@ campaigns = Table(
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
     Column("welcome", Boolean, nullable=False, server_default="false"),
     Column("consent", Text, nullable=False, server_default=""),
+    Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line
     Column("visit_version", Integer, nullable=False, server_default="0"),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),

@@ -2,7 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints, field_validator
+
+from app.visit.asked_once import of_lines
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
 class VisitSettings(BaseModel):
@@ -18,6 +22,25 @@ class VisitSettings(BaseModel):
         description="Markdown. Nobody gets a HIT before they agree to it; who agreed to which version is kept. Changed "
         "later, it is asked again before the next HIT. Empty: nobody is asked.",
     )  # fmt: skip
+    questions: Annotated[list[Line], Field(max_length=20)] = Field(
+        default=[], title="Questions asked once",
+        description="Optional, one per line, for example: native_language: What is your native language? | English | "
+        "German | another. Without choices the answer is free text; a question mark behind the name lets people leave "
+        "it empty. Answers are in the exports, and are groups in the analysis.",
+    )  # fmt: skip
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def one_question_a_line(cls, questions: object) -> object:
+        """A text of lines, as forms and the command line send it."""
+        return [line for line in questions.splitlines() if line.strip()] if isinstance(questions, str) else questions
+
+    @field_validator("questions")
+    @classmethod
+    def questions_can_be_asked(cls, questions: list[str]) -> list[str]:
+        """Raises ValueError."""
+        of_lines(questions)
+        return questions
 
 
 OPEN = ("consent",)  # what a launch leaves open: no answer depends on it

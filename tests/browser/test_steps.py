@@ -70,3 +70,21 @@ async def test_an_example_can_be_looked_at_and_stores_nothing(page: Page, task: 
     await expect(page.locator(".example .row").first).to_be_visible()
     await is_good(page, "example")
     await expect(page.locator(".example input:enabled")).to_have_count(0)
+
+
+async def test_questions_by_keyboard(page: Page, task: Any) -> None:
+    asked = [
+        "language: What is your native language? | English | German | another",
+        "country: Where do you live? | " + " | ".join(f"Country {k}" for k in range(9)),
+        "job?: What do you do?",
+    ]
+    campaign = await task(questions=asked)
+    await page.goto(campaign.prolific())
+    await page.get_by_label("German").press("Space")
+    await page.get_by_label("Where do you live?").select_option("Country 3")
+    await is_good(page, "questions")
+    await page.get_by_label("What do you do?").fill("nurse")
+    await page.get_by_label("What do you do?").press("Enter")
+    await hit_shown(page)
+    ((said,),) = await campaign.rows("SELECT said FROM visits WHERE campaign_id = :campaign")
+    assert said == {"language": "German", "country": "Country 3", "job": "nurse"}

@@ -1,0 +1,125 @@
+"""Questions that are asked once before the start: stored, exported, and groups of annotators."""
+
+import csv
+import io
+
+import pytest
+from pydantic import ValidationError
+
+from app.analysis import answers as stored
+from app.analysis.annotator_table import ANNOTATORS
+from app.analysis.export import export
+from app.analysis.findings import Options
+from app.campaigns.settings import CampaignSettings
+from app.crowd.files import check_known
+from app.database.bulk import snapshot
+from app.visit.asked_once import EntryQuestion, parsed
+from app.visit.groups import groups
+from tests.serving.campaigns import fields_of, running, values
+from tests.visit.visits import arrives, leases_of, sends, step_of
+
+LINES = ["language: What is your native language? | English | German | another", "job?: What do you do?"]
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine, questions=LINES)
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("age: How old are you?", EntryQuestion("age", "How old are you?", (), False)),
+        (" age?:  Under 30? | yes | no ", EntryQuestion("age", "Under 30?", ("yes", "no"), True)),
+        ("a: At what time: now?", EntryQuestion("a", "At what time: now?", (), False)),
+    ],
+)
+def test_a_question_is_a_line(line, question):
+    assert parsed(line) == question
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["How old are you?"], "needs a name"),
+        (["my age: How old?"], "needs a name"),
+        (["age: How old? | 30"], "give 2 to 50 choices"),
+        (["age: How old? | 30 |"], "give 2 to 50 choices"),
+        (["age: How old? | 30 | 30"], "only once"),
+        (["age: How old?", "Age: Really?"], "another name"),
+    ],
+)
+def test_what_is_no_question_is_refused_with_the_reason(lines, words):
+    with pytest.raises(ValidationError, match=words):
+        CampaignSettings(name="A", question="B?", questions=lines)
+
+
+def test_a_form_sends_them_as_lines():
+    sent = {"name": "A", "question": "B?", "questions": "\n".join([*LINES, "", " "])}
+    settings = CampaignSettings.model_validate(sent)
+    assert settings.questions == LINES
+
+
+async def test_they_are_asked_before_the_first_hit_and_never_again(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    assert step_of(page) == "questions"
+    assert await leases_of(engine) == 0
+    page = await sends(client, address, page, **{"question-language": "German", "question-job": " nurse "})
+    assert fields_of(page)["hit"]
+    page, _ = await arrives(client, campaign, SESSION_ID="s2")
+    assert fields_of(page)["hit"]
+    assert await values(engine, "SELECT said FROM visits") == [({"language": "German", "job": "nurse"},)]
+
+
+async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, page, **{"question-job": "nurse"})
+    assert "Please answer “What is your native language?” too" in page
+    assert 'value="nurse"' in page
+    page = await sends(client, address, page, **{"question-language": "Klingon"})
+    assert "must be one of English, German, another" in page
+    page = await sends(client, address, page, **{"question-language": "German", "question-job": "x" * 501})
+    assert "must have 500 characters at most" in page
+    assert await leases_of(engine) == 0
+
+
+async def two_who_answer(client, engine, campaign):
+    """One who speaks German and names a job, and one who speaks English and names none; both answer a HIT."""
+    for person, said in (("p1", ("German", "=nurse")), ("p2", ("English", ""))):
+        page, address = await arrives(client, campaign, PROLIFIC_PID=person)
+        sent = dict(zip(("question-language", "question-job"), said, strict=True))
+        page = await sends(client, address, page, **sent)
+        assert (await client.post(address, data=fields_of(page))).status_code == 200
+
+
+async def test_annotators_are_grouped_by_what_they_answered(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    async with engine.connect() as connection:
+        assert await groups(connection, campaign.id, "language") == {"German": [1], "English": [2]}
+        assert await groups(connection, campaign.id, "job") == {"=nurse": [1]}
+        assert await groups(connection, campaign.id, "age") == {}
+
+
+async def test_the_answers_are_in_the_table_of_annotators(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    async with snapshot(engine) as connection:
+        table = ANNOTATORS.fit(await stored.read(connection, campaign), Options())
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+    assert [(row["name"], row["asked_language"], row["asked_job"]) for row in rows] == [
+        ("A1", "German", "=nurse"), ("A2", "English", ""),
+    ]  # fmt: skip
+
+
+async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    file = await export(engine, campaign.slug, "responses")
+    rows = list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
+    assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
+        ("A1", "German", "'=nurse"), ("A2", "English", ""),
+    }  # fmt: skip
+    assert check_known(1, list(rows[0]))
