@@ -23,6 +23,7 @@ from app.designs.registry import DESIGNS, USUAL, design_of
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
 from app.selection.rule import Rule
 from app.visit.settings import OPEN as OPEN_OF_VISIT
@@ -68,7 +69,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(VisitSettings):
+class CampaignSettings(VisitSettings, QualitySettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -405,8 +406,7 @@ class CampaignSettings(VisitSettings):
         return self
 
 
-# What a launch leaves open, with its title: the ways back to platforms, and what people agree to before the work. On
-# these no answer depends.
-OPEN_AFTER_LAUNCH = {
-    name: str(CampaignSettings.model_fields[name].title) for name in (*campaign_settings(), *OPEN_OF_VISIT)
-}
+# What a launch leaves open, with its title: the ways back to platforms, what people agree to before the work, and the
+# rules on annotators. On these no answer depends.
+ALWAYS_OPEN = (*campaign_settings(), *OPEN_OF_VISIT, *QualitySettings.model_fields)
+OPEN_AFTER_LAUNCH = {name: str(CampaignSettings.model_fields[name].title) for name in ALWAYS_OPEN}
