@@ -204,7 +204,10 @@ async def test_settings_of_a_launched_campaign_can_be_read_and_not_changed(resea
     page = (await researcher.get(f"{address}/edit")).text
     assert "can be read but no longer changed" in page
     asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
-    assert set(asked) == {"csrf", "prolific_completion_code", "consent"}
+    assert set(asked) == {
+        *("csrf", "prolific_completion_code", "consent"),
+        *("quality_preset", "quality_rules", "false_alarms"),
+    }
     response = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"question": "How rarely?"})
     assert response.status_code == 409
     assert "not_a_draft" in response.text

@@ -29,8 +29,8 @@ class AtRandom(QualityRule):
     )
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
-        """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of answering
-        at random before anything is known ever reach a probability p, so the law's own prior keeps alarms rare.
+        """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of
+        answering at random before anything is known ever reach a probability p: the law's own prior keeps alarms rare.
         """
         unknown = np.isnan(conduct.at_random) or len(conduct.share) < self.fewest_judgments
         if unknown or conduct.at_random < self.least_probability:
