@@ -153,7 +153,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
 
   const show = (words, share) => {
     part("progress").hidden = words === null;
-    form.querySelector("#progress-words").textContent = words ?? "";
+    form.querySelector("[data-progress] [role=status]").textContent = words ?? "";
     const bar = part("progress").querySelector("progress");
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };

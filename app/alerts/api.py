@@ -16,7 +16,7 @@ router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/alerts",
     tags=["Alerts"],
     dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`"}),
+    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}),
 )
 
 

@@ -161,9 +161,11 @@ Changes = Annotated[
 ]
 
 
-@router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
+@router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`, `only_more`"}))
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
-    """Change some settings of a draft; of a launched campaign, the Prolific completion code."""
+    """Change some settings of a draft; of a launched campaign those that change no meaning, whose schema says
+    `after_launch`.
+    """
     await lifecycle.edit(connection, slug, lambda before: changed(before, changes))
     return await shown(request, connection, slug)
 
@@ -187,7 +189,8 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     responses=refusals(
         NO_CAMPAIGN
         | {
-            409: "`wrong_status`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, `baseline_unknown`, "
+            409: "`wrong_status`, `nothing_wanted`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, "
+            "`baseline_unknown`, "
             "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
             "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, "
             "`content_of_systems`"
@@ -195,7 +198,7 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     ),
 )
 async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
-    """Launch, pause, resume or finish; archive what does not run, which takes it out of the list, or restore it."""
+    """Launch, pause, resume, finish or reopen; archive what does not run, which takes it off the list; restore it."""
     await lifecycle.transition(connection, slug, wanted.action, now=now)
     return await shown(request, connection, slug)
 

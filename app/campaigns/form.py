@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from app.campaigns.hints import Hint, hints_of
-from app.campaigns.settings import CampaignSettings, can_ask, can_follow
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
 from app.crowd.registry import campaign_settings
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
@@ -31,11 +31,6 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
-WATCHED = {
-    "watch": "Watch: warn of annotators who seem careless",
-    "strict": "Strict: hold them, so that they get no more HITs",
-    "off": "Off",
-}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
@@ -45,7 +40,7 @@ DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 CRITERIA = "criteria"  # stands for the fields of each criterion
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
 CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
-TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
+TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN}
 MAY_BE_EMPTY = ("instructions", ASKED_BY)
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
@@ -103,7 +98,6 @@ GROUPS = (
             *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
-    FieldGroup("Who can be relied on", ("quality_preset",), ("quality_rules", "false_alarms")),
 )
 
 
@@ -437,8 +431,9 @@ def read_leniently(values: Mapping[str, str]) -> CampaignSettings:
 
 
 def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
-    """Settings with some of them from a form that asks for no others. Raises what `read` raises."""
-    kept = {name: value for name, value in filled(settings).items() if value}
+    """Settings with those that a launch leaves open from a form that asks for no others. Raises what `read` raises."""
+    asked = {name for name in OPEN_AFTER_LAUNCH if is_switch(name)}  # one that is off stands in no form
+    kept = {name: value for name, value in filled(settings).items() if value and name not in asked}
     return read({**kept, **values})
 
 

@@ -1,4 +1,4 @@
-"""Items from an uploaded table into a draft: all of them or none."""
+"""Items from an uploaded table into a campaign: all of them or none."""
 
 import asyncio
 import json
@@ -9,11 +9,11 @@ from functools import partial
 from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import outputs
-from app.campaigns.lifecycle import locked_draft
+from app.campaigns import named_media, outputs
+from app.campaigns.lifecycle import find, locked_draft, require_draft
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.campaigns.template import TextOfItem, check_known, shown_by
@@ -26,6 +26,7 @@ from app.errors import Invalid, TooLarge, shortened
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.media.archive import Packed
+from app.record import revisions
 from app.record.law import law_of
 from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
@@ -170,7 +171,8 @@ async def import_items(
     media: Packed | None = None,
     progress: Progress = lambda _rows: None,
 ) -> int:
-    """Add a file's items to a draft, or put them in the place of those it has; the number of items in the file.
+    """Add a file's items to a campaign, or put them in the place of those a draft has; the number of items in the file.
+    In a launched campaign they begin with the prior.
 
     identifier, shown, template: see `Matching`; of a table of systems' outputs, which is taken in as one (see
     `outputs`), they say nothing. media: a zip of the files that items name. `progress` is told now and then how many
@@ -196,7 +198,7 @@ async def import_table(
     upload = await asyncio.to_thread(table)
     if outputs.are_in(upload.columns) and matching.identifier == Matching.identifier:
         return await outputs.import_outputs(connection, slug, upload, replace=replace, media=media, progress=progress)
-    campaign = await locked_draft(connection, slug, "items can be imported only while a campaign is a draft")
+    campaign = await taking_items(connection, slug, replace=replace)
     if replace:
         await outputs.clear(connection, campaign.id)
     elif campaign.segment_count:
@@ -206,8 +208,25 @@ async def import_table(
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
     stored = await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
     await named.keep(connection, campaign.id, media)
+    if campaign.status != "draft":
+        await named_media.check(connection, campaign)
+        await revisions.keep_out(connection, campaign.id)
+        await revisions.begin_anew(connection, campaign.id)
     await note(connection, "items.imported", campaign, after={"items": stored, "replaced": replace})
     return stored
+
+
+async def taking_items(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+    """The campaign to which items are added, which nobody else adds any to until the transaction ends. People go on
+    answering a launched one meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
+    """
+    campaign = await find(connection, slug)
+    if campaign.status == "draft":
+        return await locked_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
+    if replace:
+        require_draft(campaign, "items can be added to it, but none taken out. Nothing was changed")
+    await revisions.wait_in_line(connection, campaign.id)
+    return await find(connection, slug)
 
 
 async def copy_all(

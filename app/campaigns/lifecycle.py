@@ -1,6 +1,5 @@
 """Create, edit, launch, pause, resume, finish: of two at once the database lets one through."""
 
-import asyncio
 import re
 import secrets
 import unicodedata
@@ -8,7 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-import numpy as np
 from sqlalchemy import (
     BigInteger,
     Row,
@@ -27,29 +25,25 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown, named_media, systems
-from app.campaigns.settings import LONGEST_NAME, OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import LONGEST_NAME, CampaignSettings
+from app.campaigns.start import start_posteriors
 from app.database.audit_log import differences, note
-from app.database.bulk import Numbers
-from app.database.campaign import campaign_by_slug, campaign_of_page, item_count, only
+from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, item_count, only
 from app.database.tables import campaigns, current_posteriors, items, posteriors
-from app.designs.criteria import asked_criterion, criteria_of
+from app.designs.criteria import asked_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
-from app.inference.ground.arrays import distinct
-from app.inference.online.law import Beliefs, Law, Parameters
+from app.errors import listed as listed_names
+from app.fields import after_launch
 from app.media import store as media
-from app.record import replay, store
-from app.record.law import law_of, parameters_of
-from app.record.states import LOCK_OUT_HOLDERS, Revision
+from app.record.law import law_of
+from app.record.states import LOCK_OUT_HOLDERS
 from app.visit import launch
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
-
-SETTLE_PRIOR = text("UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL")
 
 COPY_ITEMS = tuple(
     text(
@@ -67,7 +61,7 @@ COPIES = re.compile(r" \(copy(?: \d+)?\)$")
 REHEARSAL = "rehearsal"  # ends the name and the address of one, and so the names of its exports
 LONGEST_SLUG = 60
 
-Action = Literal["launch", "pause", "resume", "finish", "archive", "restore"]
+Action = Literal["launch", "pause", "resume", "finish", "reopen", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
 # action -> (states it starts from, what it sets: a time is that of the action). Whoever runs is in the list.
 TRANSITIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -75,6 +69,7 @@ TRANSITIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "pause": (("running",), {"status": "paused"}),
     "resume": (("paused",), {"status": "running", "archived_at": None}),
     "finish": (("running", "paused"), {"status": "finished", "finished_at": datetime}),
+    "reopen": (("finished",), {"status": "running", "finished_at": None, "archived_at": None}),
     "archive": (AT_REST, {"archived_at": datetime}),
     "restore": (AT_REST, {"archived_at": None}),
 }
@@ -253,14 +248,14 @@ async def edit(
     """Change a draft's settings, or those that a launch leaves open, read under a lock, so that two edits of different
     settings both stay.
 
-    The slug stays, so links that were noted down keep working. Raises what `locked` and `require_draft` raise.
+    The slug stays, so links that were noted down keep working. Of a launched campaign a change holds for HITs that are
+    handed out from then on. Raises what `locked` and `refuse_another_meaning` raise.
     """
     campaign = await locked(connection, slug)
     before = settings_of(campaign)
     settings = change(before)
-    if any(getattr(settings, name) != value for name, value in before if name not in OPEN_AFTER_LAUNCH):
-        open_ = " and ".join(f"the {title}" for title in OPEN_AFTER_LAUNCH.values())
-        require_draft(campaign, f"of its settings only {open_} can be changed")
+    if campaign.status != "draft":
+        refuse_another_meaning(campaign, before, settings)
     await keep_items_priors(connection, campaign, settings)
     tried_at = campaign.tried_at if settings.model_dump() == before.model_dump() else None
     changes = row_of(settings) | {"tried_at": tried_at}
@@ -271,6 +266,25 @@ async def edit(
     if is_now:
         await note(connection, "settings.changed", row, before=was, after=is_now)
     return row
+
+
+def refuse_another_meaning(campaign: Row[Any], before: CampaignSettings, after: CampaignSettings) -> None:
+    """Raises `Conflict`: `not_a_draft` for what changes what the answers of a launched campaign mean, `only_more` for
+    fewer of what can only grow.
+    """
+    fields = CampaignSettings.model_fields
+    changed = {name: after_launch(fields[name]) for name, value in before if getattr(after, name) != value}
+    if fixed := [str(fields[name].title) for name, left in changed.items() if left is None]:
+        rule = f"{listed_names(fixed)} would change what its answers mean, and stays as it is. Nothing was changed. "
+        require_draft(campaign, f"{rule}Copy the campaign to ask in another way")
+    for name, left in changed.items():
+        if left == "only more" and getattr(after, name) < getattr(before, name):
+            raise Conflict(
+                f"“{campaign.name}” is {campaign.status}: {fields[name].title} is {getattr(before, name)} and can only "
+                "grow. Nothing was changed.",
+                code="only_more",
+                setting=name,
+            )
 
 
 async def locked_draft(connection: AsyncConnection, slug: str, rule: str) -> Row[Any]:
@@ -328,8 +342,8 @@ async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
-    """Launch, pause, resume, finish, archive or restore. Of two that exclude each other the database lets one through;
-    the other gets `Conflict` (`wrong_status`).
+    """Launch, pause, resume, finish, reopen, archive or restore. Of two that exclude each other the database lets one
+    through; the other gets `Conflict` (`wrong_status`). Who reopens what wants nothing more gets `nothing_wanted`.
     """
     if action not in TRANSITIONS:
         raise NotFound(f"A campaign cannot “{shortened(action)}”.", code="unknown_action", action=shortened(action))
@@ -352,49 +366,11 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
     if action == "launch":
         await start_posteriors(connection, row)
         await launch.begin(connection, row)
+    if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
+        raise Conflict(
+            f"“{row.name}” has all the judgments that it wants, so nothing was changed. Ask for more per item, or add "
+            "items, then reopen it.",
+            code="nothing_wanted",
+        )
     await note(connection, f"campaign.{action}", row, after={"status": row.status})
     return row
-
-
-async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
-    count = await connection.scalar(select(item_count(campaign.id))) or 0
-    if count < campaign.fewest_items:
-        lacks = (
-            f"has {count} of the {campaign.fewest_items} items that one answer needs" if count else "has no items yet"
-        )
-        raise Conflict(
-            f"“{campaign.name}” {lacks}. Upload them, then launch.",
-            code="too_few_items" if count else "no_items",
-            campaign=campaign.slug,
-        )
-    await always_shown.settle(connection, campaign)
-    if campaign.segment_count:
-        await systems.check(connection, campaign, count)
-    else:
-        await named_media.check(connection, campaign)
-    law = law_of(campaign)
-    await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
-    priors = await replay.priors(connection, campaign)
-    # A thread, because a million items take a while and answers to other campaigns keep coming in.
-    for view in criteria_of(campaign):
-        by_it = law_of(view)
-        beliefs = await asyncio.to_thread(begun, by_it, priors, parameters_of(view))
-        await store.begin(connection, Revision.present(view), by_it, beliefs)
-    # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
-    await connection.execute(text("ANALYZE items, posteriors"))
-
-
-def begun(law: Law, priors: Sequence[Numbers], parameters: Parameters) -> Beliefs:
-    """What a law believes of items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
-    first, which = distinct(priors)
-    different = zip(*(column[first].tolist() for column in priors), strict=True)
-    possible = np.array([law.family.valid_prior(*prior) for prior in different])
-    impossible = np.flatnonzero(~possible[which]).tolist()
-    if impossible:
-        raise Conflict(
-            f"The prior of item number {impossible[0] + 1} is not possible with the update law {law.name}.",
-            code="impossible_prior",
-            items=impossible[:20],
-        )
-    return law.begin(priors, parameters)

@@ -35,6 +35,7 @@ AFTERWARDS = {
     "pause": ("paused", ""),
     "resume": ("resumed", ""),
     "finish": ("finished", ""),
+    "reopen": ("reopened", ""),
     "archive": ("archived", ""),
     "restore": ("restored", ""),
 }
@@ -151,9 +152,9 @@ async def edit(request: Request, values: Entered, connection: Transaction, slug:
     return see_other(address(slug, "/edit", done="saved"))
 
 
-@router.post(CAMPAIGN + "/completion-code")
-async def change_completion_code(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
-    """Of a launched campaign the setting that is not fixed."""
+@router.post(CAMPAIGN + "/after-launch")
+async def edit_launched(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
+    """Of a launched campaign the settings that are not fixed."""
     try:
         await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
     except ValidationError as error:
@@ -247,6 +248,7 @@ async def delete(request: Request, connection: Transaction, slug: str) -> Respon
 @router.post(CAMPAIGN + "/pause")
 @router.post(CAMPAIGN + "/resume")
 @router.post(CAMPAIGN + "/finish")
+@router.post(CAMPAIGN + "/reopen")
 @router.post(CAMPAIGN + "/archive")
 @router.post(CAMPAIGN + "/restore")
 async def transition(request: Request, database: Database, slug: str, now: Now) -> Response:

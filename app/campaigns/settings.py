@@ -15,18 +15,16 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.campaigns.registered import one_of
-from app.crowd.registry import campaign_settings
 from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.design import Design, OneLine
 from app.designs.registry import DESIGNS, USUAL, design_of
+from app.fields import ONLY_MORE, OPEN, after_launch
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
-from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
 from app.selection.rule import Rule
-from app.visit.settings import OPEN as OPEN_OF_VISIT
 from app.visit.settings import VisitSettings
 
 LONGEST_NAME = 500
@@ -69,7 +67,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(VisitSettings, QualitySettings):
+class CampaignSettings(VisitSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -80,8 +78,10 @@ class CampaignSettings(VisitSettings, QualitySettings):
         description="What annotators are asked about the items of a HIT.",
     )
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
-        default="", title="Instructions", description="Markdown. Annotators can open them at any time."
-    )
+        default="", title="Instructions", json_schema_extra=OPEN,
+        description="Markdown. Annotators can open them at any time. Once launched, correct only how they say it; the "
+        "log keeps each version.",
+    )  # fmt: skip
     low_label: Label = Field(default="low", title="Label at 0", description="The left end of the scale.")
     middle_label: Label | None = Field(
         default=None,
@@ -139,11 +139,11 @@ class CampaignSettings(VisitSettings, QualitySettings):
         "annotates, and a file that changes there changes here.",
     )  # fmt: skip
     minutes_per_hit: Minutes | None = Field(
-        default=None, title="Minutes per HIT",
+        default=None, title="Minutes per HIT", json_schema_extra=OPEN,
         description="Optional. How long one HIT takes, shown before annotators start and above each HIT.",
     )  # fmt: skip
     pay: Label | None = Field(
-        default=None, title="Pay",
+        default=None, title="Pay", json_schema_extra=OPEN,
         description="Optional. What one HIT pays, in your words, for example: $0.35 per HIT. Shown beside the minutes; "
         "Easel pays nobody.",
     )  # fmt: skip
@@ -206,15 +206,14 @@ class CampaignSettings(VisitSettings, QualitySettings):
     )
 
     judgments_per_item: int = Field(
-        default=10, ge=1, le=10_000, title="Judgments wanted per item",
+        default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=ONLY_MORE,
         description="The campaign closes when every item (or system) has this many; annotators give no more. Paper: up "
         "to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None,
-        title="HITs per annotator",
+        default=None, title="HITs per annotator", json_schema_extra=OPEN,
         description="The most that one person may answer. Empty: no limit.",
-    )
+    )  # fmt: skip
     repeat_items: bool = Field(
         default=True, title="Show items again",
         description="When an annotator has scored every item that is still wanted, show items again: one person may "
@@ -226,7 +225,7 @@ class CampaignSettings(VisitSettings, QualitySettings):
         "pairs, which tell how often that would have been wrong. Empty: every pair may be asked. Try it with 10.",
     )  # fmt: skip
     lease_minutes: int = Field(
-        default=30, ge=1, le=10_080, title="Lease (minutes)",
+        default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=OPEN,
         description="How long a HIT is held for an annotator before others may get its items.",
     )  # fmt: skip
     cannot_be_judged: bool = Field(
@@ -244,7 +243,7 @@ class CampaignSettings(VisitSettings, QualitySettings):
         "campaign closes without it.",
     )  # fmt: skip
     prolific_completion_code: CompletionCode | None = Field(
-        default=None, title="Prolific completion code",
+        default=None, title="Prolific completion code", json_schema_extra=OPEN,
         description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip
 
@@ -406,7 +405,7 @@ class CampaignSettings(VisitSettings, QualitySettings):
         return self
 
 
-# What a launch leaves open, with its title: the ways back to platforms, what people agree to before the work, and the
-# rules on annotators. On these no answer depends.
-ALWAYS_OPEN = (*campaign_settings(), *OPEN_OF_VISIT, *QualitySettings.model_fields)
-OPEN_AFTER_LAUNCH = {name: str(CampaignSettings.model_fields[name].title) for name in ALWAYS_OPEN}
+# What a launch leaves open, with its title, as each field says.
+OPEN_AFTER_LAUNCH = {
+    name: str(field.title) for name, field in CampaignSettings.model_fields.items() if after_launch(field)
+}

@@ -44,7 +44,8 @@ ACTIONS = {
     "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
     "resume": "Open a paused campaign again.",
-    "finish": "Close a campaign to annotators for good.",
+    "finish": "Close a campaign to annotators.",
+    "reopen": "Open a finished campaign again.",
     "archive": "Leave a campaign that does not run out of the list.",
     "restore": "Bring an archived campaign back into the list.",
 }
@@ -215,7 +216,7 @@ def copy(slug: str) -> None:
 @click.argument("slug")
 @settings_options
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
-    """Change settings of a draft, or the Prolific completion code of any campaign; those not named stay."""
+    """Change settings of a draft, or what a launch leaves open; those not named stay."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return settings_from(before.model_dump(), settings_file, options)
@@ -276,8 +277,8 @@ def show(slug: str, *, as_json: bool) -> None:
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
 @click.option("--media", type=FILE, help="A zip of the images, recordings or videos that items name.")
 def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
-    """Import items into a draft, all of a FILE or none: CSV, TSV or JSONL; or outputs of systems, with `system`,
-    `segment` and `output`, which can also join a campaign of systems that runs.
+    """Import items into a campaign, all of a FILE or none: CSV, TSV or JSONL; or outputs of systems, with `system`,
+    `segment` and `output`.
     """
     limits = read_settings()
     with file.open("rb") as opened, progress_bar(opened) as progress, ExitStack() as stack:

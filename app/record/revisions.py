@@ -151,6 +151,11 @@ async def revise(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> Non
             await clear(connection, draft.of)
 
 
+async def wait_in_line(connection: AsyncConnection, campaign_id: int) -> None:
+    """Until the transaction ends, nobody else makes a revision of a campaign."""
+    await connection.execute(ONE_IN_A_TRANSACTION, {"campaign": campaign_id})
+
+
 async def keep_out(connection: AsyncConnection, campaign_id: int) -> None:
     """Until the transaction ends, nobody else stores an answer, leases a HIT or makes a revision of a campaign."""
     for statement in (ONE_IN_A_TRANSACTION, states.LOCK_OUT_HOLDERS, LOCK_OUT):

@@ -89,6 +89,7 @@ class Heard(News):
     """News that come with a request, if `since` tells of a copy, and what open HITs hold, if that was asked."""
 
     id: int
+    judgments_per_item: int
     since: str | None
     held: list[int] | None
     leading: list[int] | None
@@ -115,15 +116,16 @@ class OwnAnswers:
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, of which revision they are, and up to which watermark of which run of
-    the server they were read; where its items are systems, their outputs; what its open HITs hold; and what annotators'
-    own answers imply, where that matters, that of who asked last at the end.
+    """One campaign's posteriors in this process, how many judgments each item wants, of which revision they are, and up
+    to which watermark of which run of the server they were read; where its items are systems, their outputs; what its
+    open HITs hold; and what annotators' own answers imply, where that matters, that of who asked last at the end.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
 
     index: Index
     rng: np.random.Generator
+    wanted: int
     revision: int
     watermark: str
     server_started: datetime
@@ -189,23 +191,26 @@ class PosteriorCache:
                 copy = self.copies.get(campaign.id) or await load(connection, campaign)
                 self.keep(campaign.id, copy)
         (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": copy.watermark}, News)
-        if self.outlived(campaign.id, copy, news):
+        if self.outlived(campaign, copy, news):
             return await self.posteriors(connection, campaign)
         copy.take(news)
         return copy
 
-    def outlived(self, campaign_id: int, copy: Copy, news: News) -> bool:
-        """Whether a copy is of another run of the server, or of an earlier revision; then it is dropped."""
-        if copy.server_started == news.server_started and copy.revision >= news.revision:
+    def outlived(self, campaign: Followed | Heard | Row[Any], copy: Copy, news: News) -> bool:
+        """Whether a copy is of another run of the server, of an earlier revision, or of a time when fewer judgments
+        were wanted; then it is dropped.
+        """
+        same_run = copy.server_started == news.server_started
+        if same_run and copy.revision >= news.revision and copy.wanted >= campaign.judgments_per_item:
             return False
-        if self.copies.get(campaign_id) is copy:
-            del self.copies[campaign_id]
+        if self.copies.get(campaign.id) is copy:
+            del self.copies[campaign.id]
         return True
 
     def hear(self, here: Heard) -> None:
         """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
         copy = self.copies.get(here.id)
-        if copy is not None and here.since is not None and not self.outlived(here.id, copy, here):
+        if copy is not None and here.since is not None and not self.outlived(here, copy, here):
             copy.take(here)
 
     def open_hits(self, here: Heard, copy: Copy) -> OpenHits:
@@ -261,4 +266,4 @@ async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
     rng = np.random.default_rng([campaign.seed, last.last_seq])
     size, systems = last.segment_count, len(index.score)
     segments = await segments_of(connection, campaign.id, size, systems) if size else None
-    return Copy(index, rng, last.revision, last.watermark, last.server_started, segments)
+    return Copy(index, rng, campaign.judgments_per_item, last.revision, last.watermark, last.server_started, segments)

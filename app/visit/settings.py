@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
+from app.fields import OPEN
 from app.visit.asked_once import of_lines
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
@@ -18,7 +19,7 @@ class VisitSettings(BaseModel):
         "always does.",
     )  # fmt: skip
     consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
-        default="", title="Consent",
+        default="", title="Consent", json_schema_extra=OPEN,
         description="Markdown. Nobody gets a HIT before they agree to it; who agreed to which version is kept. Changed "
         "later, it is asked again before the next HIT. Empty: nobody is asked.",
     )  # fmt: skip
@@ -41,6 +42,3 @@ class VisitSettings(BaseModel):
         """Raises ValueError."""
         of_lines(questions)
         return questions
-
-
-OPEN = ("consent",)  # what a launch leaves open: no answer depends on it

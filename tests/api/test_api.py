@@ -248,14 +248,14 @@ async def test_the_prior_can_be_sent_as_the_two_settings_that_it_was(program):
     assert "prior_b" not in changed.json()["settings"]
 
 
-async def test_of_a_launched_campaign_the_completion_code_alone_can_be_changed(program):
+async def test_of_a_launched_campaign_only_what_changes_no_meaning_can_be_changed(program):
     address = await launched(program)
     code = {"prolific_completion_code": "C123"}
     assert (await program.patch(address, json=code)).json()["settings"]["prolific_completion_code"] == "C123"
-    more = {"prolific_completion_code": "D456", "hits_per_annotator": 7}
+    more = {"prolific_completion_code": "D456", "seed": 7}
     assert refused(await program.patch(address, json=more), 409, "not_a_draft") == {"status": "running"}
     settings = (await program.get(address)).json()["settings"]
-    assert (settings["prolific_completion_code"], settings["hits_per_annotator"]) == ("C123", None)
+    assert (settings["prolific_completion_code"], settings["seed"]) == ("C123", 2018)
 
 
 async def test_transitions_that_are_not_possible_are_refused(program):

@@ -108,7 +108,7 @@ async def test_items_do_not_join_what_runs(engine):
     for campaign, content in ((await launched(engine), table()), (await of_systems(engine), VERBS)):
         with pytest.raises(Conflict) as refused:
             await import_items(engine, campaign, content)
-        assert refused.value.code == "not_a_draft"
+        assert refused.value.code == "kinds_mixed"
 
 
 async def test_nothing_joins_what_is_finished(engine):

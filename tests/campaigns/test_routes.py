@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns import form
-from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
 from app.selection.registry import RULES
 from app.settings import Settings
@@ -199,15 +199,12 @@ async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):
     assert "Verbs &amp; more" in (await researcher.get("/admin")).text
 
 
-async def test_settings_of_a_launched_campaign_can_be_read_and_not_changed(researcher):
+async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_and_not_changed(researcher):
     address = await launched(researcher)
     page = (await researcher.get(f"{address}/edit")).text
     assert "can be read but no longer changed" in page
     asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
-    assert set(asked) == {
-        *("csrf", "prolific_completion_code", "consent"),
-        *("quality_preset", "quality_rules", "false_alarms"),
-    }
+    assert set(asked) == {"csrf", *OPEN_AFTER_LAUNCH}
     response = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"question": "How rarely?"})
     assert response.status_code == 409
     assert "not_a_draft" in response.text
@@ -326,16 +323,16 @@ async def test_the_completion_code_can_be_set_after_the_launch(researcher):
     share = (await researcher.get(f"{address}/share")).text
     assert "No completion code is set" in share
     assert f"{address}/edit#prolific_completion_code" in share
-    saved = await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": " C123 "})
+    saved = await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": " C123 "})
     assert saved.headers["location"] == f"{address}/edit?done=saved"
     assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
-    await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": ""})
+    await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": ""})
     assert "No completion code is set" in (await researcher.get(f"{address}/share")).text
 
 
 async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(researcher):
     address = await launched(researcher, prolific_completion_code="C123")
-    page = await researcher.post(f"{address}/completion-code", data={"prolific_completion_code": "a b"})
+    page = await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": "a b"})
     assert page.status_code == 422
     assert 'id="prolific_completion_code-error">Only letters, digits' in page.text
     assert 'value="a b"' in page.text
@@ -345,7 +342,7 @@ async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(
 async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):
     address = await launched(researcher)
     fields = {"prolific_completion_code": "C123", "question": "How rarely?"}
-    assert "not_a_draft" in (await researcher.post(f"{address}/completion-code", data=fields)).text
+    assert "not_a_draft" in (await researcher.post(f"{address}/after-launch", data=fields)).text
     assert "How rarely?" not in (await researcher.get(f"{address}/edit")).text
 
 
