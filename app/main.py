@@ -36,6 +36,7 @@ from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
 from app.media import routes as media
+from app.quality.looks import Looks
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -84,6 +85,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.fits = Fits()
     state.live = Live(state.database, state.posterior_cache, web.get_now)
     state.rehearsals = Rehearsals(state.database, web.now)
+    state.looks = Looks(state.database, web.get_now)
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
@@ -93,6 +95,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         yield
     revising.cancel()
     await asyncio.gather(revising, return_exceptions=True)
+    await state.looks.stop()
     await state.rehearsals.stop()
     await state.live.stop()
     await state.serving_connections.close()

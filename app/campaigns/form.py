@@ -31,6 +31,11 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
+WATCHED = {
+    "watch": "Watch: warn of annotators who seem careless",
+    "strict": "Strict: hold them, so that they get no more HITs",
+    "off": "Off",
+}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
@@ -40,7 +45,7 @@ DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 CRITERIA = "criteria"  # stands for the fields of each criterion
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
 CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
-TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN}
+TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
 MAY_BE_EMPTY = ("instructions", ASKED_BY)
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
@@ -98,6 +103,7 @@ GROUPS = (
             *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
+    FieldGroup("Who can be relied on", ("quality_preset",), ("quality_rules", "false_alarms")),
 )
 
 

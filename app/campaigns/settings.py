@@ -23,6 +23,7 @@ from app.fields import ONLY_MORE, OPEN, after_launch
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
 from app.selection.rule import Rule
 from app.visit.settings import VisitSettings
@@ -67,7 +68,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(VisitSettings):
+class CampaignSettings(VisitSettings, QualitySettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)

@@ -35,6 +35,8 @@ ACTIONS = {
     "answers.simulated": "let made-up annotators answer",
     "answers.exclude": "excluded",
     "answers.include": "restored",
+    "answers.hold": "held",
+    "answers.release": "let go on",
     "alert.seen": "saw an alert:",
     "user.added": "added the researcher",
     "user.removed": "removed the researcher",

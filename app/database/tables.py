@@ -98,6 +98,10 @@ campaigns = Table(
     Column("consent", Text, nullable=False, server_default=""),
     Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line
     Column("visit_version", Integer, nullable=False, server_default="0"),
+    # How annotators are watched
+    Column("quality_preset", Text, nullable=False, server_default="watch"),
+    Column("quality_rules", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("false_alarms", Double, nullable=False, server_default="2"),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("decided", BigInteger, nullable=False, server_default="0"),
@@ -192,6 +196,7 @@ annotators = Table(
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
     Column("admitted", Integer, nullable=False, server_default="0"),  # to work, under this version of the visit
+    Column("held_at", Time),  # since when they get no further HIT
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),
@@ -336,4 +341,22 @@ decisions = Table(
     Index("decisions_response_seq_idx", "campaign_id", "response_seq"),
     CheckConstraint("kind IN ('exclude', 'include', 'withdraw')", name="kind"),
     CheckConstraint("(annotator_id IS NULL) <> (response_seq IS NULL)", name="about_one"),
+)
+
+# What rules saw of annotators, and did. It only grows, too.
+findings = Table(
+    "findings",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("action", Text, nullable=False),  # what the rule did: warn, hold, exclude
+    Column("seen", JSONB, nullable=False),  # what it saw, in numbers by name
+    Column("said", Text, nullable=False),  # and in a sentence
+    Column("found_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "id"),
+    # Once: whoever was let go on after a look by a person is not held again for the same.
+    UniqueConstraint("campaign_id", "annotator_id", "rule", "action"),
+    goes_with("annotators", "annotator_id", in_table="findings"),
 )

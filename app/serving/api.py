@@ -289,9 +289,11 @@ class Receipt(BaseModel):
     ),
 )
 async def submit(
+    request: Request,
     hit: HitShownBefore,
     connection: Annotated[Driver, Depends(connection_for_hit, scope="function")],
     now: Now,
+    *,
     hit_id: RowId,
     response: Response,
 ) -> Receipt:
@@ -302,6 +304,7 @@ async def submit(
     receipt = await submission.submit(
         connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
     )
+    request.app.state.looks.ask(hit.campaign_id)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 

@@ -43,6 +43,7 @@ Reason = Literal[
     "crowded",
     "stopped",
     "visit",
+    "held",
 ]
 
 
@@ -71,7 +72,8 @@ class Work:
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
     assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left),
     `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done),
-    `visit` (a step is to be passed before the work).
+    `visit` (a step is to be passed before the work), `held` (the annotator gets no more; whoever runs the campaign may
+    let them go on).
     """
 
     assignment: Standing
@@ -81,7 +83,7 @@ class Work:
     @property
     def finished(self) -> bool:
         """Whether this annotator can return to where they came from."""
-        return self.reason in ("all_done", "limit", "assignment_done", "seen_all", "stopped")
+        return self.reason in ("all_done", "limit", "assignment_done", "held", "seen_all", "stopped")
 
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
@@ -241,6 +243,8 @@ def closed_because(here: Standing) -> Reason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
     if here.one_hit and here.answered_here:
         return "assignment_done"
+    if here.held_back:
+        return "held"
     if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:
         return "limit"
     by_status: dict[str, Reason] = {"draft": "not_open", "paused": "paused", "finished": "all_done"}

@@ -188,7 +188,9 @@ async def answer(
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
     sent = Form(form, source="page" if fetched(request) else "form")
-    return await submission.submit(connection, assignment, whole_id(form.get("hit")), sent, now=now)
+    receipt = await submission.submit(connection, assignment, whole_id(form.get("hit")), sent, now=now)
+    request.app.state.looks.ask(assignment.campaign)
+    return receipt
 
 
 @router.put(ADDRESS, status_code=204)

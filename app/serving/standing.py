@@ -125,6 +125,7 @@ class Standing(ServedCampaign, Heard):
     not judge, and those of which their answer says nothing since they could not judge an item that every HIT shows; the
     segments of which they could not judge an output. hit_...: of the HIT that it holds, None if it holds none.
     ..._elsewhere: of the annotator's other assignments. admitted: whether they have passed all steps before the work.
+    held_back: whether they get no further HIT.
     """
 
     assignment_id: int
@@ -133,6 +134,7 @@ class Standing(ServedCampaign, Heard):
     platform: str
     one_hit: bool
     admitted: bool
+    held_back: bool
     hits_answered: int
     answered_here: bool
     open_elsewhere: int
@@ -165,6 +167,7 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     return text(f"""
     SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
+           a.held_at IS NOT NULL AS held_back,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {ANSWERED})
            AS answered_here,

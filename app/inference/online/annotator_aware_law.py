@@ -1,7 +1,7 @@
 """The law `easl-aware`: how it goes from HIT to HIT, asking for what it needs of its campaign's state."""
 
 from bisect import bisect_right, insort
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,6 +69,10 @@ class AnnotatorAwareLaw(Law):
             for place, (number, item) in enumerate(zip(numbers, change.items, strict=True))
         }
         return Change(numbers, (change.a, change.b), Kept(change.totals, change.annotators, changed))
+
+    def at_random(self, annotators: Mapping[int, State], campaign: State) -> dict[int, float]:
+        """As the analysis describes them: who is odd but goes with the others is not random."""
+        return aware.at_random(annotators, campaign)
 
     def counted(self, item: int) -> Generator[Ask, Any, Counted]:
         """By what is known of its annotators now."""

@@ -326,3 +326,12 @@ def counted(
     judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
     weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
     return weight.tolist(), score.tolist()
+
+
+def at_random(annotators: Mapping[int, Sequence[float]], totals: Sequence[float]) -> dict[int, float]:
+    """The probability that each of these annotators answers at random, by number, as of what is known of them now."""
+    if not annotators:
+        return {}
+    evidence = np.array([*annotators.values()])[:, :EVIDENCE]
+    found = learning.described(evidence, learning.crowd(_sums(totals)))
+    return dict(zip(annotators, found.classes[:, 0].tolist(), strict=True))

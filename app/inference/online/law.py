@@ -270,6 +270,13 @@ class Law(ABC):
         """The law for so many classes."""
         return self
 
+    def at_random(self, annotators: Mapping[int, State], campaign: State) -> dict[int, float]:  # noqa: ARG002  (some read it)
+        """The probability that each annotator answers at random, by number; nothing by most laws.
+
+        annotators, campaign: what is kept of them.
+        """
+        return {}
+
     def counted(self, item: int) -> Generator[Ask, Any, Counted] | None:  # noqa: ARG002  (most laws ask nothing)
         """What each judgment of an item counts for now; None where all count alike."""
         return None

@@ -21,7 +21,7 @@ class AtRandom(QualityRule):
     )
 
     least_probability: float = Field(
-        default=0.999, ge=0.5, lt=1, title="Probability, at least",
+        default=0.99, ge=0.5, lt=1, title="Probability, at least",
         description="That somebody answers at random.",
     )  # fmt: skip
     fewest_judgments: int = Field(
@@ -29,9 +29,11 @@ class AtRandom(QualityRule):
     )
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
-        """Where the law is nearly sure. A probability of 1 - alarm or less is never enough."""
-        least = max(self.least_probability, 1.0 - alarm)
-        if np.isnan(conduct.at_random) or len(conduct.share) < self.fewest_judgments or conduct.at_random < least:
+        """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of
+        answering at random before anything is known ever reach a probability p: the law's own prior keeps alarms rare.
+        """
+        unknown = np.isnan(conduct.at_random) or len(conduct.share) < self.fewest_judgments
+        if unknown or conduct.at_random < self.least_probability:
             return None
         said = f"Answers at random with a probability of {percent(conduct.at_random)}, says the update law."
         return RuleFinding({"probability": conduct.at_random, "judgments": len(conduct.share)}, said)

@@ -1,0 +1,135 @@
+"""What rules know of a campaign's annotators, read from its record."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.bulk import Numbers, numbers
+from app.database.session import driver_of
+from app.designs.design import Design
+from app.inference.ground.arrays import Array, Integers, quotient
+from app.inference.ratings.annotator_evidence import Judged
+from app.quality.conduct import Conduct
+from app.record import states, stream
+from app.record.law import law_of
+from app.record.states import Revision
+
+MOST = 3_000_000  # judgments that are read; of a longer record the last ones
+
+# Of answers that came by leases, since nobody knows how long others took.
+SECONDS = f"""
+    SELECT r.seq, r.annotator_id, extract(epoch FROM r.received_at - h.issued_at)::float8 AS seconds
+    FROM (SELECT * FROM responses
+          WHERE campaign_id = $1 AND {stream.counting("$1", stream.DECIDED.format(campaign="$1"))}) AS r
+    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
+"""  # noqa: S608  (made of constants)
+
+SINCE = text("SELECT DISTINCT annotator_id FROM responses WHERE campaign_id = :campaign AND seq >= :first")
+
+FROM = text("""
+    SELECT seq FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC OFFSET :most LIMIT 1
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRead:
+    """The judgments of a campaign by its first criterion that count, (J,) each, with the seconds of its answers, (H,)
+    each, and the states that its law keeps of annotators.
+    """
+
+    judgments: Mapping[str, Numbers]
+    seconds: Mapping[str, Numbers]
+    at_random: Mapping[int, float]
+
+
+async def annotators_since(connection: AsyncConnection, campaign_id: int, first: int) -> set[int]:
+    """Who has answered, from the response of a number on."""
+    found = await connection.scalars(SINCE, {"campaign": campaign_id, "first": first})
+    return set(found)
+
+
+async def read(connection: AsyncConnection, campaign: Any) -> RecordRead:
+    """All that rules look at, by one snapshot of the record or nearly so."""
+    most = MOST // max(1, campaign.items_per_hit)
+    before = (await connection.execute(FROM, {"campaign": campaign.id, "most": most})).scalar()
+    judgments = await stream.judgments(connection, campaign.id, after=before or 0, limit=2 * most)
+    arguments = (campaign.id,)
+    seconds = await numbers(connection, SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
+    annotators = np.unique(judgments["annotator"]).tolist()
+    return RecordRead(judgments, seconds, await chances(connection, campaign, annotators))
+
+
+async def chances(connection: AsyncConnection, campaign: Any, annotators: Sequence[int]) -> dict[int, float]:
+    """Of each annotator the probability of answering at random that the campaign's law has learned; of none by most
+    laws.
+    """
+    law = law_of(campaign)
+    if not law.layout:
+        return {}
+    driver, of = await driver_of(connection), Revision.present(campaign)
+    common = await states.of_campaign(driver, of, layout=law.layout)
+    return await asyncio.to_thread(law.at_random, await states.annotators(driver, of, annotators), common or [])
+
+
+def conducts(design: Design, record: RecordRead) -> dict[int, Conduct]:
+    """What is known of each annotator, by their row's id."""
+    numbers_of, who = np.unique(record.judgments["annotator"], return_inverse=True)
+    order = np.argsort(who, kind="stable")
+    ends = np.searchsorted(who[order], np.arange(len(numbers_of) + 1))
+    columns = compared(design, record.judgments, who, len(numbers_of))
+    sorted_columns = {name: column[order] for name, column in columns.items()}
+    seconds = seconds_of(record)
+    found = {}
+    for place, number in enumerate(numbers_of.tolist()):
+        own = slice(ends[place], ends[place + 1])
+        mine = {name: column[own] for name, column in sorted_columns.items()}
+        mine["hit"] = np.unique(mine["hit"], return_inverse=True)[1]
+        found[number] = Conduct(
+            yields=design.yields,
+            classes=len(design.classes),
+            ties=design.equal == "tie",
+            seconds=seconds.get(number, np.zeros(0)),
+            at_random=record.at_random.get(number, nan),
+            **mine,
+        )
+    return found
+
+
+def seconds_of(record: RecordRead) -> dict[int, Array]:
+    """By annotator, of all their answers."""
+    numbers_of, who = np.unique(record.seconds["annotator"], return_inverse=True)
+    order = np.lexsort((record.seconds["seq"], who))
+    parts = np.split(record.seconds["seconds"][order], np.searchsorted(who[order], np.arange(1, len(numbers_of))))
+    return dict(zip(numbers_of.tolist(), parts, strict=False))
+
+
+def compared(design: Design, judgments: Mapping[str, Numbers], who: Integers, people: int) -> dict[str, Any]:
+    """Of all judgments the columns that `Conduct` has, (J,) each."""
+    items, values = judgments["item"].astype(np.intp), judgments["value"]
+    hit = np.unique(judgments["seq"], return_inverse=True)[1]
+    share = values if design.yields == "classes" else design.points(values, hit) / 100.0
+    judged = Judged.of(items, who, share, int(items.max(initial=-1)) + 1, people)
+    company = np.rint(judged.of_others(np.ones(len(share)))).astype(np.intp)
+    others = (
+        likeliest(judged, len(design.classes))
+        if design.yields == "classes"
+        else quotient(judged.of_others(share), company.astype(np.float64))
+    )
+    return {"hit": hit, "item": items, "share": share, "others": others, "company": company}
+
+
+def likeliest(judged: Judged, classes: int) -> Array:
+    """Of each judgment the class that most others chose for its item, (J,); of several the first."""
+    counts = np.column_stack([judged.of_others((judged.scores == number) * 1.0) for number in range(classes)])
+    return np.asarray(counts.argmax(axis=1), np.float64)
+
+
+def known(found: Mapping[int, Conduct], those: Collection[int] | None) -> list[int]:
+    """Of the annotators those that are to be looked at; all where that is not said."""
+    return [number for number in found if those is None or number in those]

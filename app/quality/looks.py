@@ -1,0 +1,69 @@
+"""Looks at annotators in the background, after answers came, for as long as this process runs."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.database.session import TROUBLE
+from app.errors import Refusal
+from app.quality.look import LookedAt, look
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 3.0  # in which more answers come that the same look sees
+TIMES_AS_LONG = 20  # as the last look took, until the next one: so looks take a twentieth of a processor at most
+MOST_REMEMBERED = 100  # campaigns, of which the next look needs to see only who has answered since
+
+
+class Looks:
+    """The campaigns whose annotators this process is to look at, by the row's id; one look of each at a time."""
+
+    def __init__(
+        self, database: AsyncEngine, clock: Callable[[], Awaitable[datetime]], *, pause: float = PAUSE_SECONDS
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self.pause = pause
+        self.asked: set[int] = set()
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.last: dict[int, LookedAt] = {}
+
+    def ask(self, campaign_id: int) -> None:
+        """An answer came. It costs the annotator who waits for the reply nothing."""
+        self.asked.add(campaign_id)
+        if campaign_id not in self.tasks:
+            task = self.tasks[campaign_id] = asyncio.create_task(self.follow(campaign_id))
+            task.add_done_callback(lambda _task: self.tasks.pop(campaign_id))
+
+    async def follow(self, campaign_id: int) -> None:
+        """Look as long as answers come, with pauses that are long beside a look."""
+        pause = self.pause
+        while campaign_id in self.asked:
+            await asyncio.sleep(pause)
+            self.asked.discard(campaign_id)
+            began = time.monotonic()
+            try:
+                seen = await look(
+                    self.database, campaign_id, now=await self.clock(), last=self.last.pop(campaign_id, None)
+                )
+            except (Refusal, *TROUBLE) as problem:
+                log.warning("the annotators of campaign %s were not looked at: %s", campaign_id, problem)
+                return
+            if seen is None:  # another process looks, which may not see the last answers
+                self.asked.add(campaign_id)
+            else:
+                self.last[campaign_id] = seen
+                while len(self.last) > MOST_REMEMBERED:
+                    del self.last[next(iter(self.last))]
+            pause = max(self.pause, TIMES_AS_LONG * (time.monotonic() - began))
+
+    async def stop(self) -> None:
+        """No more looks; one that is under way is broken off."""
+        tasks = list(self.tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

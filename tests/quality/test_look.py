@@ -1,0 +1,174 @@
+"""Looks at the annotators of a campaign that people answer: what is found, stored and done."""
+
+import asyncio
+from datetime import timedelta
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.database.session import statements
+from app.designs.answer import Answer
+from app.designs.registry import design_of
+from app.quality import gather
+from app.quality.look import look
+from app.quality.looks import Looks
+from app.quality.rules.failed_checks import Gold
+from app.quality.settings import chosen_of
+from app.serving import submission
+from tests.serving.campaigns import NOW, annotator, next_hit, running, value, values
+
+SAME = 0.5
+
+
+async def answered(engine, campaign, people, rng, *, rounds=14):
+    """Everybody answers a HIT in each round, until they get none; `people` say of a true value what they answer and how
+    many seconds they take.
+    """
+    truth, time = np.linspace(0, 1, 40), NOW
+    here = {name: await annotator(engine, campaign, name) for name in people}
+    for _ in range(rounds):
+        for name, (says, seconds) in people.items():
+            work = await next_hit(engine, here[name], now=time)
+            if work.hit is None:
+                continue
+            time += timedelta(seconds=seconds)
+            given = {item: float(np.clip(100 * says(truth[item], rng), 0, 100)) for item in work.hit.items}
+            async with statements(engine) as connection:
+                await submission.submit(connection, here[name], work.hit.id, Answer(given), now=time)
+    return here, time
+
+
+def careful(truth, rng):
+    return truth + 0.1 * rng.standard_normal()
+
+
+def always_the_same(_truth, _rng):
+    return SAME
+
+
+PEOPLE = {f"careful {k}": (careful, 25) for k in range(6)} | {"straight": (always_the_same, 25)}
+
+
+async def found(engine):
+    return await values(
+        engine, "SELECT name, rule, action FROM findings f JOIN named_annotators a ON a.id = annotator_id ORDER BY f.id"
+    )
+
+
+async def new_findings(engine, campaign, now):
+    seen = await look(engine, campaign.id, now=now)
+    assert seen is not None
+    return seen.new
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(4)
+
+
+async def watched(engine, rng, judgments=15, **settings):
+    campaign = await running(engine, items=40, judgments_per_item=judgments, **settings)
+    here, time = await answered(engine, campaign, PEOPLE, rng)
+    return campaign, here, time
+
+
+async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng):
+    campaign, here, time = await watched(engine, rng)
+    assert await new_findings(engine, campaign, time) == 3
+    assert set(await found(engine)) == {("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement")}
+    assert (await next_hit(engine, here["straight"], now=time)).hit is not None
+    assert await value(engine, "SELECT count(*) FROM alerts") == 0
+    said = await value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
+    assert said.startswith("69 of 69 answers are like the one before (100 %)")
+
+
+async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):
+    campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
+    await look(engine, campaign.id, now=time)
+    work = await next_hit(engine, here["straight"], now=time)
+    assert (work.hit, work.reason, work.finished) == (None, "held", True)
+    assert (await next_hit(engine, here["careful 1"], now=time)).hit is not None
+    assert await values(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
+    assert await values(engine, "SELECT who, about FROM audit_log WHERE action = 'answers.hold'") == [("Easel", "A7")]
+    assert await value(engine, "SELECT count(*) FROM decisions") == 0
+
+
+async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
+    campaign, _, time = await watched(engine, rng, quality_rules=["straight_lining: exclude"])
+    await look(engine, campaign.id, now=time)
+    assert await values(engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id") == [
+        ("exclude", 1)
+    ]
+    assert await value(engine, "SELECT held_at FROM annotators WHERE worker_id = 'straight'") == time
+
+
+async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
+    campaign, _, time = await watched(engine, rng)
+    first = await look(engine, campaign.id, now=time)
+    again = await look(engine, campaign.id, now=time, last=first)
+    assert [one and one.new for one in (first, again)] == [3, 0]
+    assert await new_findings(engine, campaign, time) == 0
+
+
+async def test_of_two_looks_at_once_one_is_enough(engine, rng):
+    campaign, _, time = await watched(engine, rng)
+    looks = await asyncio.gather(*(look(engine, campaign.id, now=time) for _ in range(3)))
+    assert sum(one.new for one in looks if one) == len(await found(engine)) == 3
+
+
+async def test_no_rule_looks_where_they_are_off(engine, rng):
+    campaign, _, time = await watched(engine, rng, quality_preset="off")
+    assert await new_findings(engine, campaign, time) == 0
+
+
+async def test_answers_that_come_close_together_lead_to_one_look_in_the_background(engine, rng):
+    campaign, _, _ = await watched(engine, rng)
+
+    async def clock():
+        return NOW
+
+    looks = Looks(engine, clock, pause=0.01)
+    for _ in range(50):
+        looks.ask(campaign.id)
+    await asyncio.gather(*looks.tasks.values())
+    assert len(await found(engine)) == 3
+    assert looks.tasks == {}
+
+
+async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engine, rng):
+    campaign = await running(engine, items=40, judgments_per_item=15, update_law="easl-aware")
+    people = {f"careful {k}": (careful, 25) for k in range(6)} | {"random": (lambda _, rng: rng.random(), 25)}
+    await answered(engine, campaign, people, rng)
+    async with engine.begin() as connection:
+        now = await lifecycle.find(connection, campaign.slug)
+        conducts = gather.conducts(design_of(now), await gather.read(connection, now))
+    chances = [conducts[number].at_random for number in sorted(conducts)]
+    assert max(chances[:-1]) < 0.001 < chances[-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("gold", "no line such as"),
+        ("silver: hold", "there is no rule “silver”"),
+        ("gold: shout", "“shout” is nothing that a rule does"),
+        ("gold.careful_percent: many", "gold.careful_percent"),
+        ("gold.patience: 3", "gold.patience"),
+        ("gold.careful_percent: 100", "less than or equal to 99"),
+    ],
+)
+def test_a_line_that_is_no_rule_is_refused_and_says_why(line, problem):
+    with pytest.raises(ValueError, match=problem):
+        CampaignSettings(name="n", question="q", quality_rules=[line])
+
+
+def test_lines_win_over_the_preset():
+    lines = ["gold: exclude", "gold.careful_percent: 30", "middle: nothing"]
+    campaign = SimpleNamespace(quality_preset="strict", quality_rules=lines)
+    chosen = chosen_of(campaign)
+    assert chosen["gold"] == (Gold(careful_percent=30), "exclude")
+    assert chosen["ends"].action == "hold"
+    assert "middle" not in chosen
