@@ -33,7 +33,18 @@ from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import Standing, by_id
 from app.visit import progress
 from app.visit.steps import STEPS
-from app.web import LARGEST_ID, Now, ServingConnection, address_of, allow_links, fetched, page, sanitised, texts_in
+from app.web import (
+    LARGEST_ID,
+    Now,
+    ServingConnection,
+    address_of,
+    allow_links,
+    fetched,
+    page,
+    sanitised,
+    speak,
+    texts_in,
+)
 
 router = APIRouter(include_in_schema=False)
 
@@ -108,6 +119,7 @@ async def show(
     if arrival is None:
         items = await sample(connection, campaign)
         allow_links(request, campaign)
+        speak(request, campaign)
         context = {
             "campaign": campaign,
             "design": design_of(campaign),
@@ -223,6 +235,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     here = await progress.find(connection, assignment)
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
+    speak(request, campaign)
     context = {
         "step": step.name,
         "campaign": campaign,
@@ -245,6 +258,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
     here = work.assignment
     platform = PLATFORMS[here.platform]
     allow_links(request, here)
+    speak(request, here)
     context = {
         "work": work,
         "drawn": items,
