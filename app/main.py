@@ -45,6 +45,8 @@ from app.settings import Settings, read_settings
 from app.simulation import routes as simulation
 from app.simulation.rehearsals import Rehearsals
 from app.trial import routes as trial
+from app.visit import api as visit_api
+from app.visit import routes as visit
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +165,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(analysis.analysis)
     app.include_router(audit.router)
     app.include_router(alerts.router)
-    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api):
+    app.include_router(visit.router)
+    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, visit_api):
         app.include_router(api.router)
     app.include_router(campaigns_api.templates)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])

@@ -46,7 +46,7 @@ CRITERIA = "criteria"  # stands for the fields of each criterion
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
 CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
 TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
-MAY_BE_EMPTY = ("instructions", ASKED_BY)
+EMPTY: tuple[Any, ...] = (None, "", [])
 USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}
@@ -84,8 +84,7 @@ GROUPS = (
         ),
         (
             *(CRITERIA, CRITERIA_SHOWN),
-            *("middle_label", "show_numbers", "language", "minutes_per_hit", "pay"),
-            *("cannot_be_judged", "unjudged_reasons"),
+            *("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
             *("source_column", "reference_column", "differences", "https_media"),
         ),
         seen=True,
@@ -259,7 +258,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         description=schema["description"],
         kind=kind_of(name, rules),
         value=values.get(name, ""),
-        required=rules is schema and name not in MAY_BE_EMPTY and schema.get("default", "") is not None,
+        required=rules is schema and schema.get("default", ...) not in EMPTY,
         minimum=rules.get("minimum"),
         maximum=rules.get("maximum"),
         longest=rules.get("maxLength"),

@@ -39,6 +39,7 @@ from app.media import store as media
 from app.record.law import law_of
 from app.record.states import LOCK_OUT_HOLDERS
 from app.visit import launch
+from app.visit.settings import SECRET
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -60,6 +61,7 @@ OF_COPY = " (copy)"
 COPIES = re.compile(r" \(copy(?: \d+)?\)$")
 REHEARSAL = "rehearsal"  # ends the name and the address of one, and so the names of its exports
 LONGEST_SLUG = 60
+HIDDEN = "•••"  # stands in the log for what nobody is to read there
 
 Action = Literal["launch", "pause", "resume", "finish", "reopen", "archive", "restore"]
 AT_REST = ("draft", "paused", "finished")
@@ -263,6 +265,8 @@ async def edit(
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     await launch.note_changes(connection, before, row)
     was, is_now = differences(before.model_dump(), settings.model_dump())
+    for name in is_now.keys() & set(SECRET):
+        was[name], is_now[name] = (HIDDEN if value else "" for value in (was[name], is_now[name]))
     if is_now:
         await note(connection, "settings.changed", row, before=was, after=is_now)
     return row

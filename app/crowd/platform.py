@@ -110,6 +110,7 @@ class Platform:
     returns: bool = False  # people go back to a page of the platform's own when they are done
     one_hit_per_assignment: bool = False  # an assignment of the platform is done after one answer
     made_up: bool = False  # its annotators are no people
+    by_list: bool = False  # each person has a link of their own, which is on a list of the campaign
     framed_by: tuple[str, ...] = ()  # origins of the platform in whose frames the page may stand
     posts_to: Callable[[Settings], tuple[str, ...]] = nothing  # origins to which `complete` may post a form
     link_parameters: str = ""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from app.crowd.platform import Arrival, Completion, Identifiers, Platform
-from app.languages.catalogue import mark
 from app.settings import Settings
 
 CODE = "prolific_completion_code"
@@ -29,7 +28,7 @@ def complete(_details: Mapping[str, str], chosen: Mapping[str, str | None]) -> C
         return Completion()
     return Completion(
         url="https://app.prolific.com/submissions/complete?" + urlencode({"cc": code}),
-        label=mark("Return to Prolific"),
+        label="Return to Prolific",
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.crowd import files, link, programs, prolific
+from app.crowd import files, link, personal, programs, prolific
 from app.crowd.answered import ResultFiles
 from app.crowd.mturk import platform as mturk
 from app.crowd.platform import Platform
@@ -11,6 +11,7 @@ PLATFORMS: dict[str, Platform] = {
     platform.name: platform
     for platform in (
         link.PLATFORM,
+        personal.PLATFORM,
         prolific.PLATFORM,
         programs.API,
         programs.SIMULATION,
@@ -26,8 +27,10 @@ def with_pages() -> list[Platform]:
 
 
 def links(base: str, link_key: str) -> dict[str, str]:
-    """The addresses of a campaign for annotators, by platform; `base` is where people reach this server."""
-    return {it.name: f"{base}{it.address(link_key)}{it.link_parameters}" for it in with_pages()}
+    """The addresses of a campaign for annotators, by platform, without those of single persons; `base` is where people
+    reach this server.
+    """
+    return {it.name: f"{base}{it.address(link_key)}{it.link_parameters}" for it in with_pages() if not it.by_list}
 
 
 def public_link(base: str, link_key: str) -> str:

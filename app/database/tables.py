@@ -57,7 +57,6 @@ campaigns = Table(
     Column("low_label", Text, nullable=False),
     Column("middle_label", Text),
     Column("high_label", Text, nullable=False),
-    Column("language", Text, nullable=False, server_default="browser"),  # of annotators' pages
     Column("criteria", JSONB, nullable=False, server_default="[]"),  # what is asked by each
     Column("criteria_shown", Text, nullable=False, server_default="in turn"),
     Column("items_per_hit", Integer, nullable=False),
@@ -95,6 +94,8 @@ campaigns = Table(
     Column("unjudged_people", Integer, nullable=False, server_default="2"),
     Column("prolific_completion_code", Text),
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
+    Column("open_link", Boolean, nullable=False, server_default="true"),
+    Column("passphrase", Text, nullable=False, server_default=""),
     Column("welcome", Boolean, nullable=False, server_default="false"),
     Column("consent", Text, nullable=False, server_default=""),
     Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line

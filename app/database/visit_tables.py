@@ -1,6 +1,17 @@
 """What annotators did before the work, step by step, and the texts that they agreed to."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Integer, PrimaryKeyConstraint, Table, Text, func
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database.schema import Time, goes_with, metadata
@@ -18,6 +29,20 @@ visits = Table(
     PrimaryKeyConstraint("campaign_id", "annotator_id", "step", "version"),
     goes_with("annotators", "annotator_id", in_table="visits"),
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken')", name="outcome"),
+)
+
+# Who may come by a link of their own. Annotators are known by the number, so that nobody learns a link from them.
+personal_links = Table(
+    "personal_links",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False),  # or a mail address: for the researcher alone
+    Column("link", Text, nullable=False),  # what stands in their address: as it is, since it is to be sent again
+    Column("added_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "number"),
+    UniqueConstraint("campaign_id", "link"),
+    UniqueConstraint("campaign_id", "name"),
 )
 
 # Every text that a launched campaign asked consent to, by the version of its visit that began with it.

@@ -30,8 +30,8 @@ from app.errors import Gone, Invalid, Refusal
 from app.media.shown import drawn
 from app.serving import broken, leases, submission
 from app.serving.entrance import campaign_by_link, sample
-from app.serving.standing import Standing, by_id
-from app.visit import progress
+from app.serving.standing import ServedCampaign, Standing, by_id
+from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
 from app.web import (
     LARGEST_ID,
@@ -41,8 +41,8 @@ from app.web import (
     allow_links,
     fetched,
     page,
+    retry_after,
     sanitised,
-    speak,
     texts_in,
 )
 
@@ -115,20 +115,13 @@ async def show(
         assignment = tokens(request).read(token, platform.name, link_key)
         return await show_work(request, connection, assignment, Shown(), now=now)
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
+    if arrival is None and platform.starts_here:
+        return await show_door(request, platform, link_key, connection, now=now)
     campaign = await campaign_by_link(connection, link_key)
     if arrival is None:
-        items = await sample(connection, campaign)
-        allow_links(request, campaign)
-        speak(request, campaign)
-        context = {
-            "campaign": campaign,
-            "design": design_of(campaign),
-            "asked": asked_of(campaign, 0),
-            "platform": platform,
-            "drawn": items,
-            "token_hours": request.app.state.settings.worker_token_hours,
-        }
-        return page(request, "welcome.html", context | {"instructions": sanitised(campaign.instructions)})
+        return await welcome_page(request, platform, campaign, connection)
+    if platform.by_list:
+        arrival = await people.known(connection, campaign.id, arrival)
     assignment = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
     return await show_work(request, connection, assignment, Shown(), now=now)
 
@@ -141,7 +134,7 @@ async def post(
     platform = PLATFORMS[platform_name]
     form = texts_in(await request.form())
     if platform.starts_here and "token" not in form:
-        return await start(request, platform, link_key, connection, now=now)
+        return await start(request, platform, link_key, connection, form, now=now)
     assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)
     if "step" in form:
         return await take_step(request, connection, assignment, form, now=now)
@@ -172,12 +165,77 @@ async def report(
     return await show_work(request, connection, assignment, Shown(reported=True, form=form), now=now)
 
 
-async def start(request: Request, platform: Platform, link_key: str, connection: Driver, *, now: datetime) -> Response:
-    """Make a visitor an annotator, whose personal address then survives a reload and a bookmark."""
-    campaign, admitted = await progress.admitted_at_once(connection, link_key, platform)
+async def show_door(
+    request: Request,
+    platform: Platform,
+    link_key: str,
+    connection: Driver,
+    said: str | None = None,
+    *,
+    now: datetime,
+) -> HTMLResponse:
+    """The welcome for somebody who is nobody yet, or what keeps them from it. said: a passphrase."""
+    door = await progress.door(connection, link_key)
+    try:
+        await passphrase.let_in(connection, door, said, visitor(request), now=now)
+    except Refusal as refusal:
+        return kept_out(request, platform, await campaign_by_link(connection, link_key), refusal, said)
+    campaign = await campaign_by_link(connection, link_key)
+    return await welcome_page(request, platform, campaign, connection, passphrase=said)
+
+
+def kept_out(
+    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, said: str | None
+) -> HTMLResponse:
+    """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
+    context = {"campaign": campaign, "platform": platform, "refusal": refusal}
+    context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": said or ""}
+    status = 200 if refusal.code == "passphrase_missing" else refusal.status
+    return page(request, "door.html", context, status=status, headers=retry_after(refusal))
+
+
+async def welcome_page(
+    request: Request, platform: Platform, campaign: ServedCampaign, connection: Driver, **more: str | None
+) -> HTMLResponse:
+    """What it is, for who is nobody yet; a preview, where people come from a platform."""
+    items = await sample(connection, campaign)
+    allow_links(request, campaign)
+    context = {
+        "campaign": campaign,
+        "design": design_of(campaign),
+        "asked": asked_of(campaign, 0),
+        "platform": platform,
+        "drawn": items,
+        "token_hours": request.app.state.settings.worker_token_hours,
+        "instructions": sanitised(campaign.instructions),
+    }
+    return page(request, "welcome.html", context | more)
+
+
+async def start(
+    request: Request,
+    platform: Platform,
+    link_key: str,
+    connection: Driver,
+    form: Mapping[str, str],
+    *,
+    now: datetime,
+) -> Response:
+    """Make a visitor an annotator, whose personal address then survives a reload and a bookmark. Who has said the
+    passphrase alone is welcomed first.
+    """
+    said = form.get("passphrase")
+    if "enter" in form:
+        return await show_door(request, platform, link_key, connection, said, now=now)
+    campaign = await progress.door(connection, link_key)
+    try:
+        await passphrase.let_in(connection, campaign, said, visitor(request), now=now)
+    except Refusal as refusal:
+        return kept_out(request, platform, await campaign_by_link(connection, link_key), refusal, said)
     someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
+    admitted = progress.admitted_at_once(campaign, platform)
     assignment = await arrive(
-        connection, campaign, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
+        connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
     )
     token = tokens(request).issue(platform.name, link_key, assignment)
     return RedirectResponse(f"{platform.address(link_key)}?t={token}", status_code=303)
@@ -235,7 +293,6 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     here = await progress.find(connection, assignment)
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
-    speak(request, campaign)
     context = {
         "step": step.name,
         "campaign": campaign,
@@ -258,7 +315,6 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
     here = work.assignment
     platform = PLATFORMS[here.platform]
     allow_links(request, here)
-    speak(request, here)
     context = {
         "work": work,
         "drawn": items,

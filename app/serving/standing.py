@@ -85,7 +85,6 @@ class ServedCampaign(Followed):
     name: str
     question: str
     instructions: str
-    language: str
     low_label: str
     middle_label: str | None
     high_label: str

@@ -114,14 +114,19 @@ async def take(connection: Driver, here: Visiting, name: str, sent: Mapping[str,
     await execute(connection, KEEP, key | done._asdict() | {"said": json.dumps(done.said)})
 
 
-async def admitted_at_once(connection: Driver, link_key: str, platform: Platform) -> tuple[int, int]:
-    """A campaign's id by its link key, and under which version a new annotator from a platform is let in at once; 0 if
-    they have a step to pass. Raises `NotFound` (`campaign_not_found`).
-    """
+async def door(connection: Driver, link_key: str) -> VisitedCampaign:
+    """The campaign with this link key, for who is nobody yet. Raises `NotFound` (`campaign_not_found`)."""
     row = await fetch_one(connection, DOOR, {"link_key": link_key}, VisitedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
         )
-    due = next_step(row.settings, platform, VisitFacts(row.visit_version))
-    return row.id, 0 if due else row.visit_version
+    return row
+
+
+def admitted_at_once(campaign: VisitedCampaign, platform: Platform) -> int:
+    """Under which version of the visit a new annotator from a platform is let in at once; 0 if they have a step to
+    pass.
+    """
+    due = next_step(campaign.settings, platform, VisitFacts(campaign.visit_version))
+    return 0 if due else campaign.visit_version

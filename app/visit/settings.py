@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
+from app.designs.design import OneLine
 from app.fields import OPEN
 from app.visit.asked_once import of_lines
 
@@ -13,6 +14,16 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 class VisitSettings(BaseModel):
     """A column of a campaign for each."""
 
+    open_link: bool = Field(
+        default=True, title="Open link", json_schema_extra=OPEN,
+        description="Whoever has the campaign’s link can take part. Off: only people with a personal link, or from a "
+        "platform.",
+    )  # fmt: skip
+    passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
+        default="", title="Passphrase of the open link", json_schema_extra=OPEN,
+        description="Optional. Whoever comes by the open link must know it. It is stored as you enter it, so that you "
+        "can look it up; do not use one of your own passwords.",
+    )  # fmt: skip
     welcome: bool = Field(
         default=True, title="Welcome page",
         description="Who comes from a platform first sees what it is, what it pays and an example. Who comes by link "
@@ -42,3 +53,6 @@ class VisitSettings(BaseModel):
         """Raises ValueError."""
         of_lines(questions)
         return questions
+
+
+SECRET = ("passphrase",)  # the audit log says that it was changed, and not what it is

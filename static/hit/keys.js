@@ -3,7 +3,6 @@
 
 import { announce } from "./page.js";
 import { submit } from "./sending.js";
-import { words } from "./words.js";
 
 const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox])";
 
@@ -25,5 +24,5 @@ function toggleList(hit) {
   const keys = hit.form.querySelector(".keys");
   keys.open = !keys.open;
   keys.scrollIntoView({ block: "nearest" });
-  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : words("Keys hidden."));
+  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
 }

@@ -4,7 +4,6 @@
 // A HIT is as `parts` reads it, with `next(html)`; where a part will do, it is for the HIT that it is of.
 
 import { announce, later, stored } from "./page.js";
-import { words } from "./words.js";
 
 const DRAFT_DELAY_MS = 600;
 const SEND_TIMEOUT_MS = 20_000;
@@ -13,14 +12,14 @@ const LONGEST_RETRY_MS = 15_000;
 const saveSoon = later(DRAFT_DELAY_MS);
 const storageKey = ({ form }) => `easel:${form.dataset.hit}`;
 const address = () => location.href.split("#")[0];
-const asScript = { "X-Easel": "fetch", Accept: "application/json", "Accept-Language": document.documentElement.lang };
+const asScript = { "X-Easel": "fetch", Accept: "application/json" };
 
 // What the line beside the button says. A warning passes by itself, an error does not.
-export function say(hit, message, kind = "") {
+export function say(hit, words, kind = "") {
   const status = hit.form.querySelector(".finish .status");
   status.classList.toggle("problem", kind !== "");
   status.classList.toggle("warning", kind === "warning");
-  status.querySelector(".message").textContent = message && hit.called ? `${hit.called}: ${message}` : message;
+  status.querySelector(".message").textContent = words && hit.called ? `${hit.called}: ${words}` : words;
   hit.problem = kind !== "";
   if (hit.problem) announce(status.querySelector(".message").textContent);
 }
@@ -81,31 +80,29 @@ export async function ask(method, body) {
   try {
     const response = await fetch(address(), { method, body, headers: asScript, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
     const text = await response.text();
-    const error = response.ok ? null : refusal(text);
+    const error = response.ok ? null : message(text);
     return { status: response.status, ok: response.ok, text, error };
   } catch {
     return null;
   }
 }
 
-function refusal(text) {
-  try { return JSON.parse(text).error.message; } catch { return words("The server did not understand this answer."); }
+function message(text) {
+  try { return JSON.parse(text).error.message; } catch { return "The server did not understand this answer."; }
 }
 
 function retryLater(hit, reply) {
   const wait = Math.min(LONGEST_RETRY_MS, 1000 * 2 ** hit.tries++);
-  const cause = reply
-    ? words("The server is busy. Your answer is kept and will be sent.")
-    : words("Not connected. Your answer is kept and will be sent.");
-  say(hit, cause, "warning");
+  const cause = reply ? "The server is busy." : "Not connected.";
+  say(hit, `${cause} Your answer is kept and will be sent.`, "warning");
   hit.form.querySelector(".try-now").hidden = false;
   hit.retryTimer = setTimeout(() => send(hit), wait);
 }
 
-function refused(hit, message) {
+function refused(hit, words) {
   hit.sending = false;
   hit.form.removeAttribute("aria-busy");
   hit.form.querySelector(".try-now").hidden = true;
   hit.draw();
-  say(hit, message, "error");
+  say(hit, words, "error");
 }

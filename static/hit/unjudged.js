@@ -2,7 +2,6 @@
 // too few others are left to be compared, it takes out all.
 
 import { all } from "./page.js";
-import { words } from "./words.js";
 
 const lists = (hit) => all(hit.form, ".cannot-judge select");
 
@@ -27,7 +26,7 @@ export function draw(hit) {
   for (const control of hit.fieldset.elements) {
     if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
   }
-  for (const item of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
+  for (const words of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(words, marked.get(itemOf(words)));
 }
 
 const itemOf = (element) => {
@@ -41,9 +40,9 @@ function take(control, out) {
 }
 
 // Beside the words of the item; its other parts are hidden by the stylesheet.
-function tell(item, list) {
-  item.toggleAttribute("data-unjudged", Boolean(list));
+function tell(words, list) {
+  words.toggleAttribute("data-unjudged", Boolean(list));
   if (!list) return;
   const reason = list.selectedOptions[0].textContent.trim();
-  item.dataset.unjudged = list.options.length > 2 ? words("cannot be judged: %(reason)s", { reason }) : reason;
+  words.dataset.unjudged = list.options.length > 2 ? `cannot be judged: ${reason}` : reason;
 }

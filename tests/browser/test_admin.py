@@ -1,5 +1,6 @@
 """Researchers' pages in a real browser: by mouse, by keyboard, without JavaScript; axe-core on every page."""
 
+import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from tests.media.files import png, zipped
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
 FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
-PAGES = ("analysis", "items", "edit", "share", "export", "launch/confirm", "finish/confirm")
+PAGES = ("analysis", "items", "edit", "share", "people", "export", "launch/confirm", "finish/confirm")
 
 Enter = Callable[..., Any]
 
@@ -478,3 +479,20 @@ async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they
     await expect(rule).to_have_value("easl")
     assert await rule.locator("option:enabled").count() == 1
     await expect(share).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_people_get_links_of_their_own(enter: Enter, task: Any, width: int) -> None:
+    campaign = await task()
+    page = await enter(viewport={"width": width, "height": 900})
+    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
+    await page.get_by_role("link", name="People and their links").click()
+    await page.get_by_label("Or names and mail addresses").fill("Ann\nbea@example.org")
+    await page.get_by_role("button", name="Make links").click()
+    await expect(page.get_by_text("2 people have a link, 0 of them used.")).to_be_visible()
+    assert await violations(page) == ""
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if folder := os.environ.get("EASEL_PICTURES"):
+        await page.screenshot(path=f"{folder}/people-{width}.png", full_page=True)
+        await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
+        await page.screenshot(path=f"{folder}/share-{width}.png", full_page=True)

@@ -88,3 +88,33 @@ async def test_questions_by_keyboard(page: Page, task: Any) -> None:
     await hit_shown(page)
     ((said,),) = await campaign.rows("SELECT said FROM visits WHERE campaign_id = :campaign")
     assert said == {"language": "German", "country": "Country 3", "job": "nurse"}
+
+
+async def test_the_passphrase_by_keyboard(page: Page, task: Any) -> None:
+    campaign = await task(passphrase="apples")
+    await page.goto(campaign.link)
+    await page.get_by_label("Enter the passphrase").fill("pears")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("This is not the passphrase.")).to_be_visible()
+    await is_good(page, "passphrase")
+    await page.get_by_label("Enter the passphrase").fill("apples")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Start").press("Enter")
+    await hit_shown(page)
+
+
+async def test_a_link_of_ones_own_on_two_devices(page: Page, task: Any, visit: Any) -> None:
+    campaign = await task(welcome=True)
+    await campaign.execute(
+        "INSERT INTO personal_links (campaign_id, number, name, link, added_at) "
+        "VALUES (:campaign, 1, 'Ann', 'a-link-of-her-own', now())"
+    )
+    address = f"{campaign.origin}/personal/{campaign.row.link_key}?person=a-link-of-her-own"
+    await page.goto(address)
+    await page.get_by_role("button", name="Start").press("Enter")
+    await hit_shown(page)
+    other = (await visit()).page
+    await other.goto(address)
+    await hit_shown(other)
+    hits = {await one.locator("form.answer").get_attribute("data-hit") for one in (page, other)}
+    assert len(hits) == 1

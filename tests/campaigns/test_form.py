@@ -42,3 +42,9 @@ def test_what_stands_in_the_form_for_another_way_of_asking_is_no_mistake():
     browser = {"name": "a", "question": "b", "implied_asked_percent": "10", "repeat_items": "on"}
     assert form.read(browser | {"design": "slider"}).implied_asked_percent is None
     assert form.read(browser | {"design": "pairwise"}).implied_asked_percent == 10
+
+
+def test_no_folded_field_that_stands_empty_must_be_filled_in():
+    """A browser could neither send such a form nor show what is missing."""
+    folded = [field for section in form.sections(form.blank()) for field in section.advanced]
+    assert [it.name for it in folded if it.required and not it.value and it.kind != "switch"] == []

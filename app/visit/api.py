@@ -1,0 +1,77 @@
+"""API: the people who have links of their own."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.auth.guards import program
+from app.database.campaign import campaign_by_slug
+from app.visit import people
+from app.web import Now, Transaction, base_url, refusals
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}/people",
+    tags=["Campaigns"],
+    dependencies=[Depends(program)],
+    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}),
+)
+
+
+class Names(BaseModel):
+    names: Annotated[
+        list[Annotated[str, StringConstraints(strip_whitespace=True, max_length=people.LONGEST_NAME)]],
+        Field(max_length=people.MOST, description="Names or mail addresses; whoever is on the list keeps their link."),
+    ]
+
+
+class AddedPeople(BaseModel):
+    added: int
+
+
+class Person(BaseModel):
+    name: str
+    link: str = Field(description="Theirs alone: whoever has it answers as this person.")
+    opened_at: datetime | None = Field(description="When they first opened it; null for a link that was not used.")
+    hits_answered: int
+
+
+class People(BaseModel):
+    total: int
+    used: int
+    people: list[Person]
+
+
+@router.get("")
+async def list_people(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    offset: Annotated[int, Query(ge=0, le=people.MOST)] = 0,
+    limit: Annotated[int, Query(ge=1, le=people.MOST)] = 1_000,
+) -> People:
+    """The people on the campaign's list, with their links."""
+    campaign = await campaign_by_slug(connection, slug)
+    total, used = await people.counted(connection, campaign.id)
+    found = [
+        Person(
+            name=row.name,
+            link=people.link_of(base_url(request), campaign.link_key, row.link),
+            opened_at=row.opened_at,
+            hits_answered=row.answered,
+        )
+        for row in await people.listed(connection, campaign.id, limit=limit, offset=offset)
+    ]
+    return People(total=total, used=used, people=found)
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
+)
+async def add_people(connection: Transaction, slug: str, sent: Names, now: Now) -> AddedPeople:
+    """A link of their own for each person who has none yet."""
+    campaign = await campaign_by_slug(connection, slug)
+    return AddedPeople(added=await people.add(connection, campaign, sent.names, now=now))

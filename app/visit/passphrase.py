@@ -1,0 +1,42 @@
+"""A passphrase that whoever comes by the open link must know: asked before they are anybody, so it is no `Step`.
+
+It is stored as it was set, since the researcher has to tell it to people, and is worth no more than the link itself.
+"""
+
+import hmac
+import unicodedata
+from datetime import datetime
+
+from app.crowd import guesses
+from app.crowd.doors import Visitor
+from app.database.session import Driver
+from app.errors import Forbidden, Invalid
+from app.visit.progress import VisitedCampaign
+
+
+def is_right(set_: str, said: str) -> bool:
+    """In the same time whatever was said; blanks around it and ways of writing an accent do not count."""
+    one, other = (unicodedata.normalize("NFC", text.strip()).encode() for text in (set_, said))
+    return hmac.compare_digest(one, other)
+
+
+async def let_in(
+    connection: Driver, campaign: VisitedCampaign, said: str | None, visitor: Visitor, *, now: datetime
+) -> None:
+    """Raises `Forbidden` (`link_closed`), `Invalid` (`passphrase_missing`, `passphrase_wrong`) and what
+    `guesses.note_try` does.
+    """
+    settings = campaign.settings
+    if not settings.open_link:
+        raise Forbidden(
+            "Only invited people can take part in this task. Please use the link that you were sent.",
+            code="link_closed",
+        )
+    if not settings.passphrase:
+        return
+    if said is None:
+        raise Invalid("Enter the passphrase that came with the link.", code="passphrase_missing")
+    await guesses.note_try(connection, campaign.id, visitor, now=now)
+    if not is_right(settings.passphrase, said):
+        raise Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
+    await guesses.take_back(connection, campaign.id, visitor)

@@ -1,0 +1,125 @@
+"""Who may come by the plain link: anybody, whoever knows the passphrase, or nobody."""
+
+from datetime import timedelta
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.crowd import guesses
+from app.database.session import statements
+from app.errors import TooManyAttempts
+from app.visit.passphrase import is_right
+from tests.serving.campaigns import NOW, fields_of, running, value, values
+
+PASSPHRASE = "Grüne Äpfel"
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine, passphrase=PASSPHRASE)
+
+
+async def people(engine):
+    return await value(engine, "SELECT count(*) FROM annotators")
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("Grüne Äpfel", True),
+        ("  Gru\u0308ne A\u0308pfel ", True),
+        ("grüne äpfel", False),
+        ("", False),
+        ("Grüne", False),
+    ],
+)
+def test_blanks_and_ways_of_writing_an_accent_do_not_count(said, right):
+    assert is_right(PASSPHRASE, said) is right
+
+
+async def test_the_first_page_says_nothing_of_the_task_but_its_name(client, engine, campaign):
+    page = (await client.get(f"/link/{campaign.link_key}")).text
+    assert "Enter the passphrase" in page
+    assert campaign.question not in page
+    assert "verb 0" not in page
+
+
+async def test_the_passphrase_leads_to_the_welcome_and_start_to_the_first_set(client, engine, campaign):
+    address = f"/link/{campaign.link_key}"
+    page = (await client.post(address, data={"passphrase": PASSPHRASE, "enter": "1"})).text
+    assert campaign.question in page
+    assert f'name="passphrase" value="{PASSPHRASE}"' in page
+    assert await people(engine) == 0
+    reply = await client.post(address, data={"passphrase": PASSPHRASE})
+    assert reply.status_code == 303
+    assert fields_of((await client.get(reply.headers["location"])).text)["hit"]
+    assert await people(engine) == 1
+
+
+@pytest.mark.parametrize("more", [{"enter": "1"}, {}])
+async def test_a_wrong_one_lets_nobody_in_and_stays_in_the_field(client, engine, campaign, more):
+    reply = await client.post(f"/link/{campaign.link_key}", data={"passphrase": "<apples>"} | more)
+    assert reply.status_code == 422
+    assert "This is not the passphrase" in reply.text
+    assert 'value="&lt;apples&gt;"' in reply.text
+    assert await people(engine) == 0
+
+
+async def test_nobody_starts_without_it(client, engine, campaign):
+    assert "Enter the passphrase" in (await client.post(f"/link/{campaign.link_key}")).text
+    assert await people(engine) == 0
+
+
+async def test_it_can_be_tried_so_often_from_one_address(client, engine, campaign):
+    address = f"/link/{campaign.link_key}"
+    replies = [await client.post(address, data={"passphrase": "x"}) for _ in range(guesses.PER_ADDRESS + 1)]
+    assert [reply.status_code for reply in replies] == [422] * guesses.PER_ADDRESS + [429]
+    assert int(replies[-1].headers["retry-after"]) > 0
+    assert (await client.post(address, data={"passphrase": PASSPHRASE})).status_code == 429
+    assert await people(engine) == 0
+
+
+async def test_right_ones_are_not_counted(client, engine, campaign):
+    address = f"/link/{campaign.link_key}"
+    for _ in range(guesses.PER_ADDRESS + 5):
+        assert (await client.post(address, data={"passphrase": PASSPHRASE, "enter": "1"})).status_code == 200
+
+
+async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
+    visitor = app.state.doors.visitor("192.0.2.1")
+    async with statements(engine) as connection:
+        for _ in range(guesses.PER_ADDRESS):
+            await guesses.note_try(connection, campaign.id, visitor, now=NOW)
+        with pytest.raises(TooManyAttempts):
+            await guesses.note_try(connection, campaign.id, visitor, now=NOW)
+        await guesses.note_try(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
+
+
+async def test_who_comes_from_a_platform_needs_none(client, engine, campaign):
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=t"
+    assert fields_of((await client.get(address)).text)["hit"]
+
+
+async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engine):
+    campaign = await running(engine)
+    address = f"/link/{campaign.link_key}"
+    begun = (await client.post(address)).headers["location"]
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False}))
+    for reply in (await client.get(address), await client.post(address)):
+        assert reply.status_code == 403
+        assert "By invitation only" in reply.text
+    assert await people(engine) == 1
+    assert fields_of((await client.get(begun)).text)["hit"]
+
+
+async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campaign):
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"}))
+    told = await values(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
+    assert told == [({"passphrase": "•••"}, {"passphrase": "•••"})]
