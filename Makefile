@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Nothing here needs a compiler, root or an account.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint browser bench lock clean
+.PHONY: help setup run test check lint browser bench words lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,7 @@ help:
 	@echo 'make setup   only set up: $(VENV) with the locked versions'
 	@echo 'make lint    ruff, mypy and import-linter alone'
 	@echo 'make bench   measure serving and every method on this machine, about half an hour'
+	@echo 'make words   collect what annotators'"'"' pages say into the catalogues of all languages'
 	@echo 'make lock    look for newer versions and write requirements.lock'
 	@echo 'make clean   remove $(VENV) and what tools left behind; your data stay'
 
@@ -75,6 +76,10 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/uv pip sync -q --compile-bytecode --python $(BIN)/python --require-hashes $(WHEELS) requirements.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
+
+# Then fill in what it says is missing.
+words: setup
+	$(BIN)/python -m tests.languages.words
 
 # Every platform and Python in one file, with hashes and without addresses.
 lock: setup

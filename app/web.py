@@ -6,7 +6,7 @@ import re
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from ipaddress import IPv4Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +30,19 @@ from starlette.routing import Match, Mount
 
 from app.database import session
 from app.errors import Invalid, Refusal, plural, shortened
+from app.languages.catalogue import (
+    BROWSER,
+    ENGLISH,
+    counted,
+    decimal,
+    direction,
+    for_scripts,
+    said,
+    spoken,
+    words,
+)
+from app.languages.refusals import in_words
+from app.languages.templates import translated
 from app.middleware import LOADS_HTTPS
 from app.settings import Settings, easel_command
 
@@ -47,8 +60,9 @@ class Inlined(Extension):
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002  (Jinja has it so)
-        """A template's source with what it includes. What that sets remains its own."""
-        return INCLUDE.sub(lambda found: f"{{% with %}}{self.included(found[1])}{{% endwith %}}", source)
+        """A template's source with what it includes, in its language. What an included one sets remains its own."""
+        whole = INCLUDE.sub(lambda found: f"{{% with %}}{self.included(found[1])}{{% endwith %}}", source)
+        return translated(whole, words(self.environment.globals["language"]).gettext)
 
     def included(self, name: str) -> str:
         """The source of a template, without the end of its last line, as Jinja reads it. Raises `TemplateNotFound`."""
@@ -58,8 +72,39 @@ class Inlined(Extension):
         return self.preprocess(source.removesuffix("\n"), name, filename)
 
 
-templates = Jinja2Templates(directory=ROOT / "templates")
+templates = Jinja2Templates(directory=ROOT / "templates")  # in English
 templates.env.add_extension(Inlined)
+
+
+def speaking(language: str) -> dict[str, Any]:
+    """What templates know of the language that they are in."""
+    return {
+        "language": language,
+        "direction": direction(language),
+        "ngettext": partial(counted, language),
+        "refused": partial(refusal_in, language),
+        "said": partial(said, language),
+        "decimal": partial(decimal, language=language),
+        "script_words": for_scripts(language),
+    }
+
+
+def refusal_in(language: str, refusal: Refusal) -> str:
+    """What a refusal says, in a language."""
+    return in_words(language, refusal.code, refusal.message)
+
+
+templates.env.globals.update(speaking(ENGLISH))
+
+
+@cache
+def templates_in(language: str) -> Jinja2Templates:
+    """The templates in a language; each is compiled when it is first needed."""
+    if language == ENGLISH:
+        return templates
+    environment = templates.env.overlay()
+    environment.globals = templates.env.globals | speaking(language)
+    return Jinja2Templates(env=environment)
 
 
 # Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.
@@ -141,8 +186,20 @@ def page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """A rendered template."""
-    return templates.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
+    """A rendered template, in the language that was chosen for this request."""
+    chosen = templates_in(request.scope["state"].get(LANGUAGE, ENGLISH))
+    return chosen.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
+
+
+LANGUAGE = "language"  # in a request's state
+
+
+def speak(request: Request, campaign: Any = None) -> None:
+    """Answer this request in the language of a campaign, or in the one that its reader's browser likes best."""
+    chosen = campaign.language if campaign else BROWSER
+    if chosen == BROWSER:
+        chosen = spoken(request.headers.get("accept-language", ""))
+    request.scope["state"][LANGUAGE] = chosen
 
 
 def allow_links(request: Request, campaign: Any) -> None:
@@ -235,13 +292,22 @@ def refuse(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
     """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
+    if not of_researchers(request):
+        if LANGUAGE not in request.scope["state"]:
+            speak(request)
+        message = in_words(request.scope["state"][LANGUAGE], code, message)
     if wants_json(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
     context = {"status": status, "code": code, "message": message, "details": details or {}}
-    if request.url.path.startswith("/admin"):
+    if of_researchers(request):
         return page(request, "admin/error.html", context | {"back": way_back(request, code)}, status=status)
     return page(request, "error.html", context, status=status)
+
+
+def of_researchers(request: Request) -> bool:
+    """Whether a page is for researchers, or for programs: these are in English."""
+    return request.url.path.startswith(("/admin", "/api/"))
 
 
 def way_back(request: Request, code: str) -> str | None:

@@ -12,6 +12,7 @@ import * as parts from "./hit/parts.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
 import * as visit from "./hit/visit.js";
+import { words } from "./hit/words.js";
 
 const RETURN_DELAY_MS = 3_000;
 
@@ -80,7 +81,7 @@ async function look(section) {
   const reply = await sending.ask("GET");
   if (!section.isConnected) return;
   if (reply?.ok && !reply.text.includes(`data-reason="${section.dataset.reason}"`)) return swap(reply.text);
-  announce(reply?.ok ? "Nothing yet." : "Not connected. This page looks again by itself.");
+  announce(reply?.ok ? words("Nothing yet.") : words("Not connected. This page looks again by itself."));
   waiting = setTimeout(() => look(section), 1000 * section.dataset.retrySeconds);
 }
 

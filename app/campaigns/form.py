@@ -84,7 +84,8 @@ GROUPS = (
         ),
         (
             *(CRITERIA, CRITERIA_SHOWN),
-            *("middle_label", "show_numbers", "minutes_per_hit", "pay", "cannot_be_judged", "unjudged_reasons"),
+            *("middle_label", "show_numbers", "language", "minutes_per_hit", "pay"),
+            *("cannot_be_judged", "unjudged_reasons"),
             *("source_column", "reference_column", "differences", "https_media"),
         ),
         seen=True,

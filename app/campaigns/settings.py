@@ -23,6 +23,7 @@ from app.fields import ONLY_MORE, OPEN, after_launch
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.languages.catalogue import BROWSER, LANGUAGES
 from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
 from app.selection.rule import Rule
@@ -44,6 +45,7 @@ UpdateLaw: Any = one_of(ONLINE)
 RuleName: Any = one_of(RULES)
 Selection = Literal["streaming", "iterations"]
 ContentKind: Any = one_of(KINDS)
+LanguageName: Any = Literal[(BROWSER, *LANGUAGES)]
 Column = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Differences = Literal["none", "reference", "pair"]
 CriteriaShown = Literal["in turn", "grid"]
@@ -82,6 +84,11 @@ class CampaignSettings(VisitSettings, QualitySettings):
         default="", title="Instructions", json_schema_extra=OPEN,
         description="Markdown. Annotators can open them at any time. Once launched, correct only how they say it; the "
         "log keeps each version.",
+    )  # fmt: skip
+    language: LanguageName = Field(
+        default=BROWSER, title="Language of the pages", json_schema_extra=OPEN,
+        description="Of buttons, hints and refusals on annotators' pages; your own words stay as you write them. "
+        "browser: the one that each annotator's browser asks for.",
     )  # fmt: skip
     low_label: Label = Field(default="low", title="Label at 0", description="The left end of the scale.")
     middle_label: Label | None = Field(

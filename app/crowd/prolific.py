@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from app.crowd.platform import Arrival, Completion, Identifiers, Platform
+from app.languages.catalogue import mark
 from app.settings import Settings
 
 CODE = "prolific_completion_code"
@@ -28,7 +29,7 @@ def complete(_details: Mapping[str, str], chosen: Mapping[str, str | None]) -> C
         return Completion()
     return Completion(
         url="https://app.prolific.com/submissions/complete?" + urlencode({"cc": code}),
-        label="Return to Prolific",
+        label=mark("Return to Prolific"),
     )
 
 

@@ -82,6 +82,8 @@ api_tokens = Table(
     Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
 )
 
+WAYS = ("page", "api", "command", "server")  # by which a change came
+
 # Who changed what. No foreign key: a line stays when its campaign or its researcher goes. A trigger refuses to change
 # a line or to take one out.
 audit_log = Table(
@@ -98,7 +100,7 @@ audit_log = Table(
     Column("before", JSONB),
     Column("after", JSONB),
     Index("audit_log_campaign_id_idx", "campaign_id", "id"),
-    CheckConstraint("way IN ('page', 'api', 'command', 'server')", name="way"),
+    CheckConstraint(f"way IN {WAYS}", name="way"),
 )
 
 # What whoever runs a campaign should hear of: of one occasion once.

@@ -57,6 +57,7 @@ campaigns = Table(
     Column("low_label", Text, nullable=False),
     Column("middle_label", Text),
     Column("high_label", Text, nullable=False),
+    Column("language", Text, nullable=False, server_default="browser"),  # of annotators' pages
     Column("criteria", JSONB, nullable=False, server_default="[]"),  # what is asked by each
     Column("criteria_shown", Text, nullable=False, server_default="in turn"),
     Column("items_per_hit", Integer, nullable=False),

@@ -7,6 +7,7 @@ from app.designs.design import Equal, unknown_items
 from app.designs.numbers import whole_number
 from app.designs.two_ends import TwoEnds
 from app.errors import Invalid
+from app.languages.catalogue import Message
 
 BEST, MIDDLE, WORST = 1.0, 2.0, 3.0
 CHOICES = {"best": BEST, "worst": WORST}
@@ -42,9 +43,12 @@ class BestWorst(TwoEnds):
 
     def task(self, campaign: Any) -> str:
         """With the words for the ends."""
-        return (
-            f"You see {campaign.items_per_hit} items at a time and choose two of them: the one that is "
-            f"“{self.best_label}” and the one that is “{self.worst_label}”."
+        return Message(
+            "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
+            "“%(worst)s”.",
+            items=campaign.items_per_hit,
+            best=self.best_label,
+            worst=self.worst_label,
         )
 
     def said(self, values: Sequence[float], place: int) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, OneLine, Yields
+from app.languages.catalogue import Message
 
 KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
 LONGEST_LABEL = 80
@@ -79,9 +80,16 @@ class Categories(Design):
 
     def task(self, campaign: Any) -> str:
         """With how many labels there are."""
-        items = "one item" if campaign.items_per_hit == 1 else f"{campaign.items_per_hit} items"
-        which = "the one" if campaign.items_per_hit == 1 else "for each the one"
-        return f"You see {items} at a time and choose, of {len(self.labels)} labels, {which} that fits best."
+        labels = len(self.labels)
+        if campaign.items_per_hit == 1:
+            return Message(
+                "You see one item at a time and choose, of %(labels)d labels, the one that fits best.", labels=labels
+            )
+        return Message(
+            "You see %(items)d items at a time and choose, of %(labels)d labels, for each the one that fits best.",
+            items=campaign.items_per_hit,
+            labels=labels,
+        )
 
     def stored(self, value: float) -> float | None:
         """The number of a label, from 0 on."""

@@ -16,6 +16,7 @@ from app.designs.scale import POINTS
 from app.designs.unit import RATIO, Unit, in_three_digits
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
+from app.languages.catalogue import Message
 
 FARTHEST = 1_000_000.0
 """How many times the reference a value can be, or how many times less: beyond, somebody's finger slipped, and the share
@@ -79,8 +80,15 @@ class Magnitude(Design):
     def task(self, campaign: Any) -> str:
         """With the value of the reference."""
         value = self.reference_in_digits
-        items, each = ("one item", "it") if campaign.items_per_hit == 1 else (f"{campaign.items_per_hit} items", "each")
-        return f"You see {items} at a time and give {each} a number, beside a reference that has {value}."
+        if campaign.items_per_hit == 1:
+            return Message(
+                "You see one item at a time and give it a number, beside a reference that has %(value)s.", value=value
+            )
+        return Message(
+            "You see %(items)d items at a time and give each a number, beside a reference that has %(value)s.",
+            items=campaign.items_per_hit,
+            value=value,
+        )
 
     def said(self, values: Sequence[float], place: int) -> str:
         """With how many times the reference that is."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, OneLine, Yields
+from app.languages.catalogue import Message
 
 UNLABELLED = "-"
 KEYS = "1234567890-"  # of the points where labels are words
@@ -64,10 +65,17 @@ class Ordinal(Design):
 
     def task(self, campaign: Any) -> str:
         """With the labels of the ends."""
-        items = "one item" if campaign.items_per_hit == 1 else f"{campaign.items_per_hit} items"
-        return (
-            f"You see {items} at a time and choose one of {len(self.labels)} points for each, from “{self.labels[0]}” "
-            f"to “{self.labels[-1]}”."
+        scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
+        if campaign.items_per_hit == 1:
+            return Message(
+                "You see one item at a time and choose one of %(points)d points for it, from “%(low)s” to “%(high)s”.",
+                **scale,
+            )
+        return Message(
+            "You see %(items)d items at a time and choose one of %(points)d points for each, from “%(low)s” to "
+            "“%(high)s”.",
+            items=campaign.items_per_hit,
+            **scale,
         )
 
     def stored(self, value: float) -> float | None:

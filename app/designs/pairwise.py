@@ -7,6 +7,7 @@ from app.designs.design import unknown_items
 from app.designs.numbers import whole_number
 from app.designs.places import Order
 from app.errors import Invalid
+from app.languages.catalogue import Message
 
 CHOICE = "preferred"
 TIE = "tie"
@@ -29,8 +30,9 @@ class Pairwise(Order):
 
     def task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
         """With what can be chosen."""
-        other = ", or say that they are about equal" if self.ties_allowed else ""
-        return f"You see two items at a time and choose one of them{other}."
+        if self.ties_allowed:
+            return Message("You see two items at a time and choose one of them, or say that they are about equal.")
+        return Message("You see two items at a time and choose one of them.")
 
     def said(self, values: Sequence[float], place: int) -> str:
         """Whether the item was chosen, and the side on which it stood."""

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from app.designs.places import Order
 from app.designs.two_ends import TwoEnds
+from app.languages.catalogue import Message
 
 
 class Ranking(TwoEnds, Order):
@@ -20,8 +21,13 @@ class Ranking(TwoEnds, Order):
 
     def task(self, campaign: Any) -> str:
         """With the words for the ends."""
-        ties = "; equal ones may share a place" if self.ties_allowed else ""
-        return (
-            f"You see {campaign.items_per_hit} items at a time and put them in order, from “{self.best_label}” to "
-            f"“{self.worst_label}”{ties}."
+        values = {"items": campaign.items_per_hit, "best": self.best_label, "worst": self.worst_label}
+        if self.ties_allowed:
+            return Message(
+                "You see %(items)d items at a time and put them in order, from “%(best)s” to “%(worst)s”; equal ones "
+                "may share a place.",
+                **values,
+            )
+        return Message(
+            "You see %(items)d items at a time and put them in order, from “%(best)s” to “%(worst)s”.", **values
         )

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from app.designs.slider import Slider
+from app.languages.catalogue import Message
 
 
 class Rating(Slider):
@@ -18,7 +19,11 @@ class Rating(Slider):
 
     def task(self, campaign: Any) -> str:
         """With the labels of the ends."""
-        scale = f"on a scale from “{campaign.low_label}” to “{campaign.high_label}”"
+        ends = {"low": campaign.low_label, "high": campaign.high_label}
         if campaign.items_per_hit == 1:
-            return f"You see one item at a time and place it {scale}."
-        return f"You see {campaign.items_per_hit} items at a time and place each, for itself, {scale}."
+            return Message("You see one item at a time and place it on a scale from “%(low)s” to “%(high)s”.", **ends)
+        return Message(
+            "You see %(items)d items at a time and place each, for itself, on a scale from “%(low)s” to “%(high)s”.",
+            items=campaign.items_per_hit,
+            **ends,
+        )

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from app.designs.design import Design, Yields
 from app.designs.scale import POINTS, on_scale
+from app.languages.catalogue import Message
 
 
 class Slider(Design):
@@ -27,9 +28,12 @@ class Slider(Design):
 
     def task(self, campaign: Any) -> str:
         """With the labels of the ends."""
-        return (
-            f"You see {campaign.items_per_hit} items at a time and place each on a scale from “{campaign.low_label}” "
-            f"to “{campaign.high_label}”, in the company of the others."
+        return Message(
+            "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, in the company "
+            "of the others.",
+            items=campaign.items_per_hit,
+            low=campaign.low_label,
+            high=campaign.high_label,
         )
 
     def stored(self, value: float) -> float | None:

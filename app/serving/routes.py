@@ -43,6 +43,7 @@ from app.web import (
     page,
     retry_after,
     sanitised,
+    speak,
     texts_in,
 )
 
@@ -188,6 +189,7 @@ def kept_out(
     request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, said: str | None
 ) -> HTMLResponse:
     """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
+    speak(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": said or ""}
     status = 200 if refusal.code == "passphrase_missing" else refusal.status
@@ -200,6 +202,7 @@ async def welcome_page(
     """What it is, for who is nobody yet; a preview, where people come from a platform."""
     items = await sample(connection, campaign)
     allow_links(request, campaign)
+    speak(request, campaign)
     context = {
         "campaign": campaign,
         "design": design_of(campaign),
@@ -293,6 +296,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     here = await progress.find(connection, assignment)
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
+    speak(request, campaign)
     context = {
         "step": step.name,
         "campaign": campaign,
@@ -315,6 +319,7 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
     here = work.assignment
     platform = PLATFORMS[here.platform]
     allow_links(request, here)
+    speak(request, here)
     context = {
         "work": work,
         "drawn": items,

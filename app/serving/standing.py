@@ -85,6 +85,7 @@ class ServedCampaign(Followed):
     name: str
     question: str
     instructions: str
+    language: str
     low_label: str
     middle_label: str | None
     high_label: str

@@ -4,6 +4,7 @@ import { run } from "../hit.js";
 import { rowOfKey } from "../hit/letters.js";
 import { changed, native } from "../hit/native.js";
 import { all, announce } from "../hit/page.js";
+import { words } from "../hit/words.js";
 
 const OTHER = { best: "worst", worst: "best" };
 const STEPS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
@@ -60,15 +61,17 @@ function take(hit, radio) {
 // Said in the words of the columns.
 function drawn(hit) {
   const [best, worst] = ["best", "worst"].map((name) => chosen(hit, name));
-  const words = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(hit, radio)}`).join(", ");
+  const chosenNow = [best, worst].filter(Boolean).map((radio) => `${label(radio)}: ${itemName(hit, radio)}`).join(", ");
   const rest = toChoose(hit);
-  if (hit.changed && words !== hit.said) announce(`${words}.${rest && ` ${rest}.`}`);
-  hit.said = words;
+  if (hit.changed && chosenNow !== hit.said) announce(`${chosenNow}.${rest && ` ${rest}.`}`);
+  hit.said = chosenNow;
 }
 
 function toChoose(hit) {
   const left = ["best", "worst"].filter((name) => column(hit, name).length && !chosen(hit, name)).map((name) => label(column(hit, name)[0]));
-  return left.length ? `Still to choose: ${left.join(" and ")}` : "";
+  if (!left.length) return "";
+  const [one, other] = left;
+  return other ? words("Still to choose: %(one)s and %(other)s", { one, other }) : words("Still to choose: %(one)s", { one });
 }
 
 run(native({ begin, press, drawn, remains: (_count, hit) => toChoose(hit) }));

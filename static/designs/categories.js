@@ -3,13 +3,14 @@
 import { run } from "../hit.js";
 import { chosenByKeys, pick, rowInHand } from "../hit/choices.js";
 import { all } from "../hit/page.js";
+import { words } from "../hit/words.js";
 
 run(chosenByKeys({ begin, taken, chose: (hit, row) => clear(fieldOf(row[0])) }));
 
 const rowOf = (element) => element.closest("[data-item]");
 const fieldOf = (element) => rowOf(element).querySelector("input[type=search]");
 const radiosOf = (field) => all(rowOf(field), "input[type=radio]");
-const plain = (words) => words.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 function begin(hit) {
   for (const field of all(hit.fieldset, "input[type=search]")) {
@@ -35,7 +36,7 @@ function filter(field) {
     const option = radio.closest("label");
     option.hidden = !radio.checked && !plain(option.querySelector(".means").textContent).includes(wanted);
   }
-  rowOf(field).querySelector(".found").textContent = wanted ? `${matching(field).length} found` : "";
+  rowOf(field).querySelector(".found").textContent = wanted ? words("%(count)s found", { count: matching(field).length }) : "";
 }
 
 function matching(field) {

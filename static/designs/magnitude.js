@@ -5,11 +5,12 @@ import * as keys from "../hit/keys.js";
 import { all } from "../hit/page.js";
 import { missing, native } from "../hit/native.js";
 import { say } from "../hit/sending.js";
+import { words } from "../hit/words.js";
 
 const NUMBER = /^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 const BELOW_ZERO = /^-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 const NEIGHBOURS = { ArrowUp: -1, ArrowDown: 1 };
-const words = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 const fields = (hit) => all(hit.fieldset, ".judged input:enabled");
 const timesOf = (field) => field.closest("li").querySelector(".times");
@@ -20,11 +21,11 @@ function problem(field) {
   const [value, least, most] = [Number(text), Number(field.dataset.least), Number(field.dataset.most)];
   if (!text) return null;
   if (BELOW_ZERO.test(text) || (NUMBER.test(text) && value === 0)) {
-    return ["not above 0", `${text} is not above 0. What is far below the reference gets a small number, for example 1 or 0.5.`];
+    return [words("not above 0"), words("%(text)s is not above 0. An item far below the reference gets a small number, for example 1 or 0.5.", { text })];
   }
-  if (!NUMBER.test(text)) return ["not a number", `“${text}” is not a number. Write it in digits, with a point: for example 150 or 0.5.`];
-  if (value > most) return ["too large", `${text} is more than a million times the reference. Is a digit too many?`];
-  if (value < least) return ["too small", `${text} is less than a millionth of the reference. Is a digit too many?`];
+  if (!NUMBER.test(text)) return [words("not a number"), words("“%(text)s” is not a number. Write it in digits, with a point: for example 150 or 0.5.", { text })];
+  if (value > most) return [words("too large"), words("%(text)s is more than a million times the reference. Is a digit too many?", { text })];
+  if (value < least) return [words("too small"), words("%(text)s is less than a millionth of the reference. Is a digit too many?", { text })];
   return null;
 }
 
@@ -43,7 +44,7 @@ function drawField(field, left) {
   field.setAttribute("aria-invalid", String(Boolean(told)));
 }
 
-const times = (field) => `× ${words.format(Number(field.value) / Number(field.dataset.reference))}`;
+const times = (field) => `× ${digits.format(Number(field.value) / Number(field.dataset.reference))}`;
 
 function drawn(hit) {
   for (const field of fields(hit)) drawField(field, field !== document.activeElement);

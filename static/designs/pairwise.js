@@ -5,6 +5,7 @@ import * as keys from "../hit/keys.js";
 import { choose, native } from "../hit/native.js";
 import { all } from "../hit/page.js";
 import { submit } from "../hit/sending.js";
+import { words } from "../hit/words.js";
 import * as scrolling from "./pairwise/scrolling.js";
 
 const DOES_MORE = "button, a, summary";        // what Enter presses
@@ -47,4 +48,4 @@ function drawn(hit) {
   for (const side of all(hit.fieldset, "[data-side]")) side.toggleAttribute("data-chosen", side.dataset.side === chosen);
 }
 
-run(native({ begin, resize: scrolling.fit, press, drawn, remains: (_count, hit) => (hit.called ? "choose" : "Choose, then submit") }));
+run(native({ begin, resize: scrolling.fit, press, drawn, remains: (_count, hit) => (hit.called ? words("choose") : words("Choose, then submit")) }));

@@ -4,11 +4,12 @@
 import { run } from "../hit.js";
 import { rowOfKey } from "../hit/letters.js";
 import { changed, native } from "../hit/native.js";
+import { PLACES } from "../hit/numbers.js";
 import { all, announce, calm } from "../hit/page.js";
+import { words } from "../hit/words.js";
 import * as drag from "./ranking/drag.js";
 import { indexOf, inserted, ordered, places, stepped, toggled, without } from "./ranking/order.js";
 
-const ORDINALS = ["", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
 const STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOVE_MS = 150;
 const AFTER_DROP_MS = 50;      // a click that soon after a drop is the end of it
@@ -44,7 +45,7 @@ function set(hit, item, order, means = hit.means) {
   badgeOf(row).focus({ preventScroll: true });
   if (hit.means === "keyboard") row.scrollIntoView({ block: "nearest" });     // who presses has the next one before them
   const left = judged(hit).length - order.length;
-  announce(`${spoken(hit, row)}${left ? `, ${left} left` : ""}.`);
+  announce(`${spoken(hit, row)}${left ? `, ${words("%(left)s left", { left })}` : ""}.`);
 }
 
 function write(hit) {
@@ -88,7 +89,7 @@ function click(hit, event) {
 }
 
 function pressed(hit, row) {
-  if (isPlaced(hit, row.dataset.item)) announce(`${spoken(hit, row)}. Move it with the arrow keys.`);
+  if (isPlaced(hit, row.dataset.item)) announce(`${spoken(hit, row)}. ${words("Move it with the arrow keys.")}`);
   else next(hit, row.dataset.item);
 }
 
@@ -143,7 +144,7 @@ function drawRow(hit, row) {
   row.toggleAttribute("data-placed", placed);
   row.toggleAttribute("data-tied", placed && hit.order[at].tied);
   badge.textContent = placed ? `${isTied(hit, at) ? "=" : ""}${places(hit.order)[at]}` : `${hit.order.length + 1}`;
-  badge.ariaLabel = placed ? spoken(hit, row) : `Put ${nameOf(row)} ${ORDINALS[hit.order.length + 1]}`;
+  badge.ariaLabel = placed ? spoken(hit, row) : words("Put %(name)s %(place)s", { name: nameOf(row), place: PLACES[hit.order.length + 1] });
   drawMoves(hit, row, at);
 }
 
@@ -160,8 +161,12 @@ const isTied = ({ order }, at) => order[at].tied || Boolean(order[at + 1]?.tied)
 
 function spoken(hit, row) {
   const at = indexOf(hit.order, row.dataset.item);
-  if (at < 0) return `${nameOf(row)}, no place`;
-  return `${nameOf(row)}, ${isTied(hit, at) ? "tied " : ""}${ORDINALS[places(hit.order)[at]]} of ${hit.order.length}`;
+  const name = nameOf(row);
+  if (at < 0) return words("%(name)s, no place", { name });
+  const values = { name, place: PLACES[places(hit.order)[at]], count: hit.order.length };
+  return isTied(hit, at)
+    ? words("%(name)s, tied %(place)s of %(count)s", values)
+    : words("%(name)s, %(place)s of %(count)s", values);
 }
 
 // From where each row was to where it is, so that the eye can follow.

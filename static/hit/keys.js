@@ -3,6 +3,7 @@
 
 import { announce } from "./page.js";
 import { submit } from "./sending.js";
+import { words } from "./words.js";
 
 const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox])";
 
@@ -24,5 +25,5 @@ function toggleList(hit) {
   const keys = hit.form.querySelector(".keys");
   keys.open = !keys.open;
   keys.scrollIntoView({ block: "nearest" });
-  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : "Keys hidden.");
+  announce(keys.open ? keys.querySelector("dl").textContent.replace(/\s+/g, " ") : words("Keys hidden."));
 }

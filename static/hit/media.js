@@ -2,6 +2,7 @@
 
 import { all, announce } from "./page.js";
 import { ask } from "./sending.js";
+import { words } from "./words.js";
 
 const MEDIA = ".content :is(img, audio, video)";
 
@@ -33,7 +34,7 @@ async function report(hit, button) {
   button.disabled = true;
   const reply = await ask("POST", form);
   button.disabled = false;
-  const words = reply?.ok ? "Reported, thank you. Please go on as well as you can." : "This could not be reported. Please try again.";
-  if (reply?.ok) button.closest(".broken").textContent = words;
-  announce(words);
+  const said = reply?.ok ? words("Reported, thank you. Please go on as well as you can.") : words("This could not be reported. Please try again.");
+  if (reply?.ok) button.closest(".broken").textContent = said;
+  announce(said);
 }

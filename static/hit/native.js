@@ -10,10 +10,11 @@ import { all, announce } from "./page.js";
 import { tell } from "./parts.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
+import { words } from "./words.js";
 
 const nothing = () => {};
 
-const left = (count) => `${count} left`;
+const left = (count) => words("%(left)s left", { left: count });
 
 export function native({
   begin = nothing, press = nothing, resize = nothing, drawn = nothing, complete = () => true, remains = left,

@@ -5,6 +5,7 @@
 import { all, inDocument } from "./page.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
+import { words } from "./words.js";
 
 const SHARED = ["whole", "next", "sending", "changed", "problem"];       // what is so of all parts at once
 
@@ -68,12 +69,12 @@ export function tell(part, remaining, { asks = "" } = {}) {
   if (!whole.problem) say(next, next.remaining ?? "");
   const button = whole.form.querySelector(".primary");
   button.setAttribute("aria-disabled", String(open.length > 0 || Boolean(whole.sending)));
-  button.textContent = whole.sending ? "Sending …" : whole.parts.find((one) => one.asks)?.asks ?? button.dataset.send;
+  button.textContent = whole.sending ? words("Sending …") : whole.parts.find((one) => one.asks)?.asks ?? button.dataset.send;
 }
 
 function drawMark(part) {
   const mark = document.getElementById(`${part.name}left`);
   if (!mark) return;
-  mark.textContent = first(part) ? part.remaining : "✓ done";
+  mark.textContent = first(part) ? part.remaining : words("✓ done");
   mark.classList.toggle("done", !first(part));
 }

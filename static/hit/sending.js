@@ -4,6 +4,7 @@
 // A HIT is as `parts` reads it, with `next(html)`; where a part will do, it is for the HIT that it is of.
 
 import { announce, later, stored } from "./page.js";
+import { words } from "./words.js";
 
 const DRAFT_DELAY_MS = 600;
 const SEND_TIMEOUT_MS = 20_000;
@@ -12,14 +13,14 @@ const LONGEST_RETRY_MS = 15_000;
 const saveSoon = later(DRAFT_DELAY_MS);
 const storageKey = ({ form }) => `easel:${form.dataset.hit}`;
 const address = () => location.href.split("#")[0];
-const asScript = { "X-Easel": "fetch", Accept: "application/json" };
+const asScript = { "X-Easel": "fetch", Accept: "application/json", "Accept-Language": document.documentElement.lang };
 
 // What the line beside the button says. A warning passes by itself, an error does not.
-export function say(hit, words, kind = "") {
+export function say(hit, message, kind = "") {
   const status = hit.form.querySelector(".finish .status");
   status.classList.toggle("problem", kind !== "");
   status.classList.toggle("warning", kind === "warning");
-  status.querySelector(".message").textContent = words && hit.called ? `${hit.called}: ${words}` : words;
+  status.querySelector(".message").textContent = message && hit.called ? `${hit.called}: ${message}` : message;
   hit.problem = kind !== "";
   if (hit.problem) announce(status.querySelector(".message").textContent);
 }
@@ -80,29 +81,31 @@ export async function ask(method, body) {
   try {
     const response = await fetch(address(), { method, body, headers: asScript, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
     const text = await response.text();
-    const error = response.ok ? null : message(text);
+    const error = response.ok ? null : refusal(text);
     return { status: response.status, ok: response.ok, text, error };
   } catch {
     return null;
   }
 }
 
-function message(text) {
-  try { return JSON.parse(text).error.message; } catch { return "The server did not understand this answer."; }
+function refusal(text) {
+  try { return JSON.parse(text).error.message; } catch { return words("The server did not understand this answer."); }
 }
 
 function retryLater(hit, reply) {
   const wait = Math.min(LONGEST_RETRY_MS, 1000 * 2 ** hit.tries++);
-  const cause = reply ? "The server is busy." : "Not connected.";
-  say(hit, `${cause} Your answer is kept and will be sent.`, "warning");
+  const cause = reply
+    ? words("The server is busy. Your answer is kept and will be sent.")
+    : words("Not connected. Your answer is kept and will be sent.");
+  say(hit, cause, "warning");
   hit.form.querySelector(".try-now").hidden = false;
   hit.retryTimer = setTimeout(() => send(hit), wait);
 }
 
-function refused(hit, words) {
+function refused(hit, message) {
   hit.sending = false;
   hit.form.removeAttribute("aria-busy");
   hit.form.querySelector(".try-now").hidden = true;
   hit.draw();
-  say(hit, words, "error");
+  say(hit, message, "error");
 }

@@ -1,6 +1,7 @@
 // Long texts: folded until asked for, and the choice is kept for the HITs that follow.
 
 import { all, stored } from "./page.js";
+import { words } from "./words.js";
 
 const MOST_LINES = 12;         // what is shown whole in any case; the stylesheet folds to fewer, so that folding is worth it
 const UNFOLDED = "easel:texts-unfolded";
@@ -36,5 +37,5 @@ function show(element, unfolded) {
   text.classList.toggle("folded", long && !unfolded);
   button.hidden = !long;
   button.setAttribute("aria-expanded", String(unfolded));
-  button.textContent = unfolded ? "Show less" : "Show all";
+  button.textContent = unfolded ? words("Show less") : words("Show all");
 }

@@ -2,6 +2,7 @@
 // too few others are left to be compared, it takes out all.
 
 import { all } from "./page.js";
+import { words } from "./words.js";
 
 const lists = (hit) => all(hit.form, ".cannot-judge select");
 
@@ -26,7 +27,7 @@ export function draw(hit) {
   for (const control of hit.fieldset.elements) {
     if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
   }
-  for (const words of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(words, marked.get(itemOf(words)));
+  for (const item of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
 }
 
 const itemOf = (element) => {
@@ -40,9 +41,9 @@ function take(control, out) {
 }
 
 // Beside the words of the item; its other parts are hidden by the stylesheet.
-function tell(words, list) {
-  words.toggleAttribute("data-unjudged", Boolean(list));
+function tell(item, list) {
+  item.toggleAttribute("data-unjudged", Boolean(list));
   if (!list) return;
   const reason = list.selectedOptions[0].textContent.trim();
-  words.dataset.unjudged = list.options.length > 2 ? `cannot be judged: ${reason}` : reason;
+  item.dataset.unjudged = list.options.length > 2 ? words("cannot be judged: %(reason)s", { reason }) : reason;
 }

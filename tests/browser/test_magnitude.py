@@ -66,7 +66,7 @@ async def test_what_cannot_be_a_value_is_said_kindly_and_kept(campaign: Any, vis
     await expect(page.locator(".status .message")).to_have_text("2 left")
     await page.locator(SUBMIT).click(force=True)
     await expect(page.locator(".status.problem")).to_contain_text(
-        "0 is not above 0. What is far below the reference gets a small"
+        "0 is not above 0. An item far below the reference gets a small"
     )
     await expect(fields(page).first).to_be_focused()
     await expect(fields(page).first).to_have_attribute("aria-invalid", "true")
@@ -121,7 +121,7 @@ async def test_long_texts_are_folded_and_nothing_is_wider_than_the_screen(task: 
     assert await page.evaluate("document.documentElement.scrollWidth") == width
     await page.get_by_role("button", name="Show all").first.click()
     await expect(page.get_by_role("button", name="Show less")).to_have_count(1)
-    await expect(page.locator(".how")).to_contain_text("twice as much is 1, half as much is 0.25")
+    await expect(page.locator(".how")).to_contain_text("Twice as much is 1, half as much is 0.25")
 
 
 async def test_it_is_a_plain_form_without_javascript(campaign: Any, visit: Any) -> None:

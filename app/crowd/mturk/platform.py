@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from app.crowd.mturk import results
 from app.crowd.platform import Arrival, Completion, Identifiers, Platform
 from app.errors import Invalid
+from app.languages.catalogue import mark
 from app.settings import Settings
 
 PREVIEW_ASSIGNMENT_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -51,7 +52,7 @@ def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None]) -> C
     return Completion(
         url=details["turkSubmitTo"] + "/mturk/externalSubmit",
         fields=fields,
-        label="Submit to Mechanical Turk",
+        label=mark("Submit to Mechanical Turk"),
     )
 
 

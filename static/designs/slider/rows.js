@@ -3,11 +3,10 @@
 import { all, announce, calm, inDocument } from "../../hit/page.js";
 import { tell } from "../../hit/parts.js";
 import { keep, say } from "../../hit/sending.js";
+import { COUNTS, ORDINALS, PLACES } from "../../hit/numbers.js";
 import * as unjudged from "../../hit/unjudged.js";
+import { words } from "../../hit/words.js";
 
-const COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
-const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-const PLACES = ["", "1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
 const CLEARED = "clear";
 const FIRST_SCORE = 50;   // where a press of an arrow key or a step button places an item that had no score
 
@@ -35,7 +34,7 @@ function readRow(fieldset, element) {
   const row = {
     element, input,
     item: element.dataset.item,
-    letter: element.dataset.letter ?? "this item",
+    letter: element.dataset.letter ?? words("this item"),
     name: element.closest("li").querySelector(".text").textContent.trim(),
     score: input.value === "" ? null : clamp(Math.round(Number(input.value))),
     firstTouchMs: element.dataset.firstTouchMs ?? "",
@@ -140,15 +139,23 @@ function drawRow(hit, row) {
 }
 
 function spoken(hit, row) {
-  if (row.score === null) return "not scored yet";
-  if (!inCompany(hit)) return `${row.score} of 100`;
-  const company = `${COUNTS[scored(hit).length]}${missing(hit).length ? " so far" : ""}`;
-  return `${row.score} of 100, ${isTied(hit, row) ? "tied " : ""}${ORDINALS[rankOf(hit, row)]} of ${company}`;
+  const { score } = row;
+  if (score === null) return words("not scored yet");
+  if (!inCompany(hit)) return words("%(score)s of 100", { score });
+  const values = { score, place: ORDINALS[rankOf(hit, row)], count: COUNTS[scored(hit).length] };
+  if (missing(hit).length) {
+    return isTied(hit, row)
+      ? words("%(score)s of 100, tied %(place)s of %(count)s so far", values)
+      : words("%(score)s of 100, %(place)s of %(count)s so far", values);
+  }
+  return isTied(hit, row)
+    ? words("%(score)s of 100, tied %(place)s of %(count)s", values)
+    : words("%(score)s of 100, %(place)s of %(count)s", values);
 }
 
 function offerTies(hit, row) {
-  const options = scored(hit).filter((other) => other !== row).map((other) => new Option(`same as ${other.letter}`, other.item));
-  if (row.score !== null) options.push(new Option("no score", CLEARED));
+  const options = scored(hit).filter((other) => other !== row).map((other) => new Option(words("same as %(letter)s", other), other.item));
+  if (row.score !== null) options.push(new Option(words("no score"), CLEARED));
   row.same.disabled = options.length === 0;
   row.same.replaceChildren(row.same.options[0], ...options);
   row.same.selectedIndex = 0;
@@ -156,13 +163,16 @@ function offerTies(hit, row) {
 
 function drawStatus(hit) {
   const left = missing(hit).length;
-  tell(hit, left ? `${left} left` : "", { asks: hit.equalAsked ? "Submit all equal" : "" });
+  tell(hit, left ? words("%(left)s left", { left }) : "", { asks: hit.equalAsked ? words("Submit all equal") : "" });
 }
 
 function announceOrder(hit) {
   const rows = byScore(hit).filter((row) => row.score !== null);
-  const order = rows.map((row, index) => (index && row.score === rows[index - 1].score ? "same as " : "") + row.name.slice(0, 30)).join(", ");
-  if (hit.changed && order !== hit.order && rows.length > 1) announce(`Order, highest first: ${order}.`);
+  const order = rows.map((row, index) => {
+    const letter = row.name.slice(0, 30);
+    return index && row.score === rows[index - 1].score ? words("same as %(letter)s", { letter }) : letter;
+  }).join(", ");
+  if (hit.changed && order !== hit.order && rows.length > 1) announce(words("Order, highest first: %(order)s.", { order }));
   hit.order = order;
 }
 
@@ -180,16 +190,16 @@ const allEqual = (hit) => scored(hit).length > 1 && scored(hit).every(({ score }
 
 function askFor(hit, left) {
   goTo(left[0]);
-  say(hit, `${left.length} left`);
-  announce(`Not scored yet: ${left.map(({ letter }) => letter).join(", ")}.`);
+  say(hit, words("%(left)s left", { left: left.length }));
+  announce(words("Not scored yet: %(letters)s.", { letters: left.map(({ letter }) => letter).join(", ") }));
 }
 
 function askWhetherEqual(hit) {
-  const words = `All ${COUNTS[scored(hit).length]} have the same score. If you mean it, submit again.`;
+  const question = words("All %(count)s have the same score. If you mean it, submit again.", { count: COUNTS[scored(hit).length] });
   hit.equalAsked = true;
   drawStatus(hit);
-  say(hit, words);
-  announce(words);
+  say(hit, question);
+  announce(question);
 }
 
 export function goTo(row) {
@@ -227,7 +237,7 @@ function sortRows(hit) {
   const tops = new Map(hit.rows.map((row) => [row, row.element.offsetTop]));
   hit.fieldset.querySelector(".rows").append(...byScore(hit).map((row) => row.element));
   focused?.focus({ preventScroll: true });
-  announce(`Rows sorted: ${rowsAsShown(hit).map((row) => row.name.slice(0, 30)).join(", ")}.`);
+  announce(words("Rows sorted: %(names)s.", { names: rowsAsShown(hit).map((row) => row.name.slice(0, 30)).join(", ") }));
   if (calm()) return;
   for (const [row, top] of tops) {
     const frames = [{ transform: `translateY(${top - row.element.offsetTop}px)` }, { transform: "none" }];
