@@ -199,10 +199,15 @@ annotators = Table(
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
     Column("admitted", Integer, nullable=False, server_default="0"),  # to work, under this version of the visit
-    Column("held_at", Time),  # since when they get no further HIT
+    # From further HITs: 'held', or 'excluded', then no answer counts; NULL: from none. Why, by whom and when.
+    Column("barred", Text),
+    Column("barred_reason", Text),
+    Column("barred_by", Text),
+    Column("barred_at", Time),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),
+    CheckConstraint("barred IN ('held', 'excluded')", name="barred"),
 )
 
 # One arrival of an annotator: an MTurk assignment, a Prolific submission, a visit by link. A platform can give an

@@ -6,7 +6,8 @@ Two looks at once, also on two machines, find the same; the database lets one of
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,16 +16,18 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.alerts import raise_alert
-from app.database.audit_log import SERVER
+from app.database.audit_log import Actor
 from app.designs.registry import design_of
-from app.quality import gather
+from app.errors import Conflict
+from app.quality import gather, who_counts
 from app.quality.conduct import Conduct
-from app.quality.holding import hold, name_of
 from app.quality.rule import RuleFinding
 from app.quality.settings import Chosen, chosen_of
 from app.record import revisions
 from app.record.news import Watermark
 from app.record.news import look as news
+
+STOPS: dict[str, Callable[..., Awaitable[Any]]] = {"hold": who_counts.hold, "exclude": who_counts.exclude}
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
@@ -135,21 +138,19 @@ async def act(engine: AsyncEngine, campaign: Row[Any], found: Sighting, *, now: 
         number = (await connection.execute(NOTE, parameters)).scalar()
         if number is None:
             return False
-        if found.chosen.action in ("hold", "exclude"):
-            await stop(connection, campaign, found.annotator, f"finding {number}", said, now=now)
-        if found.chosen.action == "exclude":
-            await revisions.decide(
-                connection, campaign, "exclude", "annotator", found.annotator, reason=said, by="a rule", now=now
-            )
+        if found.chosen.action in STOPS:
+            await stop(connection, campaign, found, f"finding {number}", said, now=now)
     if found.chosen.action == "exclude":
         await revisions.revise(engine, campaign.id, now=now)
     return True
 
 
 async def stop(
-    connection: AsyncConnection, campaign: Row[Any], annotator: int, occasion: str, because: str, *, now: datetime
+    connection: AsyncConnection, campaign: Row[Any], found: Sighting, occasion: str, said: str, *, now: datetime
 ) -> None:
-    """Hold an annotator, and let whoever runs the campaign know."""
-    if await hold(connection, campaign, annotator, because=because, now=now, by=SERVER):
-        name = await name_of(connection, campaign.id, annotator)
-        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=because)
+    """Hold or exclude an annotator, if nobody has yet, and let whoever runs the campaign know."""
+    by, reason = Actor(f"rule {found.rule}", "server"), said[: who_counts.LONGEST_REASON]
+    with suppress(Conflict):
+        await STOPS[found.chosen.action](connection, campaign, found.annotator, reason=reason, now=now, by=by)
+        name = (await who_counts.standing_of(connection, campaign, found.annotator)).name
+        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=said)

@@ -3,7 +3,6 @@
 A HIT is a lease on its items. `races` decides who gets what when several ask at once.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -19,15 +18,15 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.database.campaign import FINISH, finish_where
 from app.database.pool import wants
-from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
+from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.content import Above
 from app.record.store import PRESENT
 from app.selection.registry import asking_of
 from app.selection.segments import shown_once
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, never_again, of_outputs, propose
-from app.serving.races import SHOWN, SHOWN_OUTPUTS, HeldHit, Limits, ShownItems, capped, lease, renew
-from app.serving.standing import ALL_OPEN, CLOCK, ONE_HIT, THEIRS, AssignmentKey, Standing, standing
+from app.serving.races import SHOWN, SHOWN_OUTPUTS, ShownItems, capped, lease, renew
+from app.serving.standing import ALL_OPEN, CLOCK, AssignmentKey, Standing, standing
 from app.visit import progress
 
 PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -131,31 +130,11 @@ ANY_OPEN = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {ALL_OPEN} LIMIT 1
 """)  # noqa: S608  (made of constants)
 
-# The first touch makes a short lease a whole one.
-SAVE_DRAFT = text(f"""
-    UPDATE hits h SET draft = CAST(:draft AS jsonb), untouched_by = NULL,
-        expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {CLOCK} THEN h.expires_at
-                          ELSE {CLOCK} + make_interval(mins => c.lease_minutes) END
-    FROM campaigns c, hits before, annotators owner
-    WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} AND h.closed_at IS NULL AND c.id = h.campaign_id
-      AND before.campaign_id = h.campaign_id AND before.id = h.id
-      AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.id, {columns(Limits, "c")}, h.annotator_id, h.assignment_id, owner.{ONE_HIT} AS one_hit,
-              h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
-              h.segment AS hit_segment, before.untouched_by IS NOT NULL AND h.expires_at <= {CLOCK} AS touched_late
-""")  # noqa: S608  (made of constants)
-
 
 class HeldItems(ShownItems):
     """What is shown of the items of a HIT, and whether one of them has the wanted judgments already."""
 
     overtaken: bool
-
-
-class DraftedHit(HeldHit):
-    """A HIT of which a draft was kept, and whether its lease had run out before it was first touched."""
-
-    touched_late: bool
 
 
 class ItemNumber(Record):
@@ -182,9 +161,9 @@ async def hold_or_lease(
 ) -> Work | None:
     """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
     here = await standing(connection, cache, key, anew=anew)
-    if not here.admitted:
-        if reason := closed_because(here) or await not_admitted(connection, here):
-            return Work(here, reason=reason)
+    if here.held_back or not here.admitted:
+        if work := await not_let_in(connection, here, now=now):
+            return work
         here = await standing(connection, cache, key, anew=anew)
     if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
         await take_over(connection, here)
@@ -205,10 +184,14 @@ async def hold_or_lease(
     return work
 
 
-async def not_admitted(connection: Driver, here: Standing) -> Reason | None:
-    """Whether somebody has a step to pass before the work; who has none is let in until that changes."""
+async def not_let_in(connection: Driver, here: Standing, *, now: datetime) -> Work | None:
+    """Whether somebody is barred, or has a step to pass before the work; who has none is let in until that changes."""
+    if here.held_back:
+        return await given_back(connection, here, closed_because(here) or "held", now=now)
+    if reason := closed_because(here):
+        return Work(here, reason=reason)
     visiting = await progress.find_or_admit(connection, AssignmentId(here.id, here.assignment_id))
-    return "visit" if visiting.step else None
+    return Work(here, reason="visit") if visiting.step else None
 
 
 def from_memory(here: Standing) -> bool:
@@ -234,9 +217,13 @@ async def take_over(connection: Driver, here: Standing) -> None:
 
 async def stop(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
     """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
-    here = await standing(connection, cache, key)
+    return await given_back(connection, await standing(connection, cache, key), "stopped", now=now)
+
+
+async def given_back(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
+    """No HIT: what was held, perhaps since the moment in which that was decided, others may have."""
     await execute(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})
-    return await without_hit(connection, here, "stopped", now=now)
+    return await without_hit(connection, here, reason, now=now)
 
 
 def closed_because(here: Standing) -> Reason | None:
@@ -385,16 +372,3 @@ async def waits_for_nobody(connection: Driver, here: Standing) -> bool:
     if here.selection != "iterations":
         return False
     return await fetch_one(connection, ANY_OPEN, {"campaign": here.id}, Record) is None
-
-
-async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]) -> bool:
-    """Keep what was entered so far; False when the HIT is not this annotator's or is closed.
-
-    Somebody is at work, so the lease is a whole one from the first draft on, also when it has just run out and nobody
-    needs its items. `connection` is in no transaction.
-    """
-    parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
-    hit = await fetch_one(connection, SAVE_DRAFT, parameters, DraftedHit)
-    if hit is not None and hit.touched_late:
-        await renew(connection, hit, None)
-    return hit is not None

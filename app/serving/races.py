@@ -211,6 +211,8 @@ LOCKED_ANNOTATOR = text(LOCK_ANNOTATOR)
 RENEW = text(f"""
     UPDATE hits SET expires_at = {CLOCK} + make_interval(mins => :lease_minutes)
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
+      AND (SELECT barred IS NULL FROM annotators
+           WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
       AND {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
     RETURNING expires_at
 """)  # noqa: S608  (made of constants of this module)

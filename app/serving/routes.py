@@ -28,7 +28,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Gone, Invalid, Refusal
 from app.media.shown import drawn
-from app.serving import broken, leases, submission
+from app.serving import broken, drafts, leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import ServedCampaign, Standing, by_id
 from app.visit import passphrase, people, progress
@@ -274,7 +274,7 @@ async def keep_draft(
     assignment = tokens(request).read(draft.token, platform_name, link_key)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    await leases.save_draft(connection, assignment, draft.hit, draft.entries)
+    await drafts.save_draft(connection, assignment, draft.hit, draft.entries)
 
 
 async def show_work(

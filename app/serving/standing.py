@@ -168,7 +168,7 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     return text(f"""
     SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
-           a.held_at IS NOT NULL AS held_back,
+           a.barred IS NOT NULL AS held_back,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {ANSWERED})
            AS answered_here,

@@ -39,7 +39,7 @@ TRUTH = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign
 
 IN_COMMON = 0.3  # of what is true of an item by one criterion and by another
 # Why one annotator gets no HIT while others may.
-THEIRS_ALONE = ("limit", "seen_all", "assignment_done")
+THEIRS_ALONE = ("limit", "seen_all", "assignment_done", "held")
 
 COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
 

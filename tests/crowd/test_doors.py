@@ -12,7 +12,7 @@ from app.crowd.doors import Doors
 from app.crowd.platform import Arrival
 from app.database.session import statements
 from app.errors import TooManyVisits
-from app.serving import leases
+from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 from app.settings import Settings
@@ -40,7 +40,7 @@ async def ask(engine, assignment, visitor):
 
 async def touch(engine, assignment, hit):
     async with statements(engine) as connection:
-        await leases.save_draft(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
+        await drafts.save_draft(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
 
 
 async def minutes_left(engine, hit):

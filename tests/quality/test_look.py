@@ -92,7 +92,8 @@ async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine,
     assert (work.hit, work.reason, work.finished) == (None, "held", True)
     assert (await next_hit(engine, here["careful 1"], now=time)).hit is not None
     assert await values(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
-    assert await values(engine, "SELECT who, about FROM audit_log WHERE action = 'answers.hold'") == [("Easel", "A7")]
+    log = "SELECT who, about FROM audit_log WHERE action = 'answers.hold'"
+    assert await values(engine, log) == [("rule straight_lining", "A7")]
     assert await value(engine, "SELECT count(*) FROM decisions") == 0
 
 
@@ -102,7 +103,8 @@ async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
     assert await values(engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id") == [
         ("exclude", 1)
     ]
-    assert await value(engine, "SELECT held_at FROM annotators WHERE worker_id = 'straight'") == time
+    told = "SELECT barred, barred_by, barred_at FROM annotators WHERE worker_id = 'straight'"
+    assert await values(engine, told) == [("excluded", "rule straight_lining", time)]
 
 
 async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):

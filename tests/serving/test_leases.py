@@ -5,7 +5,7 @@ import pytest
 from app.crowd.annotators import AssignmentId
 from app.database.session import statements, transaction
 from app.errors import Gone, NotFound
-from app.serving import leases
+from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
 from tests.serving.campaigns import (
@@ -27,7 +27,7 @@ async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
     async with transaction(engine) as connection:
-        assert await leases.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 71}})
+        assert await drafts.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 71}})
     again = await hit_of(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
     assert again.draft == {str(hit.items[0]): {"score": 71}}
@@ -51,7 +51,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     hit = await hit_of(engine, await annotator(engine, campaign, "owner"))
     stranger = await annotator(engine, campaign, "stranger")
     async with transaction(engine) as connection:
-        assert not await leases.save_draft(connection, stranger, hit.id, {})
+        assert not await drafts.save_draft(connection, stranger, hit.id, {})
 
 
 async def test_an_expired_lease_is_taken_up_again_while_nobody_needs_its_items(engine):

@@ -6,7 +6,7 @@ import pytest
 
 from app.database.session import statements
 from app.errors import Gone, NotFound
-from app.serving import leases, standing
+from app.serving import drafts, leases, standing
 from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
@@ -27,7 +27,7 @@ async def test_a_second_session_goes_on_with_the_open_hit_and_its_draft(engine, 
     first, second = await visits(engine, campaign, "s1", "s2")
     begun = await hit_of(engine, first)
     async with statements(engine) as connection:
-        await leases.save_draft(connection, first, begun.id, {"1": {"score": 7}})
+        await drafts.save_draft(connection, first, begun.id, {"1": {"score": 7}})
     taken = await hit_of(engine, second)
     assert (taken.id, taken.items, taken.draft) == (begun.id, begun.items, {"1": {"score": 7}})
 
@@ -89,7 +89,7 @@ async def test_an_mturk_assignment_cannot_answer_the_hit_of_another_one(engine):
     with pytest.raises(NotFound):
         await submit(engine, second, hit)
     async with statements(engine) as connection:
-        assert not await leases.save_draft(connection, second, hit.id, {"1": {"score": 7}})
+        assert not await drafts.save_draft(connection, second, hit.id, {"1": {"score": 7}})
     assert (await hit_of(engine, first)).draft == {}
     assert not (await submit(engine, first, hit)).repeated
 

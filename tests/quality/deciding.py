@@ -1,0 +1,49 @@
+"""A campaign in which people have answered, and decisions about them as a researcher makes them."""
+
+import random
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.crowd.annotators import AssignmentId
+from app.database.audit_log import Actor
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.quality import who_counts
+from app.record import replay, revisions
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+
+ADA = Actor("ada", "page")
+
+POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
+
+
+async def answered(
+    engine: AsyncEngine, *, people: int = 3, hits: int = 2, items: int = 30, **settings: Any
+) -> tuple[Row[Any], list[AssignmentId], list[int]]:
+    """The campaign, the assignments of its annotators, and the ids of their rows."""
+    campaign = await running(engine, **{"judgments_per_item": 50, "items": items} | settings)
+    visits = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    rng = random.Random(7)
+    for _ in range(hits):
+        for visit in visits:
+            hit = await hit_of(engine, visit)
+            await submit(engine, visit, hit, scores=[float(rng.randrange(101)) for _ in hit.items])
+    rows = await values(
+        engine, "SELECT annotator_id FROM assignments WHERE campaign_id = :id ORDER BY id", id=campaign.id
+    )
+    return campaign, visits, [row[0] for row in rows]
+
+
+async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int, *, reason: str = "too fast") -> Any:
+    """One of the functions of `who_counts`, by name, and the posteriors that follow from it."""
+    async with engine.begin() as connection:
+        found = await getattr(who_counts, what)(connection, campaign, number, reason=reason, by=ADA, now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    return found
+
+
+async def verified(engine: AsyncEngine, campaign: Row[Any]) -> replay.Verification:
+    async with snapshot(engine) as connection:
+        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))

@@ -1,0 +1,286 @@
+"""Hold and release, exclude and restore: what they do to annotators, to answers and to what others are asked."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.campaigns.imported_hits import LOCK_IMPORTS
+from app.database.session import transaction
+from app.errors import Conflict, Invalid, NotFound
+from app.quality import who_counts
+from app.record import revisions
+from app.serving import drafts
+from tests.campaigns.drafts import import_results
+from tests.quality.deciding import POSTERIORS, answered, decide, verified
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    expire,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
+
+
+async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
+    campaign, (me, *_), (first, *_) = await answered(engine)
+    before = await values(engine, POSTERIORS)
+    await decide(engine, campaign, "hold", first)
+    work = await next_hit(engine, me)
+    assert (work.reason, work.hit, work.finished) == ("held", None, True)
+    assert await values(engine, POSTERIORS) == before
+    assert await value(engine, "SELECT revision FROM campaigns") == 0
+
+
+@pytest.mark.parametrize(("bars", "lets_in"), [("hold", "release"), ("exclude", "restore")])
+async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
+    campaign, (me, other), (first, _) = await answered(engine, people=2, hits=0, items=5, judgments_per_item=1)
+    hit = await hit_of(engine, me)
+    async with transaction(engine) as connection:
+        await drafts.save_draft(connection, me, hit.id, {str(hit.items[0]): {"score": 7}})
+    assert (await next_hit(engine, other)).reason == "wait"
+    await decide(engine, campaign, bars, first)
+    theirs = await hit_of(engine, other)
+    assert sorted(theirs.items) == sorted(hit.items)
+    await expire(engine, theirs)
+    await decide(engine, campaign, lets_in, first)
+    again = await hit_of(engine, me)
+    assert (again.id, again.draft) == (hit.id, {str(hit.items[0]): {"score": 7}})
+
+
+async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_look(engine):
+    campaign, (me, other), (first, _) = await answered(engine, people=2, hits=0, items=5, judgments_per_item=1)
+    await decide(engine, campaign, "hold", first)
+    await execute(engine, "UPDATE annotators SET barred = NULL")
+    await hit_of(engine, me)
+    await execute(engine, "UPDATE annotators SET barred = 'held' WHERE id = :first", first=first)
+    assert (await next_hit(engine, me)).reason == "held"
+    assert (await next_hit(engine, other)).hit is not None
+
+
+async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
+    campaign, (me, *_), (first, *_) = await answered(engine, people=1, hits=0)
+    hit = await hit_of(engine, me)
+    await execute(engine, "UPDATE hits SET untouched_by = 'somewhere'")
+    await decide(engine, campaign, "hold", first)
+    async with transaction(engine) as connection:
+        await drafts.save_draft(connection, me, hit.id, {})
+    assert await value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
+
+
+async def test_a_held_annotator_can_still_send_what_they_were_answering_and_it_counts(engine):
+    campaign, (me, *_), (first, *_) = await answered(engine)
+    hit = await hit_of(engine, me)
+    await decide(engine, campaign, "hold", first)
+    await submit(engine, me, hit)
+    assert (await verified(engine, campaign)).responses == 7
+
+
+async def test_without_an_excluded_annotator_items_want_their_judgments_anew(engine):
+    campaign, (careless, careful), (first, _) = await answered(engine, people=2, hits=0, items=10, judgments_per_item=1)
+    await submit(engine, careless, await hit_of(engine, careless))
+    await decide(engine, campaign, "exclude", first)
+    for _ in range(2):
+        await submit(engine, careful, await hit_of(engine, careful))
+    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert (await verified(engine, campaign)).responses == 2
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware", "ra"])
+async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
+    campaign, (me, *_), (first, *_) = await answered(engine, update_law=law)
+    before = await values(engine, POSTERIORS)
+    await decide(engine, campaign, "exclude", first)
+    assert await values(engine, POSTERIORS) != before
+    assert (await verified(engine, campaign)).clean
+    await decide(engine, campaign, "restore", first)
+    assert await values(engine, POSTERIORS) == before
+    assert (await next_hit(engine, me)).hit is not None
+
+
+async def test_one_answer_is_left_out_and_its_annotator_goes_on(engine):
+    campaign, (me, *_), _ = await answered(engine)
+    before = await values(engine, POSTERIORS)
+    answer = await value(engine, "SELECT min(seq) FROM responses")
+    await decide(engine, campaign, "exclude_answer", answer)
+    assert (await verified(engine, campaign)).responses == 5
+    assert (await next_hit(engine, me)).hit is not None
+    await decide(engine, campaign, "restore_answer", answer)
+    assert await values(engine, POSTERIORS) == before
+
+
+async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_restored(engine):
+    campaign, _, (first, *_) = await answered(engine)
+    answer = await value(engine, "SELECT min(seq) FROM responses")
+    await decide(engine, campaign, "exclude", first)
+    await decide(engine, campaign, "exclude_answer", answer)
+    await decide(engine, campaign, "restore", first)
+    found = await verified(engine, campaign)
+    assert (found.clean, found.responses) == (True, 5)
+    await decide(engine, campaign, "restore_answer", answer)
+    assert (await verified(engine, campaign)).responses == 6
+
+
+async def test_a_held_annotator_can_be_excluded_and_is_then_restored_to_work(engine):
+    campaign, (me, *_), (first, *_) = await answered(engine)
+    await decide(engine, campaign, "hold", first)
+    await decide(engine, campaign, "exclude", first)
+    assert await value(engine, "SELECT barred FROM annotators WHERE id = :id", id=first) == "excluded"
+    await decide(engine, campaign, "restore", first)
+    assert (await next_hit(engine, me)).hit is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "what", "code"),
+    [
+        ([], "release", "not_held"),
+        ([], "restore", "not_excluded"),
+        (["hold"], "hold", "already_held"),
+        (["hold"], "restore", "not_excluded"),
+        (["exclude"], "exclude", "already_excluded"),
+        (["exclude"], "hold", "already_excluded"),
+        (["exclude"], "release", "not_held"),
+        (["exclude", "restore"], "restore", "not_excluded"),
+    ],
+)
+async def test_what_is_so_already_is_not_decided_again(engine, before, what, code):
+    campaign, _, (first, *_) = await answered(engine, people=1, hits=1)
+    for earlier in before:
+        await decide(engine, campaign, earlier, first)
+    decisions = await value(engine, "SELECT count(*) FROM decisions")
+    with pytest.raises(Conflict) as problem:
+        await decide(engine, campaign, what, first)
+    assert problem.value.code == code
+    assert await value(engine, "SELECT count(*) FROM decisions") == decisions
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "code"),
+    [
+        (None, "restore_answer", "not_excluded"),
+        ("exclude", "exclude_answer", "already_excluded"),
+        ("include", "restore_answer", "not_excluded"),
+        ("withdraw", "exclude_answer", "answer_withdrawn"),
+        ("withdraw", "restore_answer", "answer_withdrawn"),
+    ],
+)
+async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
+    campaign, _, _ = await answered(engine, people=1, hits=1)
+    answer = await value(engine, "SELECT seq FROM responses")
+    if kind:
+        async with engine.begin() as connection:
+            why: dict[str, Any] = {"reason": "mistaken", "by": "ada", "now": NOW}
+            await revisions.decide(connection, campaign, kind, "response", answer, **why)
+    with pytest.raises(Conflict) as problem:
+        await decide(engine, campaign, what, answer)
+    assert problem.value.code == code
+
+
+async def test_to_restore_an_answer_of_an_excluded_annotator_is_to_restore_them(engine):
+    campaign, _, (first, *_) = await answered(engine, people=1, hits=1)
+    await decide(engine, campaign, "exclude", first)
+    with pytest.raises(Conflict, match="restore them instead"):
+        await decide(engine, campaign, "restore_answer", await value(engine, "SELECT seq FROM responses"))
+
+
+async def test_two_who_exclude_somebody_at_once_make_one_decision(engine):
+    campaign, _, (first, *_) = await answered(engine)
+    outcomes = await asyncio.gather(
+        *(decide(engine, campaign, "exclude", first) for _ in range(2)), return_exceptions=True
+    )
+    assert [one.code for one in outcomes if isinstance(one, Conflict)] == ["already_excluded"]
+    assert await value(engine, "SELECT count(*) FROM decisions") == 1
+    assert (await verified(engine, campaign)).responses == 4
+
+
+async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
+    campaign, _, (first, second, _) = await answered(engine, update_law="easl-aware")
+    await asyncio.gather(*(decide(engine, campaign, "exclude", who) for who in (first, second)))
+    found = await verified(engine, campaign)
+    assert (found.clean, found.responses) == (True, 2)
+
+
+async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
+    """The exclusion wants the HIT's row that the answer has; the answer, its campaign's, if it finishes it."""
+    campaign, (me, *_), (first, *_) = await answered(engine)
+    hit = await hit_of(engine, me)
+    async with engine.begin() as connection:
+        await connection.execute(text("SELECT FROM hits WHERE id = :hit FOR NO KEY UPDATE"), {"hit": hit.id})
+        excluding = asyncio.create_task(decide(engine, campaign, "exclude", first))
+        await until(engine, waiting(1))
+        answering = asyncio.create_task(submit(engine, me, hit))
+        await until(engine, waiting(2))
+    await asyncio.gather(excluding, answering)
+    assert await value(engine, "SELECT count(*) FROM responses") == 7
+    found = await verified(engine, campaign)
+    assert (found.clean, found.responses) == (True, 4)
+
+
+async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
+    campaign = await running(engine)
+    row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\n{},{},v0,v1,10,90\n"
+    await import_results(engine, campaign, row.format("W1", "A1"))
+    worker = await value(engine, "SELECT id FROM annotators")
+    async with engine.begin() as another_import:
+        await another_import.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+        more = row.format("W1", "A2") + row.format("W2", "A3").split("\n", 1)[1]
+        importing = asyncio.create_task(import_results(engine, campaign, more))
+        await until(engine, waiting(1))
+        excluding = asyncio.create_task(decide(engine, campaign, "exclude", worker))
+        await until(engine, waiting(2))
+    await asyncio.gather(importing, excluding)
+    found = await verified(engine, campaign)
+    assert (found.clean, found.responses) == (True, 1)
+    assert await value(engine, "SELECT count(*) FROM responses") == 3
+
+
+async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
+    campaign, _, (first, second, _) = await answered(engine, hits=1)
+    for reason, code in (("  ", "reason_missing"), ("x" * 501, "reason_too_long")):
+        with pytest.raises(Invalid) as problem:
+            await decide(engine, campaign, "exclude", first, reason=reason)
+        assert problem.value.code == code
+    await decide(engine, campaign, "exclude", first, reason=" sets all to 50 ")
+    await decide(engine, campaign, "hold", second)
+    told = "SELECT barred, barred_reason, barred_by, barred_at FROM annotators WHERE barred IS NOT NULL ORDER BY id"
+    assert await values(engine, told) == [("excluded", "sets all to 50", "ada", NOW), ("held", "too fast", "ada", NOW)]
+    log = "SELECT action, about, after ->> 'reason' FROM audit_log WHERE action LIKE 'answers.%' ORDER BY id"
+    assert await values(engine, log) == [
+        ("answers.exclude", "A1", "sets all to 50"),
+        ("answers.hold", "A2", "too fast"),
+    ]
+
+
+async def test_nobody_of_another_campaign_is_touched(engine):
+    campaign, _, _ = await answered(engine, people=1, hits=1)
+    _, (theirs,), (other,) = await answered(engine, people=1, hits=1)
+    for what in ("hold", "release", "exclude", "restore"):
+        with pytest.raises(NotFound) as problem:
+            await decide(engine, campaign, what, other)
+        assert problem.value.code == "annotator_not_found"
+    answer = await value(engine, "SELECT max(seq) FROM responses")
+    with pytest.raises(NotFound) as problem:
+        await decide(engine, campaign, "exclude_answer", answer)
+    assert problem.value.code == "response_not_found"
+    assert (await next_hit(engine, theirs)).hit is not None
+
+
+async def test_annotators_are_found_by_their_names(engine):
+    campaign, _, rows = await answered(engine, hits=0)
+    await annotator(engine, await running(engine), "of another campaign")
+    async with engine.connect() as connection:
+        found = [await who_counts.annotator_named(connection, campaign, name) for name in ("A1", "a2", "A3")]
+        assert found == rows
+        for name in ("A4", "A0", "A-1", "A", "", "B1", "A1 ", "A²", "A" + "9" * 5000):
+            with pytest.raises(NotFound) as problem:
+                await who_counts.annotator_named(connection, campaign, name)
+            assert problem.value.code == "annotator_not_found"
