@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app import middleware, web
 from app.alerts import api as alerts_api
 from app.alerts import routes as alerts
+from app.alerts.outbox import Outbox
 from app.analysis import api as analysis_api
 from app.analysis import routes as analysis
 from app.analysis.fits import Fits
@@ -92,11 +93,13 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
-    revising = asyncio.create_task(revised(state.database))
+    state.outbox = Outbox(state.database, settings, key, web.get_now)
+    running = [asyncio.create_task(revised(state.database)), asyncio.create_task(state.outbox.run())]
     with state.live.ended_by_signals():
         yield
-    revising.cancel()
-    await asyncio.gather(revising, return_exceptions=True)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
     await state.looks.stop()
     await state.rehearsals.stop()
     await state.live.stop()

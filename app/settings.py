@@ -55,6 +55,13 @@ def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(origin.lower() for origin in origins)
 
 
+def _smtp_url(url: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"smtps?://([^@/\s]+@)?[^@/:\s]+(:[0-9]{1,5})?/?", url.get_secret_value()):
+        # The value may hold a password, so it is not repeated.
+        raise ValueError("is not an address such as smtp://name:password@mail.example.org:587")
+    return url
+
+
 def _long_enough(key: SecretStr) -> SecretStr:
     if len(key.get_secret_value()) < SECRET_CHARACTERS:
         raise ValueError(f"needs {SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one")
@@ -144,6 +151,14 @@ class Settings(BaseSettings):
     )
     frame_ancestors: Origins = Field(
         (), description="More origins that may frame the MTurk page, besides MTurk's own; comma-separated."
+    )
+
+    smtp_url: Annotated[SecretStr, AfterValidator(_smtp_url)] | None = Field(
+        None, description="Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, no mails."
+    )
+    smtp_from: str = Field("easel@localhost", description="Address that mails come from.")
+    webhooks_inside: bool = Field(
+        default=False, description="1: webhooks of campaigns may go to private networks, and without TLS."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.account_tables import alerts
+from app.database.account_tables import alert_messages, alerts
 from app.database.alerts import said
 from app.database.audit_log import note
 from app.errors import NotFound
@@ -33,3 +33,13 @@ async def note_seen(connection: AsyncConnection, campaign: Row[Any], alert: int,
     statement = update(alerts).where(*its, alerts.c.seen_at.is_(None)).values(seen_at=now, seen_by=by)
     if (await connection.execute(statement)).rowcount:
         await note(connection, "alert.seen", campaign, about=said(found.kind, found.about))
+
+
+async def on_their_way(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """The newest messages of a campaign with their alerts, newest first."""
+    joined = alert_messages.join(
+        alerts, (alerts.c.campaign_id == alert_messages.c.campaign_id) & (alerts.c.id == alert_messages.c.alert_id)
+    )
+    columns = (alert_messages, alerts.c.kind, alerts.c.about, alerts.c.raised_at)
+    those = select(*columns).select_from(joined).where(alert_messages.c.campaign_id == campaign_id)
+    return (await connection.execute(those.order_by(alerts.c.id.desc()).limit(MOST_SHOWN))).all()

@@ -18,6 +18,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.alerts.settings import AlertSettings
 from app.analysis import calibrated
 from app.analysis.assignments_export import assignments_table
 from app.analysis.findings import Options, columns_of
@@ -45,10 +46,12 @@ from app.database.tables import campaigns
 from app.designs.criteria import criteria_of, named, number_of
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
+from app.fields import is_private
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
+from app.visit.settings import VisitSettings
 
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 NOT_SETTINGS = (
@@ -301,7 +304,9 @@ async def one_piece(text_: str) -> AsyncGenerator[str, None]:
 def settings_json(campaign: Row[Any]) -> str:
     """All settings by name, and what became of the campaign; `settings` can be given to a new one."""
     facts = {name: getattr(campaign, name) for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
-    settings = {c.name: getattr(campaign, c.name) for c in campaigns.columns if c.name not in NOT_SETTINGS}
+    fields = {**AlertSettings.model_fields, **VisitSettings.model_fields}
+    left_out = {*NOT_SETTINGS, *(name for name, field in fields.items() if is_private(field))}
+    settings = {c.name: getattr(campaign, c.name) for c in campaigns.columns if c.name not in left_out}
     return json.dumps(facts | {"settings": settings}, ensure_ascii=False, indent=2, default=as_text) + "\n"
 
 

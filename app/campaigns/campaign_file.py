@@ -14,6 +14,7 @@ from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
 from app.errors import MOST_NAMED, Invalid, plural, shortened
+from app.fields import is_private
 
 MOST_ROWS_INSIDE = 10_000
 PRIOR: Place = ("prior",)  # at which is said what is wrong with settings together
@@ -163,8 +164,8 @@ def unknown_name(place: Place, known: Sequence[str]) -> str:
 
 def written(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
     """A campaign as a file: all of its settings but those that are empty by default."""
-    values = settings.model_dump(mode="json")
     fields = CampaignSettings.model_fields.items()
+    values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private(field)})
     usual = {name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields}
     said = {name: value for name, value in values.items() if value not in EMPTY or value != usual[name]}
     return HEAD + documents.written(said | ({"items": items} if items else {}))

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
+from app.alerts.settings import AlertSettings
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
 from app.crowd.registry import campaign_settings
@@ -105,6 +106,7 @@ GROUPS = (
         ),
     ),
     FieldGroup("Who can be relied on", ("quality_preset",), ("quality_rules", "false_alarms")),
+    FieldGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
 )
 
 

@@ -3,7 +3,7 @@
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -34,12 +34,11 @@ from app.designs.criteria import asked_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.errors import listed as listed_names
-from app.fields import after_launch
+from app.fields import after_launch, is_private
 from app.media import store as media
 from app.record.law import law_of
 from app.record.states import LOCK_OUT_HOLDERS
 from app.visit import launch
-from app.visit.settings import SECRET
 
 find = campaign_by_slug
 find_for_page = campaign_of_page
@@ -264,12 +263,16 @@ async def edit(
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     await launch.note_changes(connection, before, row)
-    was, is_now = differences(before.model_dump(), settings.model_dump())
-    for name in is_now.keys() & set(SECRET):
-        was[name], is_now[name] = (HIDDEN if value else "" for value in (was[name], is_now[name]))
+    was, is_now = (with_nothing_private(facts) for facts in differences(before.model_dump(), settings.model_dump()))
     if is_now:
         await note(connection, "settings.changed", row, before=was, after=is_now)
     return row
+
+
+def with_nothing_private(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the log has them, which researchers of all campaigns read."""
+    fields = CampaignSettings.model_fields
+    return {name: HIDDEN if is_private(fields[name]) and value else value for name, value in facts.items()}
 
 
 def refuse_another_meaning(campaign: Row[Any], before: CampaignSettings, after: CampaignSettings) -> None:

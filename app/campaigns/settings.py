@@ -14,6 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from app.alerts.settings import AlertSettings
 from app.campaigns.registered import one_of
 from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
@@ -70,7 +71,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(VisitSettings, QualitySettings):
+class CampaignSettings(VisitSettings, QualitySettings, AlertSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Identity,
     Index,
+    Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -20,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, metadata
+from app.database.schema import Time, goes_with, index_where, metadata
 
 # One row: what the installation needs to know of itself and must share between its processes.
 installation = Table(
@@ -118,4 +119,21 @@ alerts = Table(
     Column("seen_by", Text),  # a login name
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "kind", "occasion"),
+)
+
+# Alerts on their way to an address: what is not sent is tried again, so many times.
+alert_messages = Table(
+    "alert_messages",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("alert_id", BigInteger, nullable=False),
+    Column("way", Text, nullable=False),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("next_try_at", Time, nullable=False, server_default=func.now()),
+    Column("sent_at", Time),
+    Column("problem", Text),  # of the last try
+    PrimaryKeyConstraint("campaign_id", "alert_id", "way"),
+    goes_with("alerts", "alert_id", in_table="alert_messages"),
+    index_where("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
+    CheckConstraint("way IN ('email', 'webhook')", name="way"),
 )

@@ -19,22 +19,36 @@ KINDS = {
 }
 
 
+MOST_AN_HOUR = 20  # of a kind that are sent: whoever flags everything fills no mailbox. The page shows all
+
+
 def raised_from(source: str) -> str:
-    """SQL: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has raised
-    yet. Rehearsals raise none.
+    """SQL, of WITH: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has
+    raised yet, and messages where the campaign has an address. Rehearsals raise none.
     """
     return f"""
-        INSERT INTO alerts (campaign_id, kind, occasion, about, because)
-        SELECT happened.campaign_id, happened.kind, happened.occasion, happened.about, happened.because
-        FROM {source} AS happened JOIN campaigns c ON c.id = happened.campaign_id AND c.rehearsal_of IS NULL
-        ON CONFLICT (campaign_id, kind, occasion) DO NOTHING
+        raised AS (
+            INSERT INTO alerts (campaign_id, kind, occasion, about, because)
+            SELECT happened.campaign_id, happened.kind, happened.occasion, happened.about, happened.because
+            FROM {source} AS happened JOIN campaigns c ON c.id = happened.campaign_id AND c.rehearsal_of IS NULL
+            ON CONFLICT (campaign_id, kind, occasion) DO NOTHING
+            RETURNING campaign_id, id, kind
+        ), to_send AS (
+            INSERT INTO alert_messages (campaign_id, alert_id, way)
+            SELECT raised.campaign_id, raised.id, ways.way
+            FROM raised JOIN campaigns c ON c.id = raised.campaign_id,
+                LATERAL (VALUES ('email', c.alert_emails <> '{{}}'), ('webhook', c.alert_webhook IS NOT NULL))
+                AS ways (way, wanted)
+            WHERE ways.wanted AND {MOST_AN_HOUR} > (
+                SELECT count(*) FROM alerts earlier WHERE earlier.campaign_id = raised.campaign_id
+                AND earlier.kind = raised.kind AND earlier.raised_at > now() - interval '1 hour')
+        )
     """  # noqa: S608  (made of constants)
 
 
-RAISE = text(
-    raised_from("""(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
-        CAST(:occasion AS text) AS occasion, CAST(:about AS text) AS about, CAST(:because AS text) AS because)""")
-)
+HAPPENED = """(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
+    CAST(:occasion AS text) AS occasion, CAST(:about AS text) AS about, CAST(:because AS text) AS because)"""
+RAISE = text(f"WITH {raised_from(HAPPENED)} SELECT 1")
 
 
 async def raise_alert(

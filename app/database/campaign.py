@@ -27,7 +27,7 @@ def finish_where(condition: str) -> TextClause:
         WITH finished AS (
             UPDATE campaigns SET status = 'finished', finished_at = :now
             WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug, finished_at
-        ), raised AS ({raised_from(ALL_DONE)})
+        ), {raised_from(ALL_DONE)}
         INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
         SELECT '{SERVER.name}', '{SERVER.way}', id, slug, 'campaign.finish', jsonb_build_object('status', 'finished')
         FROM finished

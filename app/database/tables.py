@@ -105,6 +105,10 @@ campaigns = Table(
     Column("quality_preset", Text, nullable=False, server_default="watch"),
     Column("quality_rules", ARRAY(Text), nullable=False, server_default="{}"),
     Column("false_alarms", Double, nullable=False, server_default="2"),
+    # Where alerts go, and how long a silence is one; NULL: none is
+    Column("alert_emails", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("alert_webhook", Text),
+    Column("alert_quiet_minutes", Integer),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("decided", BigInteger, nullable=False, server_default="0"),

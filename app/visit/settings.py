@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from app.designs.design import OneLine
-from app.fields import OPEN
+from app.fields import OPEN, PRIVATE
 from app.visit.asked_once import of_lines
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
@@ -20,7 +20,7 @@ class VisitSettings(BaseModel):
         "platform.",
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
-        default="", title="Passphrase of the open link", json_schema_extra=OPEN,
+        default="", title="Passphrase of the open link", json_schema_extra=OPEN | PRIVATE,
         description="Optional. Whoever comes by the open link must know it. It is stored as you enter it, so that you "
         "can look it up; do not use one of your own passwords.",
     )  # fmt: skip
@@ -53,6 +53,3 @@ class VisitSettings(BaseModel):
         """Raises ValueError."""
         of_lines(questions)
         return questions
-
-
-SECRET = ("passphrase",)  # the audit log says that it was changed, and not what it is

@@ -104,11 +104,14 @@ async def test_items_and_systems_do_not_mix(engine, first, then):
     await lead(engine, campaign)
 
 
-async def test_items_do_not_join_what_runs(engine):
-    for campaign, content in ((await launched(engine), table()), (await of_systems(engine), VERBS)):
+async def test_items_do_not_join_systems_that_run_nor_the_other_way_round(engine):
+    for campaign, content, code in (
+        (await launched(engine), table(), "not_a_draft"),
+        (await of_systems(engine), VERBS, "kinds_mixed"),
+    ):
         with pytest.raises(Conflict) as refused:
             await import_items(engine, campaign, content)
-        assert refused.value.code == "kinds_mixed"
+        assert refused.value.code == code
 
 
 async def test_nothing_joins_what_is_finished(engine):

@@ -1,0 +1,48 @@
+"""A mail by SMTP. The standard library's client in a thread: mails are rare, and it needs nothing else."""
+
+import smtplib
+import ssl
+from collections.abc import Sequence
+from email.message import EmailMessage
+from urllib.parse import unquote, urlsplit
+
+from app.alerts.settings import is_loopback_name
+from app.alerts.webhook import Undelivered
+
+SECONDS = 20.0
+
+
+def send(server: str, sender: str, receivers: Sequence[str], subject: str, words: str) -> None:
+    """Send a mail. server: smtp:// or smtps://, perhaps with a name and password, which go over TLS or to this machine.
+
+    Raises `Undelivered`. It blocks.
+    """
+    message = EmailMessage()
+    message["Subject"] = " ".join(subject.split())
+    message["From"], message["To"] = sender, ", ".join(receivers)
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(words, cte="quoted-printable")  # which every server passes on
+    try:
+        with connected(server) as client:
+            client.send_message(message)
+    except (OSError, smtplib.SMTPException) as problem:  # what a server says may repeat addresses
+        raise Undelivered(f"The mail was not taken ({type(problem).__name__}).") from problem
+
+
+def connected(server: str) -> smtplib.SMTP:
+    """With TLS from the start (smtps), or as soon as the server offers it."""
+    parts = urlsplit(server)
+    host, tls = parts.hostname or "", ssl.create_default_context()
+    if parts.scheme == "smtps":
+        client: smtplib.SMTP = smtplib.SMTP_SSL(host, parts.port or 465, timeout=SECONDS, context=tls)
+    else:
+        client = smtplib.SMTP(host, parts.port or 587, timeout=SECONDS)
+        client.ehlo_or_helo_if_needed()
+        if client.has_extn("starttls"):
+            client.starttls(context=tls)
+        elif parts.username and not is_loopback_name(host):
+            client.close()
+            raise Undelivered("The mail server offers no TLS, so it was not told the password.")
+    if parts.username:
+        client.login(unquote(parts.username), unquote(parts.password or ""))
+    return client

@@ -1,0 +1,34 @@
+"""Silence: a campaign runs, so judgments are wanted, and no answer has come for longer than its researcher finds right.
+
+It counts from the last answer, or from the launch, the resumption or the reopening if that is later. Each silence is
+one alert, however long it lasts.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.database.alerts import raised_from
+
+STARTS = "('campaign.launch', 'campaign.resume', 'campaign.reopen')"
+
+SILENT = f"""
+    (SELECT c.id AS campaign_id, 'quiet' AS kind, CAST(last.since AS text) AS occasion,
+            c.alert_quiet_minutes || ' minutes' AS about, '' AS because
+    FROM campaigns c, LATERAL (SELECT extract(epoch FROM greatest(
+        c.launched_at,
+        (SELECT r.received_at FROM responses r WHERE r.campaign_id = c.id ORDER BY r.seq DESC LIMIT 1),
+        (SELECT max(l.noted_at) FROM audit_log l WHERE l.campaign_id = c.id AND l.action IN {STARTS})
+    )) AS since) AS last
+    WHERE c.status = 'running'
+    AND last.since < extract(epoch FROM CAST(:now AS timestamptz)) - 60 * c.alert_quiet_minutes)
+"""  # noqa: S608  (constants)
+
+RAISE_QUIET = text(f"WITH {raised_from(SILENT)} SELECT 1")
+
+
+async def raise_quiet(engine: AsyncEngine, *, now: datetime) -> None:
+    """Raise an alert for each campaign that has fallen silent."""
+    async with engine.begin() as connection:
+        await connection.execute(RAISE_QUIET, {"now": now})

@@ -1,0 +1,60 @@
+"""Where the alerts of a campaign go, and when silence is one."""
+
+import ipaddress
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field, StringConstraints, field_validator
+
+from app.fields import OPEN, PRIVATE
+
+EmailAddress = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=254, pattern=r"^[^@\s,;<>\"]+@[A-Za-z0-9.-]+$")
+]
+Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500, pattern=r"^https?://[!-~]+$")]
+
+
+class AlertSettings(BaseModel):
+    """A column of a campaign for each."""
+
+    alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
+        default=[], title="E-mail addresses for alerts", json_schema_extra=OPEN | PRIVATE,
+        description="Optional, one per line, up to 10. They get a mail when a rule holds somebody, an annotator flags "
+        "an item, no answers come, or the campaign is finished.",
+    )  # fmt: skip
+    alert_webhook: Address | None = Field(
+        default=None, title="Webhook for alerts", json_schema_extra=OPEN | PRIVATE,
+        description="Optional. An https:// address to which the same is posted as JSON, signed so that the receiver "
+        "can check where it comes from.",
+    )  # fmt: skip
+    alert_quiet_minutes: int | None = Field(
+        default=None, ge=5, le=10_080, title="Alert after silence (minutes)", json_schema_extra=OPEN,
+        description="Optional. Raise an alert when the campaign runs and no answer came for so many minutes. Empty: "
+        "silence is no alert.",
+    )  # fmt: skip
+
+    @field_validator("alert_emails", mode="before")
+    @classmethod
+    def one_address_a_line(cls, addresses: object) -> object:
+        """A text of lines, as forms and the command line send it."""
+        if isinstance(addresses, str):
+            return [line for line in addresses.splitlines() if line.strip()]
+        return addresses
+
+    @field_validator("alert_webhook")
+    @classmethod
+    def webhook_names_a_host(cls, webhook: str | None) -> str | None:
+        """Raises ValueError."""
+        if webhook is not None:
+            parts = urlsplit(webhook)
+            if not parts.hostname or parts.username or parts.password or parts.port == 0:
+                raise ValueError("an address such as https://example.org/hook, without a name or password")
+        return webhook
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether an address names this machine itself, in so many words."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,105 @@
+"""One signed POST to an address that a researcher chose, and to no other: no redirect is followed, and unless the
+operator allows it, nothing goes to a private network or without TLS.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from threading import Timer
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from app.alerts.settings import is_loopback_name
+
+SECONDS = 10.0  # for all of it
+TIMESTAMP, SIGNATURE = "Easel-Timestamp", "Easel-Signature"
+TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # which lead to addresses of IPv4, private ones too
+
+
+class Undelivered(Exception):
+    """A message did not arrive; why, in a line without an address or a secret."""
+
+
+def key_of(secret: str, campaign: int) -> str:
+    """The key by which the messages of a campaign are signed, 64 hexadecimal digits."""
+    return hmac.new(secret.encode(), f"webhook {campaign}".encode(), hashlib.sha256).hexdigest()
+
+
+def signature(key: str, timestamp: int, body: bytes) -> str:
+    """HMAC-SHA256 over the timestamp, a dot and the body, in hexadecimal."""
+    return hmac.new(key.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def post(address: str, message: Mapping[str, Any], key: str, timestamp: int, *, inside: bool) -> None:
+    """Send a message. timestamp: seconds since 1970. inside: whether it may go to private networks and without TLS.
+
+    Raises `Undelivered`. It blocks, for `SECONDS` and the time that a name takes to be found.
+    """
+    parts = urlsplit(address)
+    body = json.dumps(message, ensure_ascii=False).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Easel",
+        TIMESTAMP: str(timestamp),
+        SIGNATURE: f"v1={signature(key, timestamp, body)}",
+    }
+    try:
+        status = answered(parts, place_of(parts, inside=inside), body, headers)
+    except (OSError, HTTPException, ValueError) as problem:
+        raise Undelivered(f"The receiver could not be reached ({type(problem).__name__}).") from problem
+    if not 200 <= status < 300:
+        raise Undelivered(f"The receiver answered with status {status}.")
+
+
+def place_of(parts: SplitResult, *, inside: bool) -> tuple[str, int]:
+    """The address of the network to connect to, and the port: looked up once, so that it cannot change after the check.
+
+    Raises `Undelivered` for one to which nothing may go, `OSError` for none.
+    """
+    host = parts.hostname or ""
+    here = is_loopback_name(host)
+    if parts.scheme != "https" and not (here or inside):
+        raise Undelivered("Without TLS messages go to this machine alone. Use an https:// address.")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    found = [str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not (here or inside) and not all(map(is_public, found)):
+        raise Undelivered("The address leads into a private network, to which this server sends nothing.")
+    return found[0], port
+
+
+def is_public(address: str) -> bool:
+    """Whether an address of the network is one of the whole internet."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    plain = getattr(ip, "ipv4_mapped", None) or ip
+    return bool(plain.is_global and not plain.is_multicast and not (plain.version == 6 and plain in TRANSLATED))
+
+
+def answered(parts: SplitResult, place: tuple[str, int], body: bytes, headers: Mapping[str, str]) -> int:
+    """The status of the reply; of the rest nothing is read."""
+    connection = HTTPConnection(parts.hostname or "", parts.port or place[1])
+    sock = socket.create_connection(place, timeout=SECONDS)
+
+    def cut() -> None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    ends = Timer(SECONDS, cut)  # whoever sends a byte a second never lets a socket's own limit pass
+    ends.start()
+    try:
+        if parts.scheme == "https":
+            tls = ssl.create_default_context()
+            sock = tls.wrap_socket(sock, server_hostname=parts.hostname, do_handshake_on_connect=False)
+            sock.do_handshake()
+        connection.sock = sock
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", path, body, dict(headers))
+        return connection.getresponse().status
+    finally:
+        ends.cancel()
+        sock.close()

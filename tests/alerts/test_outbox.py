@@ -1,0 +1,176 @@
+"""Alerts go out once each, are tried again a bounded number of times, and keep nothing waiting."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from email import message_from_string
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from app.alerts.outbox import TRIES, Outbox
+from app.alerts.quiet import raise_quiet
+from app.campaigns import lifecycle
+from app.campaigns.campaign_file import written
+from app.database.alerts import MOST_AN_HOUR, raise_alert
+from app.settings import Settings
+from app.web import get_now
+from tests.alerts.receivers import mail_server, webhook_receiver
+from tests.campaigns.drafts import lead
+from tests.serving.campaigns import annotator, execute, hit_of, running, submit, value, values
+
+LATER = timedelta(days=1)
+KINDS = "SELECT kind, about FROM alerts ORDER BY id"
+
+
+def outbox_of(engine, **settings):
+    return Outbox(engine, Settings(**settings), "secret", get_now)
+
+
+def soon():
+    """A moment after what was just raised, by the database's clock."""
+    return datetime.now(UTC) + timedelta(seconds=1)
+
+
+async def held(engine, campaign, name="A7", because=""):
+    async with engine.begin() as connection:
+        await raise_alert(connection, campaign.id, "held", f"of {name}", about=name, because=because)
+
+
+async def test_an_alert_is_posted_to_the_campaigns_webhook_once(engine):
+    with webhook_receiver() as got:
+        campaign = await running(engine, alert_webhook=got.address)
+        await held(engine, campaign, because="Too fast.")
+        assert await outbox_of(engine, public_url="https://easel.example").send_due(now=soon()) == 1
+        assert await outbox_of(engine).send_due(now=soon() + LATER) == 0
+    ((_, body),) = got.messages
+    told = json.loads(body)
+    assert (told["kind"], told["about"], told["because"]) == ("held", "A7", "Too fast.")
+    assert told["page"] == f"https://easel.example/admin/campaigns/{campaign.slug}"
+
+
+async def test_of_several_processes_one_sends(engine):
+    with webhook_receiver() as got:
+        campaign = await running(engine, alert_webhook=got.address)
+        for number in range(8):
+            await held(engine, campaign, f"A{number}")
+        now = soon()
+        await asyncio.gather(*(outbox_of(engine).send_due(now=now) for _ in range(4)))
+        assert len(got.messages) == 8
+        assert len({json.loads(body)["id"] for _, body in got.messages}) == 8
+
+
+async def test_what_fails_is_tried_again_later_each_time_and_given_up(engine):
+    with webhook_receiver(*[500] * (TRIES + 1)) as got:
+        campaign = await running(engine, alert_webhook=got.address)
+        await held(engine, campaign)
+        now = soon()
+        assert await outbox_of(engine).send_due(now=now) == 1
+        assert await outbox_of(engine).send_due(now=now + timedelta(seconds=59)) == 0
+        assert await outbox_of(engine).send_due(now=now + timedelta(seconds=61)) == 1
+        for day in range(2, TRIES + 4):
+            await outbox_of(engine).send_due(now=now + day * LATER)
+        assert len(got.messages) == TRIES
+    assert await values(engine, "SELECT sent_at, problem FROM alert_messages") == [
+        (None, "The receiver answered with status 500.")
+    ]
+
+
+async def test_an_alert_is_mailed(engine):
+    with mail_server() as got:
+        campaign = await running(engine, name="Verbs", alert_emails=["bea@example.org", "cat@example.org"])
+        await held(engine, campaign, because="Häufig zu schnell.")
+        outbox = outbox_of(engine, smtp_url=SecretStr(got.address), smtp_from="easel@example.org")
+        assert await outbox.send_due(now=soon()) == 1
+    (mail,) = got.messages
+    body: Any = message_from_string(mail).get_payload(decode=True)
+    assert "Häufig" in body.decode()
+    assert "Subject: Verbs: A rule held A7." in mail
+    assert "To: bea@example.org, cat@example.org" in mail
+    assert await value(engine, "SELECT sent_at IS NOT NULL FROM alert_messages")
+
+
+async def test_without_a_mail_server_mails_wait_for_one(engine):
+    campaign = await running(engine, alert_emails=["bea@example.org"])
+    await held(engine, campaign)
+    assert await outbox_of(engine).send_due(now=soon()) == 0
+    with mail_server() as got:
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
+        assert len(got.messages) == 1
+
+
+async def test_a_mail_server_that_is_away_is_tried_again(engine):
+    campaign = await running(engine, alert_emails=["bea@example.org"])
+    await held(engine, campaign)
+    outbox = outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1"))
+    await outbox.send_due(now=soon())
+    assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail was not taken")
+
+
+async def test_whoever_flags_everything_fills_no_mailbox(engine):
+    campaign = await running(engine, alert_webhook="https://hook.example/")
+    for number in range(MOST_AN_HOUR + 5):
+        await held(engine, campaign, f"A{number}")
+    assert await value(engine, "SELECT count(*) FROM alert_messages") == MOST_AN_HOUR
+    assert await value(engine, "SELECT count(*) FROM alerts") == MOST_AN_HOUR + 5
+
+
+async def test_a_campaign_without_addresses_sends_nothing(engine):
+    await held(engine, await running(engine))
+    assert await value(engine, "SELECT count(*) FROM alert_messages") == 0
+
+
+async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
+    campaign = await running(engine, alert_quiet_minutes=30)
+    begun = datetime.now(UTC)
+    await raise_quiet(engine, now=begun + timedelta(minutes=29))
+    assert await values(engine, KINDS) == []
+    for minutes in (31, 60, 600):
+        await raise_quiet(engine, now=begun + timedelta(minutes=minutes))
+    assert await values(engine, KINDS) == [("quiet", "30 minutes")]
+    ann = await annotator(engine, campaign)
+    await submit(engine, ann, await hit_of(engine, ann), now=begun + timedelta(minutes=610))
+    await raise_quiet(engine, now=begun + timedelta(minutes=620))
+    assert len(await values(engine, KINDS)) == 1
+    await raise_quiet(engine, now=begun + timedelta(minutes=641))
+    assert len(await values(engine, KINDS)) == 2
+
+
+@pytest.mark.parametrize("action", ["pause", "finish"])
+async def test_who_is_not_asked_cannot_be_silent(engine, action):
+    campaign = await running(engine, alert_quiet_minutes=30)
+    await lead(engine, campaign, action)
+    await raise_quiet(engine, now=datetime.now(UTC) + LATER)
+    assert await values(engine, KINDS) == []
+
+
+async def test_silence_counts_from_the_resumption(engine):
+    campaign = await running(engine, alert_quiet_minutes=30)
+    await lead(engine, campaign, "pause")
+    await execute(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
+    await lead(engine, campaign, "resume")
+    await raise_quiet(engine, now=datetime.now(UTC) + timedelta(minutes=29))
+    assert await values(engine, KINDS) == []
+
+
+async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(engine, researcher):
+    private: dict[str, Any] = {"alert_webhook": "https://hook.example/T0KEN", "alert_emails": ["bea@example.org"]}
+    campaign = await running(engine, **private)
+    settings = lifecycle.settings_of(campaign)
+    assert "hook.example" not in written(settings)
+    assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None}))
+    changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"
+    assert await values(engine, changed) == [({"alert_webhook": "•••"}, {"alert_webhook": None})]
+
+
+async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(engine, researcher):
+    campaign = await running(engine, alert_webhook="http://127.0.0.1:1/", alert_emails=["bea@example.org"])
+    await held(engine, campaign)
+    await outbox_of(engine).send_due(now=soon())
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/alerts")).text
+    assert "The receiver could not be reached" in page
+    assert "EASEL_SMTP_URL" in page
+    assert 'id="signing-key"' in page

@@ -1,0 +1,95 @@
+"""A webhook is signed, goes where it may, and ends in time."""
+
+import hashlib
+import hmac
+import json
+import socket
+import threading
+
+import pytest
+
+from app.alerts import webhook
+from app.alerts.webhook import Undelivered, is_public, post
+from tests.alerts.receivers import webhook_receiver
+
+KEY = "k" * 64
+
+
+def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
+    with webhook_receiver() as got:
+        post(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, inside=False)
+    ((headers, body),) = got.messages
+    assert json.loads(body) == {"kind": "held", "about": "A7"}
+    signed = headers["Easel-Timestamp"].encode() + b"." + body
+    assert headers["Easel-Signature"] == "v1=" + hmac.new(KEY.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def test_each_campaign_signs_by_a_key_of_its_own():
+    keys = {webhook.key_of("secret", 1), webhook.key_of("secret", 2), webhook.key_of("other", 1)}
+    assert {len(key) for key in keys} == {64}
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 500])
+def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
+    with webhook_receiver(status) as got:
+        with pytest.raises(Undelivered, match=str(status)):
+            post(got.address, {}, KEY, 1, inside=True)
+        assert len(got.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "100.64.0.1", "0.0.0.0", "::1", "fe80::1%eth0",
+     "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "224.0.0.1", "ff02::1"],
+)  # fmt: skip
+def test_private_networks_are_known_however_they_are_written(address):
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"])
+def test_the_internet_is_public(address):
+    assert is_public(address)
+
+
+def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monkeypatch):
+    with webhook_receiver() as got:
+        port = int(got.address.rpartition(":")[2].partition("/")[0])
+        place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
+        with pytest.raises(Undelivered, match="private network"):
+            post(f"https://hook.example:{port}/", {}, KEY, 1, inside=False)
+        with pytest.raises(Undelivered, match="Without TLS"):
+            post(f"http://hook.example:{port}/", {}, KEY, 1, inside=False)
+        assert got.messages == []
+        post(f"http://hook.example:{port}/", {}, KEY, 1, inside=True)
+        assert len(got.messages) == 1
+
+
+def test_nobody_is_there():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        with pytest.raises(Undelivered, match="could not be reached"):
+            post(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, inside=False)
+
+
+def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
+    monkeypatch.setattr(webhook, "SECONDS", 0.3)
+    ended = threading.Event()
+
+    def drip(server):
+        connection, _ = server.accept()
+        with connection:
+            while not ended.wait(0.05):
+                try:
+                    connection.sendall(b"H")
+                except OSError:
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=drip, args=(server,))
+        thread.start()
+        with pytest.raises(Undelivered):
+            post(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, inside=False)
+        ended.set()
+        thread.join()
