@@ -32,11 +32,7 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
-WATCHED = {
-    "watch": "Watch: warn of annotators who seem careless",
-    "strict": "Strict: hold them, so that they get no more HITs",
-    "off": "Off",
-}
+WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
@@ -48,11 +44,9 @@ OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
 CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
 TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
 EMPTY: tuple[Any, ...] = (None, "", [])
-USUAL = "What is usual for the way of asking"
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}
 LONGEST_SEEN = 2_000  # characters of a field in an address
-MOST_TRIES = 4  # what is wrong with fields together is found once each is right
 WORDS = {
     "string_too_short": "Please fill this in.",
     "missing": "Please fill this in.",
@@ -105,7 +99,7 @@ GROUPS = (
             *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
-    FieldGroup("Who can be relied on", ("quality_preset",), ("quality_rules", "false_alarms")),
+    FieldGroup("Who can be relied on", ("quality_preset", "checks_percent"), ("quality_rules", "false_alarms")),
     FieldGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
 )
 
@@ -248,7 +242,7 @@ def choices_of(name: str) -> dict[str, str]:
     """What people read for each value of a setting that is a choice."""
     if name in TITLES:
         return TITLES[name]
-    usual = {"": USUAL} if name == "update_law" else {}
+    usual = {"": "What is usual for the way of asking"} if name == "update_law" else {}
     return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 
 
@@ -384,7 +378,9 @@ def text_of(value: object) -> str:
 
 def read(values: Mapping[str, str]) -> CampaignSettings:
     """Settings from a form. Raises Pydantic's ValidationError; `problems` turns it into words."""
-    entered = {name: value_of(name, values) for name in CampaignSettings.model_fields if is_given(name, values)}
+    entered = {
+        name: value_of(name, values) for name in CampaignSettings.model_fields if is_switch(name) or name in values
+    }
     entered[DESIGN_SETTINGS] = design_settings(values)
     entered[CRITERIA] = [said for said in criteria(values) if said]
     if not entered[CRITERIA]:
@@ -427,7 +423,7 @@ def design_settings(values: Mapping[str, str], start: str = "") -> dict[str, obj
 def read_leniently(values: Mapping[str, str]) -> CampaignSettings:
     """The same of a form that is being filled in: what is wrong or missing so far is as in a new campaign."""
     given = STAND_INS | {name: value for name, value in values.items() if value.strip() or name not in STAND_INS}
-    for _ in range(MOST_TRIES):
+    for _ in range(4):  # what is wrong with fields together is found once each is right
         try:
             return read(given)
         except ValidationError as error:
@@ -444,10 +440,6 @@ def read_over(settings: CampaignSettings, values: Mapping[str, str]) -> Campaign
     asked = {name for name in OPEN_AFTER_LAUNCH if is_switch(name)}  # one that is off stands in no form
     kept = {name: value for name, value in filled(settings).items() if value and name not in asked}
     return read({**kept, **values})
-
-
-def is_given(name: str, values: Mapping[str, str]) -> bool:
-    return is_switch(name) or name in values
 
 
 def value_of(name: str, values: Mapping[str, str]) -> object:

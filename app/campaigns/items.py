@@ -13,6 +13,8 @@ from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import named_media, outputs
+from app.campaigns.checks_import import COLUMN, NewCheck, taken_out
+from app.campaigns.checks_import import store as store_checks
 from app.campaigns.lifecycle import find, locked_draft, require_draft
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
@@ -97,6 +99,12 @@ class ItemReader:
         text = text_of(record, self.shown)
         self.named.note(record, text)
         return NewItem(external_id, text, record.values, prior)
+
+    def check(self, record: UploadedRow) -> tuple[str, str]:
+        """Id and text of the next row, which is a check and no item. Raises what `item` raises."""
+        external_id, text = self.id_of(record), text_of(record, self.shown)
+        self.named.note(record, text)
+        return external_id, text
 
     def id_of(self, record: UploadedRow) -> str:
         if self.identifier is None:
@@ -206,13 +214,23 @@ async def import_table(
     taken, start = await already_there(connection, campaign.id)
     named = NamedMedia(Content.of(campaign))
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
-    stored = await copy_all(connection, campaign.id, start, map(reader.item, upload.records), progress)
+    checks: list[NewCheck] = []
+    rows = taken_out(upload.records, checks, reader.check, campaign) if COLUMN in upload.columns else upload.records
+    stored = await copy_all(connection, campaign.id, start, map(reader.item, rows), progress)
+    if not (stored or checks):
+        raise no_items()
+    await store_checks(connection, campaign, checks, replace=replace)
     await named.keep(connection, campaign.id, media)
-    if campaign.status != "draft":
+    if campaign.status != "draft" and stored:
         await named_media.check(connection, campaign)
         await revisions.keep_out(connection, campaign.id)
         await revisions.begin_anew(connection, campaign.id)
-    await note(connection, "items.imported", campaign, after={"items": stored, "replaced": replace})
+    await note(
+        connection,
+        "items.imported",
+        campaign,
+        after={"items": stored, "replaced": replace} | ({"checks": len(checks)} if checks else {}),
+    )
     return stored
 
 
@@ -247,8 +265,6 @@ async def copy_all(
                 )
             await copy_lines(connection, tables.items, lines, *ITEM_COLUMNS)
             progress(stored)
-    if not stored:
-        raise no_items()
     return stored
 
 

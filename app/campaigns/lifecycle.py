@@ -54,8 +54,12 @@ COPY_ITEMS = tuple(
         ("items", "number, external_id, shown, fields, prior"),
         ("segments", "number, external_id, source, reference"),
         ("outputs", "segment, item, shown"),
+        ("check_items", "number, external_id, kind, shown, expected"),
     )
 )
+HAS_CHECKS = text("""
+    UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :copy) WHERE id = :copy
+""")
 OF_COPY = " (copy)"
 COPIES = re.compile(r" \(copy(?: \d+)?\)$")
 REHEARSAL = "rehearsal"  # ends the name and the address of one, and so the names of its exports
@@ -121,7 +125,7 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehears
     copied = await create(
         connection, settings.model_copy(update=changes), now=now, copy_of=campaign, rehearsal=rehearsal
     )
-    for statement in COPY_ITEMS:
+    for statement in (*COPY_ITEMS, HAS_CHECKS):
         await connection.execute(statement, {"copy": copied.id, "campaign": campaign.id})
     await note_segments(connection, copied.id, campaign.segment_count)
     await media.copy_all(connection, campaign=campaign.id, copied=copied.id)

@@ -15,6 +15,7 @@ from app.designs.criteria import criteria_of
 from app.errors import Conflict
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
+from app.quality.checks import refuse_where_none_fit
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import Revision
@@ -35,6 +36,8 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             campaign=campaign.slug,
         )
     await always_shown.settle(connection, campaign)
+    if campaign.checks_percent is not None:
+        refuse_where_none_fit(campaign)
     if campaign.segment_count:
         await systems.check(connection, campaign, count)
     else:

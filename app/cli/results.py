@@ -49,6 +49,8 @@ def verify(slug: str, *, as_json: bool) -> None:
         by = f" by {mismatch.criterion}" if mismatch.criterion else ""
         words = f"item {mismatch.external_id}: {mismatch.column}{by} is {mismatch.stored!r}"
         click.echo(f"{words}, replayed {mismatch.replayed!r}")
+    if found.checks_amiss:
+        raise Failure(f"{found.checks_amiss:,} answers to checks do not go with the HITs. (verify_failed)")
     if not found.clean:
         raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay. (verify_failed)")
 

@@ -1,7 +1,8 @@
 """What rules know of a campaign's annotators, read from its record."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -15,11 +16,13 @@ from app.database.session import driver_of
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ratings.annotator_evidence import Judged
-from app.quality.conduct import Conduct
+from app.quality.checks import CheckKind, CheckMet, answered
+from app.quality.conduct import Conduct, Met
 from app.record import states, stream
 from app.record.law import law_of
 from app.record.states import Revision
 
+FEWEST_ANSWERS = 5  # of different people mostly, so that a check can be called wrong
 MOST = 3_000_000  # judgments that are read; of a longer record the last ones
 
 # Of answers that came by leases, since nobody knows how long others took.
@@ -40,12 +43,13 @@ FROM = text("""
 @dataclass(frozen=True, slots=True)
 class RecordRead:
     """The judgments of a campaign by its first criterion that count, (J,) each, with the seconds of its answers, (H,)
-    each, and the states that its law keeps of annotators.
+    each, what its law has learned of annotators, and the checks that they answered.
     """
 
     judgments: Mapping[str, Numbers]
     seconds: Mapping[str, Numbers]
     at_random: Mapping[int, float]
+    checks: Sequence[CheckMet] = ()
 
 
 async def annotators_since(connection: AsyncConnection, campaign_id: int, first: int) -> set[int]:
@@ -62,7 +66,8 @@ async def read(connection: AsyncConnection, campaign: Any) -> RecordRead:
     arguments = (campaign.id,)
     seconds = await numbers(connection, SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
     annotators = np.unique(judgments["annotator"]).tolist()
-    return RecordRead(judgments, seconds, await chances(connection, campaign, annotators))
+    by_law = await chances(connection, campaign, annotators)
+    return RecordRead(judgments, seconds, by_law, await answered(connection, campaign))
 
 
 async def chances(connection: AsyncConnection, campaign: Any, annotators: Sequence[int]) -> dict[int, float]:
@@ -84,7 +89,7 @@ def conducts(design: Design, record: RecordRead) -> dict[int, Conduct]:
     ends = np.searchsorted(who[order], np.arange(len(numbers_of) + 1))
     columns = compared(design, record.judgments, who, len(numbers_of))
     sorted_columns = {name: column[order] for name, column in columns.items()}
-    seconds = seconds_of(record)
+    seconds, checks = seconds_of(record), trusted(record.checks)
     found = {}
     for place, number in enumerate(numbers_of.tolist()):
         own = slice(ends[place], ends[place + 1])
@@ -96,9 +101,32 @@ def conducts(design: Design, record: RecordRead) -> dict[int, Conduct]:
             ties=design.equal == "tie",
             seconds=seconds.get(number, np.zeros(0)),
             at_random=record.at_random.get(number, nan),
+            gold=met_by(number, checks, "gold"),
+            attention=met_by(number, checks, "attention"),
             **mine,
         )
     return found
+
+
+def trusted(checks: Sequence[CheckMet]) -> list[CheckMet]:
+    """Those that tell something: not the ones that most people fail, which are probably wrong themselves."""
+    wrong = probably_wrong(checks)
+    return [one for one in checks if wrong.isdisjoint(one.numbers)]
+
+
+def probably_wrong(checks: Sequence[CheckMet]) -> set[int]:
+    """The checks, by number, that more than half of at least `FEWEST_ANSWERS` answers failed."""
+    failed: Counter[int] = Counter()
+    shown: Counter[int] = Counter()
+    for one in checks:
+        shown.update(one.numbers)
+        failed.update(() if one.met else one.numbers)
+    return {number for number in shown if shown[number] >= FEWEST_ANSWERS and 2 * failed[number] > shown[number]}
+
+
+def met_by(annotator: int, checks: Sequence[CheckMet], kind: CheckKind) -> Met:
+    """Whether an annotator met each check of a kind, in the order of their answers."""
+    return np.array([one.met for one in checks if one.annotator == annotator and one.kind == kind], np.bool_)
 
 
 def seconds_of(record: RecordRead) -> dict[int, Array]:
@@ -128,8 +156,3 @@ def likeliest(judged: Judged, classes: int) -> Array:
     """Of each judgment the class that most others chose for its item, (J,); of several the first."""
     counts = np.column_stack([judged.of_others((judged.scores == number) * 1.0) for number in range(classes)])
     return np.asarray(counts.argmax(axis=1), np.float64)
-
-
-def known(found: Mapping[int, Conduct], those: Collection[int] | None) -> list[int]:
-    """Of the annotators those that are to be looked at; all where that is not said."""
-    return [number for number in found if those is None or number in those]

@@ -1,7 +1,7 @@
 """The rules on annotators, by name."""
 
 from app.quality.rule import QualityRule
-from app.quality.rules.agreement import Agreement
+from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions
 from app.quality.rules.ends_or_middle import Ends, Middle
@@ -13,6 +13,6 @@ RULES: dict[str, type[QualityRule]] = {
     rule.name: rule
     for rule in (
         *(Gold, Attention, TooFast, StraightLining, Ends, Middle),
-        *(Agreement, Contradictions, AtRandom),
+        *(AgreementWithOthers, Contradictions, AtRandom),
     )
 }

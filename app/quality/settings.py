@@ -42,6 +42,11 @@ class QualitySettings(BaseModel):
         "looks. Fewer means that rules need more answers.",
     )  # fmt: skip
 
+    checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(
+        default=None, title="HITs with a check (%)", json_schema_extra=OPEN,
+        description="How many of a hundred HITs show a gold or attention item, at random places. Empty: none.",
+    )  # fmt: skip
+
     @field_validator("quality_rules", mode="before")
     @classmethod
     def one_rule_a_line(cls, lines: object) -> object:

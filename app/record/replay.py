@@ -38,6 +38,20 @@ IDS = text("""
 """)
 
 
+# Checks in answered HITs without an answer, and answers to checks that no answered HIT showed.
+CHECKS_AMISS = text("""
+    SELECT (SELECT count(*) FROM hit_checks h
+            WHERE h.campaign_id = :campaign
+            AND EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.hit_id)
+            AND NOT EXISTS (SELECT 1 FROM check_answers a WHERE a.campaign_id = h.campaign_id
+                            AND a.hit_id = h.hit_id AND a.check_number = h.check_number))
+         + (SELECT count(*) FROM check_answers a
+            WHERE a.campaign_id = :campaign AND NOT EXISTS (
+                SELECT 1 FROM responses r JOIN hit_checks h ON h.campaign_id = r.campaign_id AND h.hit_id = r.hit_id
+                WHERE r.campaign_id = a.campaign_id AND r.hit_id = a.hit_id AND h.check_number = a.check_number))
+""")
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """One stored number that is not what the responses lead to. criterion: by which, None where there are none."""
@@ -52,16 +66,20 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Verification:
-    """How many responses and items were compared, the number of mismatches, and the first 20 of them."""
+    """How many responses and items were compared, the number of mismatches, and the first 20 of them.
+
+    checks_amiss: checks in answered HITs without an answer, and answers without such a check.
+    """
 
     responses: int
     items: int
     mismatch_count: int
     mismatches: list[Mismatch]
+    checks_amiss: int = 0
 
     @property
     def clean(self) -> bool:
-        return self.mismatch_count == 0
+        return self.mismatch_count == 0 and self.checks_amiss == 0
 
 
 async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verification:
@@ -74,7 +92,8 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     found = [await verified(connection, view) for view in criteria_of(campaign)]
     count = sum(one.mismatch_count for one in found)
     mismatches = [mismatch for one in found for mismatch in one.mismatches]
-    return Verification(found[0].responses, found[0].items, count, mismatches[:MISMATCHES_SHOWN])
+    amiss = (await connection.execute(CHECKS_AMISS, {"campaign": campaign.id})).scalar_one()
+    return Verification(found[0].responses, found[0].items, count, mismatches[:MISMATCHES_SHOWN], amiss)
 
 
 async def verified(connection: AsyncConnection, campaign: Any) -> Verification:

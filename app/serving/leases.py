@@ -4,7 +4,7 @@ A HIT is a lease on its items. `races` decides who gets what when several ask at
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,9 +20,11 @@ from app.database.campaign import FINISH, finish_where
 from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.content import Above
+from app.quality.checks import CheckItem, of_hit
 from app.record.store import PRESENT
 from app.selection.registry import asking_of
 from app.selection.segments import shown_once
+from app.serving import mixed
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import Proposal, never_again, of_outputs, propose
 from app.serving.races import SHOWN, SHOWN_OUTPUTS, ShownItems, capped, lease, renew
@@ -172,13 +174,26 @@ async def hold_or_lease(
         return await held(connection, here, key.visitor, now=now)
     if reason := closed_because(here) or crowded(here, key.visitor):
         return await without_hit(connection, here, reason, now=now)
-    proposal = await propose(connection, here, cache, now=now)
-    if from_memory(here) and falls_short(here, proposal):
+    return await new_hit(connection, cache, here, key.visitor, now=now)
+
+
+async def new_hit(
+    connection: Driver, cache: PosteriorCache, here: Standing, visitor: Visitor | None, *, now: datetime
+) -> Work | None:
+    """A HIT for somebody who holds none, or why there is none; None as `hold_or_lease` has it."""
+    checks = () if not here.has_checks else await mixed.due(connection, here, cache)
+    places = mixed.places_of(here, checks)
+    proposal = await propose(connection, here, cache, now=now, places=places)
+    if from_memory(here) and falls_short(here, proposal, places):
         return None
     if proposal is None:
         return await without_hit(connection, here, await why_none(connection, here, cache, now=now), now=now)
+    if checks:
+        proposal = mixed.into(here, cache, proposal, checks)
+    if proposal.leader is None:  # all are checks, which nobody else waits for
+        return await leased(connection, here, proposal, visitor, now=now, checks=checks)
     with cache.about_to_lease(here.id, proposal.leader, proposal.items, proposal.segment):
-        work = await leased(connection, here, proposal, key.visitor, now=now)
+        work = await leased(connection, here, proposal, visitor, now=now, checks=checks)
     if work is not None:
         cache.note_lease(here.id, proposal.leader, proposal.items, proposal.segment)
     return work
@@ -199,12 +214,12 @@ def from_memory(here: Standing) -> bool:
     return here.selection == "streaming" and here.held is None
 
 
-def falls_short(here: Standing, proposal: Proposal | None) -> bool:
+def falls_short(here: Standing, proposal: Proposal | None, places: int) -> bool:
     """Whether there may be more to ask than this, if others have given HITs back or answered them.
 
     Of who has to wait, nobody reads that: many wait at a time, and all of them look again soon.
     """
-    return proposal is not None and (len(proposal.items) < here.items_per_hit or proposal.shared_leader)
+    return proposal is not None and (len(proposal.items) + places < here.items_per_hit or proposal.shared_leader)
 
 
 async def take_over(connection: Driver, here: Standing) -> None:
@@ -277,19 +292,29 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
         await execute(connection, GIVE_UP, parameters)
         return None
     assert here.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
-    texts, draft = (shown.ids, shown.texts), here.draft or {}
-    return Work(here, ShownHit(here.hit_id, items, *texts, draft, expires_at, here.hit_segment, shown.above))
+    seen = items, shown.ids, shown.texts
+    if here.has_checks:
+        seen = mixed.shown(*seen, *await of_hit(connection, here.id, here.hit_id))
+    return Work(here, ShownHit(here.hit_id, *seen, here.draft or {}, expires_at, here.hit_segment, shown.above))
 
 
 async def leased(
-    connection: Driver, here: Standing, proposal: Proposal, visitor: Visitor | None, *, now: datetime
+    connection: Driver,
+    here: Standing,
+    proposal: Proposal,
+    visitor: Visitor | None,
+    *,
+    now: datetime,
+    checks: Sequence[CheckItem] = (),
 ) -> Work | None:
-    """A new HIT of the proposed items, or None when another request took some of them first."""
+    """A new HIT of the proposed items, or None when another request took some of them first. checks: those in it."""
     row = await lease(connection, here, proposal, visitor, now=now)
     if row is None:
         return None
-    texts = row.ids, row.texts
-    return Work(here, ShownHit(row.id, proposal.shown, *texts, {}, row.expires_at, proposal.segment, row.above))
+    seen = proposal.shown, row.ids, row.texts
+    if proposal.checks:
+        seen = mixed.shown(*seen, proposal.checks, {check.number: check for check in checks})
+    return Work(here, ShownHit(row.id, *seen, {}, row.expires_at, proposal.segment, row.above))
 
 
 def is_last(cache: PosteriorCache, work: Work) -> bool:

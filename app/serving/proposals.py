@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
+from app.quality.mixed_in import MixedIn
 from app.record.store import PRESENT
 from app.selection.registry import asking_of, rule_of
 from app.selection.rule import Apart, Draw, together
@@ -28,13 +29,14 @@ from app.serving.standing import ALL_OPEN, ANSWERED, OPEN, TAKEN, Standing
 class Proposal:
     """Items for one HIT; whether they are still free is for the lease to find out."""
 
-    leader: int
+    leader: int | None
     items: list[int]
     iteration: int | None = None
     ordinal: int | None = None
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
     segment: int | None = None  # where the items are systems, that of the outputs that are shown
     shown_as: list[int] | None = None  # of each item the one under which its output is shown; None: its own
+    checks: Sequence[MixedIn] = ()
 
     @property
     def shown(self) -> list[int]:
@@ -135,16 +137,18 @@ def never_again(here: Standing) -> Collection[int]:
     return (here.not_judged or ()) if here.repeat_items else here.seen
 
 
-async def propose(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Proposal | None:
-    """What to ask this annotator next; None when there is nothing right now."""
+async def propose(
+    connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime, places: int = 0
+) -> Proposal | None:
+    """What to ask this annotator next; None when there is nothing right now. places: so many that checks take."""
     copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
     if here.selection == "iterations":
         return await place_in_plan(connection, here, copy, cache, now=now)
     await tell_labels(connection, here, copy)
-    return stream(here, copy, cache, await not_asked(connection, here, copy))
+    return stream(here, copy, cache, await not_asked(connection, here, copy), places)
 
 
-def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | None) -> Proposal | None:
+def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | None, places: int = 0) -> Proposal | None:
     """One draw of the campaign's rule on the newest posteriors."""
     open_hits = cache.open_hits(here, copy)
     if open_hits.nothing_left:
@@ -160,7 +164,7 @@ def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | Non
     if here.not_judged:
         full = full.union(here.not_judged)
     draw = copy.index.draw(
-        asking_of(here).n,
+        asking_of(here).n - places,
         seen=seen,
         full=full,
         leading=leading,

@@ -28,6 +28,7 @@ from app.crowd.doors import Visitor
 from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch_one
 from app.designs.content import Above
+from app.quality.checks import as_stored
 from app.record import states
 from app.record.store import PRESENT
 from app.serving.open_hits import MANY_OPEN_HITS
@@ -136,6 +137,12 @@ LEASE = f"""
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
+# The checks of a HIT that was just leased, each with its place, its number and that under which it stands.
+PUT_CHECKS = """
+    INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
+    SELECT :campaign, leased, (one -> 0)::int, (one -> 1)::int, (one -> 2)::int
+    FROM jsonb_array_elements(:checks) AS one"""
+
 LEASE_TAKES = {
     "campaign": "bigint",
     "annotator": "bigint",
@@ -158,6 +165,7 @@ LEASE_TAKES = {
     "now": "timestamptz",
     "lease_minutes": "int",
     "visitor": "bytea",
+    "checks": "jsonb",
 }
 
 
@@ -186,6 +194,9 @@ MAKE_FUNCTION = f"""
         PERFORM FROM ({in_function(LOCK)}) AS locked;
         time_after_locks := clock_timestamp();
         {in_function(LEASE)} INTO leased, until;
+        IF its_checks IS NOT NULL AND leased IS NOT NULL THEN
+            {in_function(PUT_CHECKS)};
+        END IF;
     END $$
 """
 
@@ -289,6 +300,7 @@ async def lease(
         "few_open": here.leading is not None and len(here.leading) < MANY_OPEN_HITS,
         "now": now,
         "visitor": visitor and visitor.address,
+        "checks": as_stored(proposal.checks),
     }
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)

@@ -108,6 +108,8 @@ class ServedCampaign(Followed):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     unjudged_people: int
+    has_checks: bool
+    checks_percent: float | None
     iteration: int
     revision: int
 

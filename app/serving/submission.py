@@ -22,6 +22,8 @@ from app.designs.answer import Answer, Form, telemetry
 from app.designs.beside import extra
 from app.designs.criteria import Sent, answer_of, criteria_of, for_criterion, number_of, parts_of
 from app.errors import Gone, NotFound
+from app.quality import checks
+from app.quality.mixed_in import MixedIn, numbers_shown
 from app.record import states, unjudged
 from app.record.folding import LOCK_POSTERIORS
 from app.record.known import Known
@@ -53,10 +55,12 @@ def closing(condition: str) -> str:
         WHERE {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
         ORDER BY p.subject FOR NO KEY UPDATE OF p
     )
-    SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id, closed.expires_at,
+    SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id,
+           closed.expires_at,
            c.id AS campaign_id, c.revision, c.design, c.design_settings, c.update_law, c.gamma, c.epsilon,
            c.tie_margin_points, c.criteria, c.seed, c.judgments_per_item, c.always_shown, c.cannot_be_judged,
-           c.unjudged_reasons, c.unjudged_people, c.decided > 0 AND EXISTS (
+           c.unjudged_reasons, c.unjudged_people, c.has_checks,
+           c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
            ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
@@ -129,6 +133,7 @@ class ClosedHit(Record):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     unjudged_people: int
+    has_checks: bool
     left_out: bool
     numbers: list[int]
     states: list[list[float]]
@@ -257,7 +262,9 @@ async def store(
 
     Raises `LeaseEnded` when it is after `held_until`.
     """
-    said = read_all(hit, sent)
+    mixed = await checks.places(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
+    own, of_all = apart(hit, sent, mixed) if mixed else (sent, [])
+    said = read_all(hit, own)
     answers = [one for one, _ in said]
     values = [value for _, row in said for value in row]
     responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in said]
@@ -278,6 +285,8 @@ async def store(
     (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
+    if mixed:
+        await checks.store(connection, parameters, mixed, of_all)
     await change_others(connection, hit, responses)
     unjudged_items = [*answers[0].unjudged]
     given_up = unjudged_items and await are_given_up(connection, hit, stored.seq, unjudged_items)
@@ -286,9 +295,24 @@ async def store(
     return Receipt(key["hit"], stored.seq)
 
 
+def apart(hit: ClosedHit, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
+    """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
+
+    Raises `Invalid`.
+    """
+    (part,) = parts_of(sent, hit)
+    answer, values = answer_of(hit, part, numbers_shown(hit.hit_items, mixed))
+    items = {*hit.hit_items}
+    told = {number: value for number, value in answer.values.items() if number in items}
+    unjudged = {number: reason for number, reason in answer.unjudged.items() if number in items}
+    return replace(answer, values=told, unjudged=unjudged), values
+
+
 def read_all(hit: ClosedHit, sent: Sent) -> list[tuple[Answer, list[float]]]:
     """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
     parts = zip(criteria_of(hit), parts_of(sent, hit), strict=True)
+    if isinstance(sent, Answer) and not hit.hit_items:  # all that it shows are checks
+        return [(sent, [])]
     return [read_one(view, part) for view, part in parts]
 
 

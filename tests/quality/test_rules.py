@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.quality.registry import RULES
-from app.quality.rules.agreement import Agreement
+from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions, contradicted
 from app.quality.rules.ends_or_middle import Ends, Middle
@@ -133,7 +133,9 @@ def test_three_labelled_points_have_no_ends_to_speak_of():
 
 def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
     rng = np.random.default_rng(9)
-    when = [first_found(Agreement(), replace(careful(rng, 200), share=rng.random(200)), others) for _ in range(20)]
+    when = [
+        first_found(AgreementWithOthers(), replace(careful(rng, 200), share=rng.random(200)), others) for _ in range(20)
+    ]
     ever = [hits for hits in when if hits is not None]
     assert len(ever) >= 18
     assert min(ever) >= 5
@@ -143,13 +145,13 @@ def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
 def test_the_strict_and_the_kind_go_with_the_others_as_much_as_anybody(others):
     strict = careful(np.random.default_rng(10))
     strict = replace(strict, share=0.3 * strict.share)
-    assert found(Agreement(), strict, others) is None
+    assert found(AgreementWithOthers(), strict, others) is None
 
 
 def test_where_nobody_goes_with_anybody_nobody_is_found():
     rng = np.random.default_rng(12)
     noise = [replace(one, share=rng.random(150)) for one in crowd(rng)]
-    assert not any(found(Agreement(), one, noise) for one in noise)
+    assert not any(found(AgreementWithOthers(), one, noise) for one in noise)
 
 
 def test_labels_at_random_are_found_beside_others_who_agree():
@@ -158,8 +160,8 @@ def test_labels_at_random_are_found_beside_others_who_agree():
     slips = [np.where(rng.random(200) < 0.8, truth, rng.integers(0, 3, 200)) for _ in range(8)]
     people = [conduct(said, truth, n=1, yields="classes", classes=3) for said in slips]
     random = conduct(rng.integers(0, 3, 200) * 1.0, truth, n=1, yields="classes", classes=3)
-    assert found(Agreement(), random, people) is not None
-    assert not any(found(Agreement(), one, people) for one in people)
+    assert found(AgreementWithOthers(), random, people) is not None
+    assert not any(found(AgreementWithOthers(), one, people) for one in people)
 
 
 def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_round():

@@ -17,7 +17,7 @@ LEAST_TO_LOSE = 0.1  # between how often people agree and how often chance does,
 LEAST_USUAL = 0.1  # correlation of the others with each other, below which nobody can be told from chance
 
 
-class Agreement(QualityRule):
+class AgreementWithOthers(QualityRule):
     """Goes with the others far less than they go with each other."""
 
     name: ClassVar[str] = "agreement"

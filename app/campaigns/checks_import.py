@@ -1,0 +1,91 @@
+"""Gold and attention items out of the table of items: rows that say `gold` or `attention` in the column `check`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.errors import Invalid
+from app.quality.checks import refuse_where_none_fit
+from app.quality.expected import from_cells
+from app.upload import UploadedRow, as_text, refuse
+
+COLUMN, EXPECTED, TOLERANCE = "check", "expected", "tolerance"
+KINDS = ("gold", "attention")
+MOST = 1000  # of a campaign
+
+HAS = text("UPDATE campaigns SET has_checks = true WHERE id = :campaign")
+CLEAR = text("DELETE FROM check_items WHERE campaign_id = :campaign")
+COUNT = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
+TAKEN = text("SELECT 1 FROM check_items WHERE campaign_id = :campaign AND external_id = ANY(:ids) LIMIT 1")
+ADD = text("""
+    INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected)
+    VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb))
+""")
+
+
+class NewCheck(NamedTuple):
+    """A check of a table; expected: as JSON."""
+
+    external_id: str
+    kind: str
+    shown: str
+    expected: str
+
+
+def is_check(record: UploadedRow) -> bool:
+    """Whether a row is one."""
+    return bool(as_text(record.values.get(COLUMN)).strip())
+
+
+def check_of(record: UploadedRow, external_id: str, shown: str, design: Design) -> NewCheck:
+    """The check in a row. Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`,
+    `expected_impossible`), with the line.
+    """
+    kind = as_text(record.values.get(COLUMN)).strip().lower()
+    if kind not in KINDS:
+        refuse("check_unknown", record.line, "in the column “check” stands gold, attention or nothing.")
+    cell, tolerance = (as_text(record.values.get(name)) for name in (EXPECTED, TOLERANCE))
+    try:
+        expected = from_cells(design, cell, tolerance)
+    except Invalid as problem:
+        raise Invalid(f"Line {record.line}: {problem} Nothing was imported.", code=problem.code) from problem
+    if expected is None:
+        refuse("expected_missing", record.line, "a check says in the column “expected” what is expected of it.")
+    return NewCheck(external_id, kind, shown, expected.model_dump_json(exclude_defaults=True))
+
+
+async def store(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck], *, replace: bool) -> None:
+    """Add checks to a draft, after those it has or in their place. Raises `Conflict` (`no_checks_here`) and `Invalid`
+    (`too_many_checks`, `id_taken`).
+    """
+    of = {"campaign": campaign.id}
+    if replace:
+        await connection.execute(CLEAR, of)
+    if not checks:
+        return
+    there: int = (await connection.execute(COUNT, of)).scalar_one()
+    if there + len(checks) > MOST:
+        raise Invalid(f"A campaign has at most {MOST} checks. Nothing was imported.", code="too_many_checks")
+    if (await connection.execute(TAKEN, of | {"ids": [check.external_id for check in checks]})).first():
+        raise Invalid("The campaign has a check of one of these ids already. Nothing was imported.", code="id_taken")
+    rows = [{**of, "number": number, **check._asdict()} for number, check in enumerate(checks, start=there)]
+    await connection.execute(ADD, rows)
+    await connection.execute(HAS, of)
+
+
+def taken_out(
+    records: Iterable[UploadedRow], found: list[NewCheck], read: Callable[[UploadedRow], tuple[str, str]], campaign: Any
+) -> Iterator[UploadedRow]:
+    """The rows that are no checks; what is `read` of the others (id and text) is found with what is expected."""
+    design = design_of(campaign)
+    for record in records:
+        if is_check(record):
+            if not found:
+                refuse_where_none_fit(campaign)
+            found.append(check_of(record, *read(record), design))
+        else:
+            yield record

@@ -1,0 +1,206 @@
+"""Gold and attention items among the items of a HIT: shown like any other, stored apart, and never scored."""
+
+import re
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.designs.registry import design_of
+from app.errors import Conflict, Invalid
+from app.quality import gather
+from app.quality.mixed_in import MixedIn, numbers_shown, without
+from tests.campaigns.drafts import is_clean, launched
+from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
+
+ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(30))
+GOLD = "g1,to walk,gold,80,10\ng2,to flummox,gold,5,\na1,Set this to 100,attention,100,5\n"
+
+
+async def with_checks(engine, content=ITEMS + GOLD, **settings):
+    return await launched(engine, content, **{"checks_percent": 50, "items_per_hit": 5} | settings)
+
+
+async def hits_with_checks(engine, campaign, *, want=1, tries=60):
+    """Of one person's HITs, answered one after another with 42 for everything, those that showed a check."""
+    me, found = await annotator(engine, campaign), []
+    for _ in range(tries):
+        hit = await hit_of(engine, me)
+        if {"g1", "g2", "a1"} & {*hit.ids}:
+            found.append(hit)
+        await submit(engine, me, hit, scores=[42.0] * len(hit.items))
+        if len(found) == want:
+            break
+    return found
+
+
+async def test_a_check_takes_the_place_of_an_item_and_looks_like_one(engine):
+    campaign = await with_checks(engine)
+    (hit,) = await hits_with_checks(engine, campaign)
+    assert len(hit.items) == len({*hit.items}) == len(hit.texts) == 5
+    assert all(0 <= number < 30 for number in hit.items)
+    (place,) = [place for place, name in enumerate(hit.ids) if not name.startswith("v")]
+    assert hit.texts[place] in {"to walk", "to flummox", "Set this to 100"}
+    assert f"v{hit.items[place]}" not in hit.ids
+
+
+async def test_what_is_said_of_a_check_is_stored_apart_and_never_scored(engine):
+    campaign = await with_checks(engine)
+    (hit,) = await hits_with_checks(engine, campaign)
+    ((items, given),) = await values(engine, "SELECT items, values FROM responses WHERE hit_id = :hit", hit=hit.id)
+    assert [f"v{item}" for item in items] == [name for name in hit.ids if name.startswith("v")]
+    assert given == [42.0] * 4
+    assert await values(engine, "SELECT hit_id, value FROM check_answers") == [(hit.id, 42.0)]
+    assert await value(engine, "SELECT count(*) FROM items") == 30
+    judged = await value(engine, "SELECT sum(judgments) FROM posteriors")
+    assert judged == await value(engine, "SELECT sum(cardinality(items)) FROM responses")
+
+
+async def test_a_check_is_at_its_place_again_after_a_reload(engine):
+    campaign = await with_checks(engine)
+    me = await annotator(engine, campaign)
+    for _ in range(40):
+        hit = await hit_of(engine, me)
+        again = await hit_of(engine, me)
+        assert (again.items, again.ids, again.texts) == (hit.items, hit.ids, hit.texts)
+        if not all(name.startswith("v") for name in hit.ids):
+            return
+        await submit(engine, me, hit, scores=[1.0] * 5)
+    pytest.fail("no check in forty HITs")
+
+
+async def test_nobody_sees_a_check_twice_and_when_all_were_seen_no_hit_has_one(engine):
+    campaign = await with_checks(engine, judgments_per_item=50, checks_percent=50)
+    hits = await hits_with_checks(engine, campaign, want=99, tries=40)
+    seen = [name for hit in hits for name in hit.ids if not name.startswith("v")]
+    assert sorted(seen) == ["a1", "g1", "g2"]
+
+
+async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
+    campaign = await with_checks(engine)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    while all(name.startswith("v") for name in hit.ids):
+        await submit(engine, me, hit, scores=[1.0] * 5)
+        hit = await hit_of(engine, me)
+    place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
+    short = hit.items[:place] + hit.items[place + 1 :]
+    with pytest.raises(Invalid, match=f"Not all items have a score yet: {place + 1} of 5"):
+        await submit(engine, me, type(hit)(hit.id, short, [], [], {}, hit.expires_at), scores=[1.0] * 4)
+    assert await value(engine, "SELECT count(*) FROM check_answers") == 0
+
+
+async def test_rules_see_which_checks_were_met(engine):
+    campaign = await with_checks(engine, judgments_per_item=50)
+    await hits_with_checks(engine, campaign, want=3, tries=60)
+    async with engine.begin() as connection:
+        (one,) = gather.conducts(*await known(connection, campaign)).values()
+    assert one.gold.tolist() == [False, False]
+    assert one.attention.tolist() == [False]
+
+
+async def known(connection, campaign):
+    return design_of(campaign), await gather.read(connection, campaign)
+
+
+PAIRS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30))
+ORDERED = "g1,to walk,gold,1\ng2,to flummox,gold,2\ng3,to run,gold,1\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "wanted"),
+    [
+        ({"design": "pairwise"}, ORDERED, 2),
+        ({"design": "best_worst"}, ORDERED + "g4,to be,gold,3\n", 4),
+        ({"design": "rating"}, "g1,to walk,gold,90\n", 1),
+    ],
+)
+async def test_where_no_place_is_free_a_check_is_a_hit_of_its_own_that_counts_as_answered(
+    engine, settings, rows, wanted
+):
+    campaign = await launched(engine, PAIRS + rows, judgments_per_item=9, checks_percent=50, **settings)
+    me = await annotator(engine, campaign)
+    places = {1: [50.0], 2: [1.0, 2.0], 4: [1.0, 2.0, 2.0, 3.0]}[wanted]
+    answered, hit = 0, await hit_of(engine, me)
+    while any(name.startswith("v") for name in hit.ids):
+        await submit(engine, me, hit, scores=places)
+        answered, hit = answered + 1, await hit_of(engine, me)
+    await submit(engine, me, hit, scores=places)
+    assert len(hit.ids) == len({*hit.items}) == wanted
+    assert await value(engine, "SELECT count(*) FROM check_answers") == wanted
+    assert (await next_hit(engine, me)).assignment.hits_answered == answered + 1
+    assert await is_clean(engine, campaign.slug)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"selection": "iterations"},
+        {"design": "baseline", "design_settings": {"baseline": "v1"}},
+        {"criteria": [{"name": name, "question": "How?"} for name in ("adequacy", "fluency")]},
+        {"source_column": "text"},
+    ],
+)
+async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engine, settings):
+    with pytest.raises(Conflict, match="takes no checks: ") as refused:
+        await with_checks(
+            engine, ITEMS + GOLD.replace("80", "1").replace(",5,", ",2,"), **settings | {"items_per_hit": None}
+        )
+    assert refused.value.code == "no_checks_here"
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ("g,x,silver,80,\n", "check_unknown"),
+        ("g,x,gold,,\n", "expected_missing"),
+        ("g,x,gold,many,\n", "expected_unreadable"),
+        ("g,x,gold,400,\n", "expected_impossible"),
+        ("v3,x,gold,4,\n", "id_twice"),
+    ],
+)
+async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine, row, code):
+    with pytest.raises(Invalid, match=r"[Ll]ine 32") as refused:
+        await with_checks(engine, ITEMS + row)
+    assert refused.value.code == code
+    assert await value(engine, "SELECT count(*) FROM items") == 0
+
+
+def test_a_check_stands_where_it_is_put_and_what_is_said_of_it_is_taken_out_again():
+    mixed = [MixedIn(0, 7, 21), MixedIn(2, 3, 22)]
+    assert numbers_shown([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
+    assert without([21, 1, 22, 2, 3], mixed) == [1, 2, 3]
+
+
+async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
+    campaign = await with_checks(engine, checks_percent=50)
+    page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+    for _ in range(30):
+        texts = re.findall(r"verb \d+|to walk|to flummox|Set this to 100", page)
+        if {"to walk", "to flummox", "Set this to 100"} & {*texts}:
+            break
+        page = (await client.post(f"/link/{campaign.link_key}", data=fields_of(page))).text
+    assert len({*re.findall(r'name="score-(\d+)"', page)}) == 5
+    assert not re.search(
+        r"gold|attention|check_|expected|g1|g2|a1\b", page.partition("<form")[2].partition("</form")[0]
+    )
+
+
+async def test_a_campaign_whose_settings_leave_no_room_for_checks_is_not_launched_with_them(engine):
+    with pytest.raises(Conflict, match="choose streaming"):
+        await launched(engine, ITEMS, checks_percent=10, selection="iterations")
+
+
+async def test_a_copy_has_the_checks(engine):
+    campaign = await with_checks(engine)
+    async with engine.begin() as connection:
+        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+    assert await value(engine, "SELECT count(*) FROM check_items WHERE campaign_id = :copy", copy=copy.id) == 3
+    assert await value(engine, "SELECT has_checks FROM campaigns WHERE id = :copy", copy=copy.id)
+
+
+async def test_verify_finds_an_answer_to_a_check_that_is_gone(engine):
+    campaign = await with_checks(engine)
+    await hits_with_checks(engine, campaign)
+    assert await is_clean(engine, campaign.slug)
+    await execute(engine, "DELETE FROM check_answers")
+    assert not await is_clean(engine, campaign.slug)
