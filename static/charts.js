@@ -112,7 +112,7 @@ const fills = ({ heights, filling }) =>
 const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clock = (_plot, splits) => splits.map((seconds) => hour.format(seconds * 1000));
 
-/** A curve from 0 on. `chart`: `x` and `y`, `xLabel`, `yLabel`. */
+/** A curve from 0 on. `chart`: `x` and `y`, `xLabel`, `yLabel`, and `changes`: where on x something was changed. */
 export function line(element, chart, describe) {
   show(element, chart, [chart.x, chart.y], describe, (now) => ({
     padding: PADDING_FOR_TIMES,
@@ -122,7 +122,20 @@ export function line(element, chart, describe) {
       x: { time: false, range: () => [0, Math.max(1, now().x.at(-1) ?? 1)] },
       y: { range: (_plot, _least, most) => [0, most * 1.05] },
     },
+    hooks: { drawClear: [(plot) => mark(plot, now())] },
   }));
+}
+
+/** A thin line with a flag at each change. */
+function mark(plot, { x, changes = [] }) {
+  const { top, height } = plot.bbox;
+  const flag = 5 * devicePixelRatio;
+  plot.ctx.fillStyle = colour("--warning");
+  for (const answers of changes) {
+    const at = plot.valToPos(Math.min(answers, x.at(-1) ?? answers), "x", true);
+    plot.ctx.fillRect(at - devicePixelRatio / 2, top, devicePixelRatio, height);
+    plot.ctx.fillRect(at, top, flag, flag);
+  }
 }
 
 /**

@@ -124,7 +124,7 @@ function drawUncertainty() {
   const words = ([answers, value]) => [number.format(answers), rounded.format(value)];
   line(
     document.querySelector('[data-plot="uncertainty"]'),
-    { x: known.map(([answers]) => answers), y: known.map(([, value]) => value), xLabel: "HITs answered", yLabel: state.unit_of_means.spread },
+    { x: known.map(([answers]) => answers), y: known.map(([, value]) => value), changes: state.uncertainty.changes, xLabel: "HITs answered", yLabel: state.unit_of_means.spread },
     (i) => {
       const [answers, value] = i === null ? [] : words(state.uncertainty.points[i]);
       tellUncertainty(i === null ? null : `After ${answers} ${answers === "1" ? "HIT" : "HITs"}: ${state.unit_of_means.spread.replace(/^\S+/, `$& ${value}`)}`);

@@ -39,6 +39,7 @@ from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.analysis.visits_export import visits_table
+from app.database.audit_log import since_launch
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
@@ -57,7 +58,7 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items"),
-    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version"),
+    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
 )
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
@@ -109,10 +110,11 @@ async def export(
     """
     async with engine.connect() as connection:
         campaign = await campaign_by_slug(connection, slug)
+        changed = await since_launch(connection, campaign.id) if what == "settings" else ()
     read_by = named(campaign, criterion)
     of = read_by.criterion_name if campaign.criteria else ""
     if what == "settings":
-        return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign)))
+        return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign, changed)))
     if what not in names() or format_ not in MEDIA_TYPES:
         raise NotFound(
             f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*names()]
@@ -301,13 +303,17 @@ async def one_piece(text_: str) -> AsyncGenerator[str, None]:
     yield text_
 
 
-def settings_json(campaign: Row[Any]) -> str:
-    """All settings by name, and what became of the campaign; `settings` can be given to a new one."""
+def settings_json(campaign: Row[Any], changed: Sequence[Row[Any]]) -> str:
+    """All settings by name, and what became of the campaign, with what was changed since its launch after how many
+    HITs, but not by whom; `settings` can be given to a new one.
+    """
     facts = {name: getattr(campaign, name) for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
     fields = {**AlertSettings.model_fields, **VisitSettings.model_fields}
     left_out = {*NOT_SETTINGS, *(name for name, field in fields.items() if is_private(field))}
     settings = {c.name: getattr(campaign, c.name) for c in campaigns.columns if c.name not in left_out}
-    return json.dumps(facts | {"settings": settings}, ensure_ascii=False, indent=2, default=as_text) + "\n"
+    told = ("noted_at", "answers", "action", "before", "after")
+    facts |= {"settings": settings, "changes": [{name: getattr(line, name) for name in told} for line in changed]}
+    return json.dumps(facts, ensure_ascii=False, indent=2, default=as_text) + "\n"
 
 
 TableOf = Callable[[AsyncConnection, Any], Awaitable[TableFile]]

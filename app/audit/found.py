@@ -1,6 +1,6 @@
 """Lines of the audit log, newest first: found by who, of what kind, what they say and when; read and exported."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -10,11 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import Cells, TableFile, guarded
 from app.database.account_tables import audit_log
-from app.database.audit_log import ACTIONS
 
 LINES_PER_PAGE = 50
 ROWS_AT_ONCE = 2_000
-LONGEST_SHOWN = 200  # characters of what was or is; an export has all
 COLUMNS = ("at", "who", "way", "campaign", "action", "about", "before", "after")
 AS_PEOPLE_SAY = {"page": "on a page", "api": "by the API", "command": "on the command line", "server": "by itself"}
 
@@ -96,26 +94,3 @@ async def table(connection: AsyncConnection, wanted: Wanted) -> TableFile:
             ]
 
     return TableFile(COLUMNS, chunks())
-
-
-def said(line: Row[Any]) -> str:
-    """What somebody did, in words; of an action that this version does not know, its name."""
-    words = ACTIONS.get(line.action, line.action)
-    return f"{words} {line.about}" if line.about else words
-
-
-def changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
-    """(name, what was, what is) of a line, for people; None where nothing is said of it."""
-    before, after = line.before or {}, line.after or {}
-    names = dict.fromkeys((*before, *after))
-    return [(name.replace("_", " "), in_short(before, name), in_short(after, name)) for name in names]
-
-
-def in_short(facts: Mapping[str, Any], name: str) -> str | None:
-    if name not in facts:
-        return None
-    value = facts[name]
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = "nothing" if value in (None, "", [], {}) else str(value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

@@ -12,7 +12,7 @@ from app.analysis.formats import file_name
 from app.audit import found
 from app.audit.found import Wanted
 from app.auth.guards import researcher
-from app.database.audit_log import KINDS
+from app.database.audit_log import KINDS, changes, said
 from app.database.campaign import campaign_by_slug, campaign_of_page
 from app.web import ReadingDatabase, Transaction, page
 
@@ -81,8 +81,8 @@ async def log_page(
         "address": address,
         "kept": kept,
         "query": urlencode(kept),
-        "said": found.said,
-        "changes": found.changes,
+        "said": said,
+        "changes": changes,
         "ways": found.AS_PEOPLE_SAY,
     }
     return page(request, "admin/log.html", context)

@@ -17,6 +17,7 @@ from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
+from app.languages.catalogue import BROWSER, LANGUAGES
 from app.selection.registry import RULES
 from app.visit.settings import VisitSettings
 
@@ -242,6 +243,8 @@ def choices_of(name: str) -> dict[str, str]:
     """What people read for each value of a setting that is a choice."""
     if name in TITLES:
         return TITLES[name]
+    if name == "language":
+        return {BROWSER: "As each annotator’s browser asks for", **LANGUAGES}
     usual = {"": "What is usual for the way of asking"} if name == "update_law" else {}
     return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 

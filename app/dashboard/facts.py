@@ -1,5 +1,6 @@
 """What is read of a campaign for its page, as of one moment: counts from SQL, the rest from what is in memory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -18,6 +19,7 @@ from app.dashboard.halo import HaloSoFar, can_tell
 from app.dashboard.heatmap import CELLS
 from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision
+from app.database.audit_log import since_launch
 from app.database.bulk import numbers_of
 from app.database.pool import GONE
 from app.database.session import Driver, driver_of
@@ -80,6 +82,7 @@ class Facts:
     course: Course
     implied: Implied | None
     halo: HaloSoFar | None
+    changed: Sequence[Row[Any]]  # of the campaign since its launch, as the audit log has it
 
     @property
     def drawn(self) -> Counts:
@@ -140,8 +143,10 @@ async def newest_facts(
     orders = (await followers.implied.newest(connection, campaign)).past if skips else None
     first = for_criterion(campaign, 0)
     halo = (await followers.halos.newest(connection, first)).past if can_tell(campaign) else None
+    changed = await since_launch(connection, campaign.id)
     arrays = *scores, judgments, gone
-    return Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, known.past, course, orders, halo)
+    pasts = known.past, course, orders, halo
+    return Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, *pasts, changed)
 
 
 async def scores_of(connection: Driver, campaign: Any, index: Index) -> tuple[Array, Array]:

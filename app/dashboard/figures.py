@@ -49,7 +49,9 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks."""
+    """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks;
+    where on the x axis the campaign was changed.
+    """
 
     title: str
     x_title: str
@@ -60,6 +62,7 @@ class Drawing:
     curve: list[tuple[float, float]] = field(default_factory=list)
     marks: list[ForestRow] = field(default_factory=list)
     earlier: list[Earlier] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
     key_x: float = 0
     left: float = LEFT
     bottom: float = BOTTOM
@@ -150,7 +153,8 @@ def uncertainty(figures: dict[str, Any], unit: Unit) -> Drawing:
     x, (y, y_ticks) = Scale(0, max(1, points[-1][0]), LEFT, RIGHT), upright(max(value for _, value in points))
     curve = [(x(answers), y(value)) for answers, value in points]
     y_title = f"typical interval, {unit.spread_axis}"
-    return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve)
+    changes = [x(min(answers, points[-1][0])) for answers in figures["uncertainty"]["changes"]]
+    return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
 
 
 def forest(shown: ItemsPage, domain: tuple[float, float], unit: Unit, *, calibrated: bool) -> Drawing:

@@ -21,6 +21,7 @@ from app.dashboard import campaigns, draft, figures, item, left_over, table, unj
 from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live, still_logged_in
 from app.dashboard.state import State
+from app.database import audit_log
 from app.database.alerts import said
 from app.database.bulk import snapshot
 from app.designs.criteria import named, number_of
@@ -100,6 +101,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         not_judged = await unjudged.listed(connection, campaign)
         left = await left_over.listed(connection, campaign)
         unseen = await alerts.listed(connection, campaign.id)
+        changed = await audit_log.since_launch(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
@@ -113,6 +115,9 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "left_over": left,
         "alerts": unseen,
         "alert_said": said,
+        "changed": changed,
+        "change_said": audit_log.said,
+        "changes": audit_log.changes,
         "state": state,
         "item": await chosen(database, campaign, view, state) if view.item else None,
         "dashes": figures.DASHES,

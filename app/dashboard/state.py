@@ -257,6 +257,7 @@ def uncertainty_figures(facts: Facts) -> dict[str, Any]:
     """The typical interval as answers came in; `behind` says how many of them are not read yet."""
     return {
         "points": spreads(facts),
+        "changes": [line.answers for line in facts.changed if line.answers is not None],
         "behind": facts.behind,
         "note": f"Reading the answers; {plural(facts.behind, 'HIT')} to go." if facts.behind else PLAIN_UNCERTAINTY,
     }

@@ -100,6 +100,7 @@ audit_log = Table(
     Column("about", Text, nullable=False, server_default=""),
     Column("before", JSONB),
     Column("after", JSONB),
+    Column("answers", BigInteger),  # that the campaign had, where it is of the campaign's course
     Index("audit_log_campaign_id_idx", "campaign_id", "id"),
     CheckConstraint(f"way IN {WAYS}", name="way"),
 )

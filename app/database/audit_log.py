@@ -5,12 +5,12 @@ take one out. Passwords, tokens and the secrets of settings never get into it, a
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 Way = Literal["page", "api", "command", "server"]
@@ -78,10 +78,20 @@ SERVER = Actor("Easel", "server")
 # It belongs to a request or a command as a whole: guards and commands set it, and nobody between has to pass it on.
 ACTING: ContextVar[Actor] = ContextVar("acting", default=SERVER)
 
-INTO_LOG = "INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after)"
+LONGEST_SHOWN = 200  # characters of what was or is; an export has all
+COURSE = ("campaign", "settings", "items")  # kinds of changes that are of a campaign's course
 
-NOTE = text(f"""
-    {INTO_LOG} VALUES (:who, :way, :campaign, :slug, :action, :about, CAST(:before AS jsonb), CAST(:after AS jsonb))
+NOTE = text("""
+    INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after, answers)
+    VALUES (:who, :way, :campaign, :slug, :action, :about, CAST(:before AS jsonb), CAST(:after AS jsonb),
+            CASE WHEN :of_course THEN
+                (SELECT count(*) FROM responses r WHERE r.campaign_id = CAST(:campaign AS bigint)) END)
+""")
+
+SINCE_LAUNCH = text("""
+    SELECT * FROM audit_log WHERE campaign_id = :campaign AND split_part(action, '.', 1) = ANY(CAST(:kinds AS text[]))
+    AND id > (SELECT coalesce(max(id), 0) FROM audit_log WHERE campaign_id = :campaign AND action = 'campaign.launch')
+    ORDER BY id
 """)
 
 
@@ -117,6 +127,7 @@ async def note(
         "about": about,
         "before": before and as_json(before),
         "after": after and as_json(after),
+        "of_course": campaign is not None and action.partition(".")[0] in COURSE,
     }
     await connection.execute(NOTE, parameters)
 
@@ -129,3 +140,32 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[di
     """What was, and what is, of all that differs."""
     differing = [name for name in after if before.get(name) != after[name]]
     return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}
+
+
+async def since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """What was changed of a campaign since its launch, oldest first: lines with `answers`, how many it had then."""
+    rows = await connection.execute(SINCE_LAUNCH, {"campaign": campaign_id, "kinds": list(COURSE)})
+    return rows.all()
+
+
+def said(line: Row[Any]) -> str:
+    """What somebody did, in words; of an action that this version does not know, its name."""
+    words = ACTIONS.get(line.action, line.action)
+    return f"{words} {line.about}" if line.about else words
+
+
+def changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+    """(name, what was, what is) of a line, for people; None where nothing is said of it."""
+    before, after = line.before or {}, line.after or {}
+    names = dict.fromkeys((*before, *after))
+    return [(name.replace("_", " "), in_short(before, name), in_short(after, name)) for name in names]
+
+
+def in_short(facts: Mapping[str, Any], name: str) -> str | None:
+    if name not in facts:
+        return None
+    value = facts[name]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "nothing" if value in (None, "", [], {}) else str(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

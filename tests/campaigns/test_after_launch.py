@@ -203,3 +203,37 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     assert await values(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]
     changed = "SELECT after FROM audit_log WHERE action = 'settings.changed'"
     assert await value(engine, changed) == {"instructions": "Read it.", "pay": "$1"}
+
+
+async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(engine, researcher):
+    campaign = await running(engine, items=12, judgments_per_item=10, pay="$1")
+    ann = await annotator(engine, campaign)
+    for _ in range(2):
+        await submit(engine, ann, await hit_of(engine, ann))
+    await change(engine, campaign, pay="$2")
+    await submit(engine, ann, await hit_of(engine, ann))
+    await add_items(engine, campaign)
+    address = f"/admin/campaigns/{campaign.slug}"
+    page = (await researcher.get(address)).text
+    assert "Changes since the launch" in page
+    assert "pay <del>$1</del>" in page
+    assert '"changes":[2,3]' in page.replace(" ", "")
+    assert (await researcher.get(f"{address}/figures/uncertainty.svg")).text.count('fill="#86510a"') == 2
+    exported = (await researcher.get(f"{address}/export/settings.json")).json()["changes"]
+    assert [(one["answers"], one["action"], one["after"]) for one in exported] == [
+        (2, "settings.changed", {"pay": "$2"}),
+        (3, "items.imported", {"items": 3, "replaced": False}),
+    ]
+    assert "who" not in exported[0]
+
+
+async def test_a_campaign_that_was_only_launched_has_no_changes_to_show(engine, researcher):
+    campaign = await running(engine)
+    assert "Changes since the launch" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+async def test_the_settings_page_of_a_launched_campaign_has_no_empty_part(engine, researcher):
+    campaign = await running(engine)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/edit")).text
+    assert "What you should hear of" not in page
+    assert '<option value="de"' in page

@@ -54,18 +54,18 @@ def test_times_of_a_drawing_are_utc_and_say_so():
 
 
 def test_the_curve_of_uncertainty_starts_at_the_left_and_ends_with_the_newest_answer():
-    figure = uncertainty({"uncertainty": {"points": [[0, 50.0], [20, 25.0], [30, 20.0]]}}, POINTS)
+    figure = uncertainty({"uncertainty": {"points": [[0, 50.0], [20, 25.0], [30, 20.0]], "changes": []}}, POINTS)
     (first_x, first_y), *_, (last_x, last_y) = figure.curve
     assert (first_x, last_x) == (LEFT, RIGHT)
     assert TOP == first_y < last_y < BOTTOM
 
 
 def test_without_answers_the_curve_is_its_first_point():
-    assert uncertainty({"uncertainty": {"points": [[0, 56.6]]}}, POINTS).curve[0][0] == LEFT
+    assert uncertainty({"uncertainty": {"points": [[0, 56.6]], "changes": []}}, POINTS).curve[0][0] == LEFT
 
 
 def test_a_factor_that_nobody_knows_yet_leaves_an_empty_drawing():
-    assert uncertainty({"uncertainty": {"points": []}}, RATIO).curve == [(LEFT, BOTTOM)]
+    assert uncertainty({"uncertainty": {"points": [], "changes": []}}, RATIO).curve == [(LEFT, BOTTOM)]
 
 
 def test_ratios_stand_on_their_axis_at_round_numbers_with_one_in_the_middle():
