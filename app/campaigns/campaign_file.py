@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from app.campaigns import documents
 from app.campaigns.documents import Document, Mistake, Place, dotted
-from app.campaigns.form import CRITERIA, DESIGN_SETTINGS, in_words
+from app.campaigns.form import CRITERIA, DESIGN_SETTINGS, in_words, together
 from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
@@ -17,7 +17,6 @@ from app.errors import MOST_NAMED, Invalid, plural, shortened
 from app.fields import is_private
 
 MOST_ROWS_INSIDE = 10_000
-PRIOR: Place = ("prior",)  # at which is said what is wrong with settings together
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 HEAD = "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
 
@@ -134,7 +133,7 @@ def mistakes(error: ValidationError, document: Document, given: Mapping[str, Any
 def problems(error: ValidationError) -> Iterator[tuple[Place, str, str]]:
     """(where, kind, message); those of a design's own settings each for itself."""
     for problem in error.errors(include_url=False, include_input=False):
-        place: Place = problem["loc"] or PRIOR
+        place: Place = problem["loc"] or together(problem)
         inner: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
         for name, message in inner.items():
             yield (*place, *(int(part) if part.isdecimal() else part for part in name.split(".") if part)), "", message

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app.alerts.settings import AlertSettings
 from app.campaigns.hints import Hint, hints_of
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
+from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
 from app.crowd.registry import campaign_settings
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
@@ -457,11 +457,16 @@ def is_switch(name: str) -> bool:
     return CampaignSettings.model_fields[name].annotation is bool
 
 
+def together(problem: Mapping[str, Any]) -> tuple[str]:
+    """The field at which is said what is wrong with settings together."""
+    return (str(problem.get("ctx", {}).get("field", "prior")) if problem["type"] == OF_FIELD else "prior",)
+
+
 def problems(error: ValidationError) -> dict[str, str]:
     """A message for each field that is wrong; what is wrong with fields together is said at the first of them."""
     found = {}
     for problem in reversed(error.errors(include_url=False, include_input=False)):
-        found[str(problem["loc"][0]) if problem["loc"] else "prior"] = in_words(problem["type"], problem["msg"])
+        found[str((problem["loc"] or together(problem))[0])] = in_words(problem["type"], problem["msg"])
     return found
 
 

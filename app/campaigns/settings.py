@@ -20,6 +20,7 @@ from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.design import Design, OneLine
 from app.designs.registry import DESIGNS, USUAL, design_of
+from app.errors import Invalid
 from app.fields import ONLY_MORE, OPEN, after_launch
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
@@ -28,6 +29,7 @@ from app.languages.catalogue import BROWSER, LANGUAGES
 from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
 from app.selection.rule import Rule
+from app.visit.practice import sets_in
 from app.visit.settings import VisitSettings
 
 LONGEST_NAME = 500
@@ -58,6 +60,7 @@ USUAL_REASONS = [
     "It is in another language",
     "Another reason",
 ]
+OF_FIELD = "of_field"  # a problem of all settings together that is said at the field that its context names
 FORMER_PRIOR = ("prior_a", "prior_b")
 
 
@@ -403,6 +406,19 @@ class CampaignSettings(VisitSettings, QualitySettings, AlertSettings):
         if isinstance(prior := given.get("prior"), str):
             given["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
         return given
+
+    @model_validator(mode="after")
+    def practice_can_be_asked(self) -> Self:
+        """Tables of training and qualification fit the way of asking."""
+        for name in ("training", "qualification"):
+            try:
+                sets = sets_in(getattr(self, name), self)
+            except Invalid as refusal:
+                raise PydanticCustomError(OF_FIELD, "{words}", {"words": refusal.message, "field": name}) from None
+            if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):
+                words = "nothing is expected of any item, so nobody could fail"
+                raise PydanticCustomError(OF_FIELD, "{words}", {"words": words, "field": name})
+        return self
 
     @model_validator(mode="after")
     def prior_fits_the_law(self) -> Self:

@@ -100,6 +100,10 @@ campaigns = Table(
     Column("welcome", Boolean, nullable=False, server_default="false"),
     Column("consent", Text, nullable=False, server_default=""),
     Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line
+    Column("training", Text, nullable=False, server_default=""),
+    Column("qualification", Text, nullable=False, server_default=""),
+    Column("pass_percent", Integer, nullable=False, server_default="80"),
+    Column("qualification_tries", Integer, nullable=False, server_default="1"),
     Column("visit_version", Integer, nullable=False, server_default="0"),
     # How annotators are watched
     Column("quality_preset", Text, nullable=False, server_default="watch"),

@@ -5,10 +5,10 @@ per campaign and platform does it all, so framing can be allowed on one address 
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request, Response
@@ -22,7 +22,7 @@ from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
-from app.designs.content import DrawnItems
+from app.designs.content import Above, DrawnItems
 from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
@@ -251,7 +251,11 @@ async def take_step(
     try:
         await progress.take(connection, await progress.find(connection, assignment), form["step"], form, now=now)
     except Invalid as refusal:
+        if fetched(request):
+            raise
         return await show_work(request, connection, assignment, Shown(notice=refusal, form=form), now=now)
+    if fetched(request):
+        return await show_work(request, connection, assignment, Shown(), now=now)
     query = request.url.query or urlencode({"t": form["token"]})
     return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
 
@@ -297,7 +301,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
     speak(request, campaign)
-    context = {
+    context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
         "version": here.visit_version,
@@ -307,11 +311,19 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
         "token": tokens(request).issue(platform.name, campaign.link_key, assignment),
         "instructions": sanitised(campaign.instructions),
         "consent": sanitised(here.settings.consent),
-        "drawn": await sample(connection, campaign),
         "shown": shown,
     }
     context |= step.shown(here.settings, here.facts)
+    context["explained"] = [sanitised(words) for words in (context.get("told") or {}).get("explanations", ())]
+    context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)
+
+
+async def drawn_of(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> DrawnItems:
+    """The items that a step shows by their texts, or an example of those of the campaign."""
+    if texts is None:
+        return await sample(connection, campaign)
+    return await drawn(connection, campaign, range(len(texts)), texts, Above())
 
 
 def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnItems | None = None) -> HTMLResponse:

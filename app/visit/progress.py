@@ -16,7 +16,9 @@ from app.visit.settings import VisitSettings
 from app.visit.step import Step, Taken, VisitFacts
 from app.visit.steps import next_step
 
-SETTINGS = ", ".join(f"c.{name}" for name in VisitSettings.model_fields)
+# What else of a campaign's settings steps read: how its sets are answered.
+WAY_OF_ASKING = ("design", "design_settings", "criteria", "items_per_hit", "cannot_be_judged", "unjudged_reasons")
+SETTINGS = ", ".join(f"c.{name}" for name in (*VisitSettings.model_fields, *WAY_OF_ASKING))
 
 FIND = text(f"""
     SELECT c.id, c.visit_version, {SETTINGS}, a.id AS annotator_id, a.platform, a.admitted,
@@ -48,6 +50,17 @@ ADMIT = text("""
 """)
 
 
+class VisitedSettings(VisitSettings):
+    """What a campaign asks before the work, and how it asks in it."""
+
+    design: str
+    design_settings: dict[str, Any]
+    criteria: list[dict[str, Any]]
+    items_per_hit: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+
+
 class VisitedCampaign(Record):
     """A campaign, and what it asks before the work."""
 
@@ -56,8 +69,10 @@ class VisitedCampaign(Record):
 
     @property
     def settings(self) -> VisitSettings:
-        """As they were checked when they were stored."""
-        return VisitSettings.model_construct(**{name: self[name] for name in VisitSettings.model_fields})
+        """As they were checked when they were stored, with those of `WAY_OF_ASKING`."""
+        return VisitedSettings.model_construct(
+            **{name: self[name] for name in (*VisitSettings.model_fields, *WAY_OF_ASKING)}
+        )
 
 
 class Visiting(VisitedCampaign):
@@ -103,13 +118,16 @@ async def admit(connection: Driver, here: Visiting) -> None:
 
 
 async def take(connection: Driver, here: Visiting, name: str, sent: Mapping[str, str], *, now: datetime) -> None:
-    """Keep what somebody did in the step before them; of any other step nothing is kept, since they have passed it.
+    """Keep what somebody did in the step before them; of any other step, or page of it, nothing is kept, since they
+    are beyond it.
 
     Raises what the step's `take` raises.
     """
     if here.step is None or here.step.name != name:
         return
     done = here.step.take(sent, here.settings, here.facts)
+    if done is None:
+        return
     key = {"campaign": here.id, "annotator": here.annotator_id, "now": now}
     await execute(connection, KEEP, key | done._asdict() | {"said": json.dumps(done.said)})
 

@@ -8,6 +8,7 @@ from app.designs.design import OneLine
 from app.fields import OPEN, PRIVATE
 from app.visit.asked_once import of_lines
 
+LARGEST = 100_000  # characters of a table
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
@@ -39,6 +40,25 @@ class VisitSettings(BaseModel):
         description="Optional, one per line, for example: native_language: What is your native language? | English | "
         "German | another. Without choices the answer is free text; a question mark behind the name lets people leave "
         "it empty. Answers are in the exports, and are groups in the analysis.",
+    )  # fmt: skip
+
+    training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=LARGEST)] = Field(
+        default="", title="Training",
+        description="Optional. A table, as from a spreadsheet, with a header: text, expected, and if you like "
+        "tolerance, explanation and set. People answer these sets, see what was expected and why, and try each again "
+        "until they have it. Nothing of it counts.",
+    )  # fmt: skip
+    qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=LARGEST)] = Field(
+        default="", title="Qualification",
+        description="Optional. Such a table of sets by which people are tested before they may work.",
+    )  # fmt: skip
+    pass_percent: int = Field(
+        default=80, ge=1, le=100, title="Pass mark (%)",
+        description="Of what the qualification expects, so many of a hundred must be so.",
+    )  # fmt: skip
+    qualification_tries: int = Field(
+        default=1, ge=1, le=10, title="Tries of the qualification",
+        description="Who fails so often gets no HIT, and a kind page.",
     )  # fmt: skip
 
     @field_validator("questions", mode="before")

@@ -7,11 +7,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from app.crowd.platform import Platform
 from app.visit.settings import VisitSettings
 
-Outcome: TypeAlias = Literal["passed", "declined"]
+Outcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
 
 
 class Taken(NamedTuple):
-    """What somebody did in a step. version: of a text that was agreed to, the number of the text."""
+    """What somebody did in a step. version: of a text that was agreed to, the number of the text; of what is done again
+    and again, a number that counts. outcome: `taken` of what alone decides nothing.
+    """
 
     step: str
     version: int
@@ -47,12 +49,14 @@ class Step:
 
     applies(settings, platform): whether it is asked of those who come from there.
     passed(settings, facts): whether somebody need not see it any more.
-    take(sent, settings, facts): what they did, from a form's fields. Raises `Invalid`, and nothing is kept.
-    shown(settings, facts): what its page needs beside the campaign.
+    take(sent, settings, facts): what they did, from a form's fields; None if it is not for now, as from a page of
+    before. Raises `Invalid`, and nothing is kept.
+    shown(settings, facts): what its page needs beside the campaign; `texts` of items that it shows.
+    settings: with those of the campaign's way of asking, `WAY_OF_ASKING`.
     """
 
     name: str
     applies: Callable[[VisitSettings, Platform], bool]
     passed: Callable[[VisitSettings, VisitFacts], bool]
-    take: Callable[[Mapping[str, str], VisitSettings, VisitFacts], Taken]
+    take: Callable[[Mapping[str, str], VisitSettings, VisitFacts], Taken | None]
     shown: Callable[[VisitSettings, VisitFacts], dict[str, Any]] = nothing

@@ -2,11 +2,17 @@
 
 from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS
-from app.visit import consent, questions, welcome
+from app.visit import consent, qualification, questions, training, welcome
 from app.visit.settings import VisitSettings
 from app.visit.step import Step, VisitFacts
 
-STEPS: tuple[Step, ...] = (welcome.STEP, questions.STEP, consent.STEP)
+STEPS: tuple[Step, ...] = (
+    welcome.STEP,
+    questions.STEP,
+    consent.STEP,
+    training.STEP,
+    qualification.STEP,
+)
 
 
 def next_step(settings: VisitSettings, platform: Platform, facts: VisitFacts) -> Step | None:

@@ -33,7 +33,7 @@ export function keep({ whole: hit }) {
 }
 
 export function saveDraft(hit, { leaving = false } = {}) {
-  if (!hit.changed || hit.sending) return;
+  if (!hit.changed || hit.sending || hit.form.elements.step) return;  // of a step before the work this tab alone keeps it
   hit.changed = false;
   const body = JSON.stringify({ token: hit.form.elements.token.value, hit: Number(hit.form.dataset.hit), entries: hit.entries() });
   const headers = { "Content-Type": "application/json", Accept: "application/json" };
@@ -60,7 +60,9 @@ export function submit({ whole: hit }, event) {
 
 function answer(hit) {
   const form = new URLSearchParams(hit.fields());
-  for (const name of ["token", "hit", "viewport"]) form.set(name, hit.form.elements[name].value);
+  for (const name of ["token", "step", "hit", "viewport"]) {
+    if (hit.form.elements[name]) form.set(name, hit.form.elements[name].value);
+  }
   return form;
 }
 

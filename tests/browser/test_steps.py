@@ -118,3 +118,66 @@ async def test_a_link_of_ones_own_on_two_devices(page: Page, task: Any, visit: A
     await hit_shown(other)
     hits = {await one.locator("form.answer").get_attribute("data-hit") for one in (page, other)}
     assert len(hits) == 1
+
+
+TABLE = """text,expected,explanation
+never,10,It is *rare* in all texts.
+always,90,
+"""
+
+
+async def test_training_and_qualification_by_keyboard(page: Page, task: Any) -> None:
+    campaign = await task(items_per_hit=2, training=TABLE, qualification=TABLE)
+    await page.goto(campaign.prolific())
+    await expect(page.get_by_text("Training, set 1 of 1.")).to_be_visible()
+    await is_good(page, "training")
+    for scores, button in ((("90", "10"), "Try this set again"), (("10", "90"), "Go on")):
+        await answer(page, scores)
+        await page.get_by_role("button", name="Check").press("Enter")
+        await expect(page.get_by_role("button", name=button)).to_be_visible()
+        await is_good(page, f"explained-{button.split()[0]}")
+        await page.get_by_role("button", name=button).press("Enter")
+    await expect(page.get_by_text("A short test, set 1 of 1.")).to_be_visible()
+    await answer(page, ("10", "90"))
+    await page.get_by_role("button", name="Next").press("Enter")
+    await expect(page.get_by_role("button", name="Submit and next")).to_be_visible()
+    assert await campaign.responses() == []
+
+
+async def answer(page: Page, scores: tuple[str, str]) -> None:
+    """By the keys of the sliders, or in the fields of the plain form."""
+    await hit_shown(page)
+    for field, score in zip(await page.locator(".row input").all(), scores, strict=True):
+        if not page.scripted:  # type: ignore[attr-defined]
+            await field.fill(score)
+            continue
+        await field.focus()
+        await page.keyboard.press("Home" if int(score) < 50 else "End")
+        for _ in range(10):
+            await page.keyboard.press("ArrowRight" if int(score) < 50 else "ArrowLeft")
+
+
+async def test_who_fails_is_thanked(page: Page, task: Any) -> None:
+    campaign = await task(items_per_hit=2, qualification=TABLE)
+    await page.goto(campaign.prolific())
+    await answer(page, ("90", "10"))
+    await page.get_by_role("button", name="Next").press("Enter")
+    await expect(page.get_by_role("heading", name="Thank you for trying")).to_be_visible()
+    await is_good(page, "failed")
+
+
+@pytest.mark.parametrize(("language", "heading"), [("de", "Bevor Sie beginnen"), ("ar", "قبل أن تبدأ")])
+async def test_steps_speak_the_language_of_the_campaign(visit: Any, task: Any, language: str, heading: str) -> None:
+    campaign = await task(items_per_hit=2, consent=CONSENT, training=TABLE, language=language)
+    for width in (320, 1280):
+        page = (await visit(viewport={"width": width, "height": 844}, reduced_motion="reduce")).page
+        page.scripted = True
+        await page.goto(campaign.prolific(f"p{width}"))
+        await expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        assert await page.locator("html").get_attribute("dir") == ("rtl" if language == "ar" else "ltr")
+        await is_good(page, f"consent-{language}")
+        await page.locator("button[value=yes]").press("Enter")
+        await answer(page, ("90", "10"))
+        await page.locator(".answer .primary").press("Enter")
+        await expect(page.locator(".explained-item").first).to_be_visible()
+        await is_good(page, f"explained-{language}")

@@ -225,6 +225,7 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("hits_per_iteration", "hits_per_annotator", "implied_asked_percent", "prolific_completion_code"),
         *("source_column", "reference_column", "criteria", "asked_by", "consent", "questions", "quality_rules"),
         *("passphrase", "checks_percent", "alert_emails", "alert_webhook", "alert_quiet_minutes"),
+        *("training", "qualification"),
     }
 
 
