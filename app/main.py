@@ -12,7 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app import middleware, web
+from app import middleware, templating, web
 from app.alerts import api as alerts_api
 from app.alerts import routes as alerts
 from app.alerts.outbox import Outbox
@@ -149,7 +149,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.unsafe_paths = tuple(platform.address("") for platform in with_pages())
-    app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
+    app.mount("/static", StaticFiles(directory=templating.STATIC), name="static")
     # First, because the most requests are for them, and every router before the right one is asked in vain.
     app.include_router(serving.router)
     app.include_router(serving_api.router)

@@ -1,26 +1,20 @@
-"""What all routes share: the request's transaction and clock, templates, page-or-JSON errors."""
+"""What all routes share: the request's transaction and clock, its language, pages, page-or-JSON errors."""
 
-import hashlib
 import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import nh3
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
-from jinja2.ext import Extension
-from markdown_it import MarkdownIt
-from markupsafe import Markup
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import FormData
@@ -29,82 +23,14 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Invalid, Refusal, plural, shortened
-from app.languages.catalogue import (
-    BROWSER,
-    ENGLISH,
-    counted,
-    decimal,
-    direction,
-    for_scripts,
-    said,
-    spoken,
-    words,
-)
+from app.errors import Invalid, Refusal, shortened
+from app.languages.catalogue import BROWSER, ENGLISH, LANGUAGES, spoken
 from app.languages.refusals import in_words
-from app.languages.templates import translated
 from app.middleware import LOADS_HTTPS
-from app.settings import Settings, easel_command
+from app.settings import Settings
+from app.templating import CHOSEN, templates_in
 
-ROOT = Path(__file__).resolve().parents[1]
-STATIC = ROOT / "static"
 log = logging.getLogger(__name__)
-INCLUDE = re.compile(r"""{% include "([^"]+)" %}""")
-
-
-class Inlined(Extension):
-    """Puts templates that are included by their names where they stand, before Jinja compiles what includes them.
-
-    One that stays apart is given all variables anew each time, and a HIT is drawn from a dozen. A change of what is
-    included is seen at the next start.
-    """
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002  (Jinja has it so)
-        """A template's source with what it includes, in its language. What an included one sets remains its own."""
-        whole = INCLUDE.sub(lambda found: f"{{% with %}}{self.included(found[1])}{{% endwith %}}", source)
-        return translated(whole, words(self.environment.globals["language"]).gettext)
-
-    def included(self, name: str) -> str:
-        """The source of a template, without the end of its last line, as Jinja reads it. Raises `TemplateNotFound`."""
-        loader = self.environment.loader
-        assert loader is not None  # noqa: S101  (ours has one)
-        source, filename, _ = loader.get_source(self.environment, name)
-        return self.preprocess(source.removesuffix("\n"), name, filename)
-
-
-templates = Jinja2Templates(directory=ROOT / "templates")  # in English
-templates.env.add_extension(Inlined)
-
-
-def speaking(language: str) -> dict[str, Any]:
-    """What templates know of the language that they are in."""
-    return {
-        "language": language,
-        "direction": direction(language),
-        "ngettext": partial(counted, language),
-        "refused": partial(refusal_in, language),
-        "said": partial(said, language),
-        "decimal": partial(decimal, language=language),
-        "script_words": for_scripts(language),
-    }
-
-
-def refusal_in(language: str, refusal: Refusal) -> str:
-    """What a refusal says, in a language."""
-    return in_words(language, refusal.code, refusal.message)
-
-
-templates.env.globals.update(speaking(ENGLISH))
-
-
-@cache
-def templates_in(language: str) -> Jinja2Templates:
-    """The templates in a language; each is compiled when it is first needed."""
-    if language == ENGLISH:
-        return templates
-    environment = templates.env.overlay()
-    environment.globals = templates.env.globals | speaking(language)
-    return Jinja2Templates(env=environment)
 
 
 # Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.
@@ -157,27 +83,6 @@ Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="functio
 Now = Annotated[datetime, Depends(get_now)]
 
 
-@cache
-def static_url(path: str) -> str:
-    """The address of a file under static/, with its hash, so that browsers may keep it for ever."""
-    digest = hashlib.sha256((STATIC / path).read_bytes()).hexdigest()[:12]
-    return f"/static/{path}?v={digest}"
-
-
-def noun(campaign: Any) -> str:
-    """What the items of a campaign are called."""
-    return "system" if campaign.segment_count else "item"
-
-
-templates.env.globals["static_url"] = static_url
-templates.env.filters["plural"] = plural
-templates.env.filters["noun"] = noun
-templates.env.globals["easel_command"] = easel_command()
-templates.env.auto_reload = False  # it would look at the files' times on every page
-templates.env.trim_blocks = True
-templates.env.lstrip_blocks = True
-
-
 def page(
     request: Request,
     template: str,
@@ -187,18 +92,25 @@ def page(
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
     """A rendered template, in the language that was chosen for this request."""
-    chosen = templates_in(request.scope["state"].get(LANGUAGE, ENGLISH))
+    chosen = responses_in(request.scope["state"].get(LANGUAGE, ENGLISH))
     return chosen.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
+
+
+@cache
+def responses_in(language: str) -> Jinja2Templates:
+    """What makes responses of templates in a language."""
+    return Jinja2Templates(env=templates_in(language))
 
 
 LANGUAGE = "language"  # in a request's state
 
 
 def speak(request: Request, campaign: Any = None) -> None:
-    """Answer this request in the language of a campaign, or in the one that its reader's browser likes best."""
+    """Answer this request in the language of a campaign, or in the one that its reader chose, or their browser."""
     chosen = campaign.language if campaign else BROWSER
     if chosen == BROWSER:
-        chosen = spoken(request.headers.get("accept-language", ""))
+        said = request.query_params.get(CHOSEN, "")
+        chosen = said if said in LANGUAGES else spoken(request.headers.get("accept-language", ""))
     request.scope["state"][LANGUAGE] = chosen
 
 
@@ -206,16 +118,6 @@ def allow_links(request: Request, campaign: Any) -> None:
     """Let a page load images, sound and video from other servers, if its campaign's items may lie there."""
     if campaign.https_media:
         request.scope["state"][LOADS_HTTPS] = True
-
-
-MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
-
-
-@lru_cache(maxsize=256)
-def sanitised(markdown: str) -> Markup:
-    """Markdown as HTML that is safe to show to anyone: no scripts, no styles, nothing loaded from other hosts."""
-    html = MARKDOWN.render(markdown)
-    return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
 
 
 def base_url(request: Request) -> str:
@@ -292,10 +194,9 @@ def refuse(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
     """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
-    if not of_researchers(request):
-        if LANGUAGE not in request.scope["state"]:
-            speak(request)
-        message = in_words(request.scope["state"][LANGUAGE], code, message)
+    if LANGUAGE not in request.scope["state"] and not of_researchers(request):
+        speak(request)
+    message = in_words(request.scope["state"].get(LANGUAGE, ENGLISH), code, message)
     if wants_json(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)

@@ -16,7 +16,7 @@ from app.analysis.methods import SCORES
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.record import replay, revisions
-from app.web import templates
+from app.templating import templates
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import TEMPLATES, register
@@ -37,7 +37,7 @@ def toys(monkeypatch):
     """Registered in this process."""
     register(monkeypatch.setitem)
     monkeypatch.setitem(SCORES, SMILES.name, scores.of_law(SMILES))  # as if the law had been there from the start
-    loader: Any = templates.env.loader
+    loader: Any = templates.loader
     monkeypatch.setattr(loader, "searchpath", [*loader.searchpath, TEMPLATES])
 
 

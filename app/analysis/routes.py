@@ -28,7 +28,8 @@ from app.errors import NotFound, shortened
 from app.inference.online.law import Law
 from app.media import store as media
 from app.record.law import law_of
-from app.web import ReadingDatabase, Transaction, fetched, page, templates
+from app.templating import templates
+from app.web import ReadingDatabase, Transaction, fetched, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
 

@@ -29,8 +29,9 @@ from app.errors import Refusal
 from app.media.archive import Packed
 from app.record.law import law_of
 from app.settings import Settings
+from app.templating import sanitised
 from app.upload import MOST_ROWS
-from app.web import AppSettings, Database, Now, Transaction, allow_links, fetched, page, sanitised
+from app.web import AppSettings, Database, Now, Transaction, allow_links, fetched, page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 

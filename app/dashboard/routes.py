@@ -29,7 +29,8 @@ from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Conflict, NotFound
 from app.record.law import law_of
-from app.web import Database, Now, allow_links, base_url, fetched, get_now, page, templates
+from app.templating import templates
+from app.web import Database, Now, allow_links, base_url, fetched, get_now, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 

@@ -6,6 +6,7 @@ catalogue lacks one.
 """
 
 import re
+from collections.abc import Collection
 from functools import cache, lru_cache
 from gettext import NullTranslations
 from io import BytesIO
@@ -106,13 +107,12 @@ def decimal(number: float, language: str) -> str:
     return format_decimal(number, "#,##0.##", locale=language, numbering_system="latn")
 
 
-@cache
-def for_scripts(language: str) -> dict[str, str]:
-    """What the scripts of annotators' pages say, by its English words; nothing for English."""
+def for_scripts(language: str, files: Collection[str]) -> dict[str, str]:
+    """What scripts say, by its English words; nothing for English. files: by their paths, such as `static/hit.js`."""
     if language == ENGLISH:
         return {}
     return {
         str(message.id): str(message.string)
         for message in catalogue(language)
-        if any(place.endswith(".js") for place, _ in message.locations)
+        if any(place in files for place, _ in message.locations)
     }

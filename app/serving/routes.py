@@ -31,6 +31,7 @@ from app.media.shown import drawn
 from app.serving import broken, drafts, leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import ServedCampaign, Standing, by_id
+from app.templating import CHOSEN, sanitised
 from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
 from app.web import (
@@ -42,7 +43,6 @@ from app.web import (
     fetched,
     page,
     retry_after,
-    sanitised,
     speak,
     texts_in,
 )
@@ -240,8 +240,10 @@ async def start(
     assignment = await arrive(
         connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
     )
-    token = tokens(request).issue(platform.name, link_key, assignment)
-    return RedirectResponse(f"{platform.address(link_key)}?t={token}", status_code=303)
+    query = {"t": tokens(request).issue(platform.name, link_key, assignment)}
+    if chosen := request.query_params.get(CHOSEN):
+        query[CHOSEN] = chosen
+    return RedirectResponse(f"{platform.address(link_key)}?{urlencode(query)}", status_code=303)
 
 
 async def take_step(

@@ -17,8 +17,9 @@ from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
+from app.templating import sanitised
 from app.trial import hit as hits
-from app.web import Entered, Now, Transaction, allow_links, fetched, page, sanitised
+from app.web import Entered, Now, Transaction, allow_links, fetched, page, speak
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 free = APIRouter(prefix="/admin", dependencies=[Depends(looking)], include_in_schema=False)
@@ -51,6 +52,7 @@ async def trial_hit(
 ) -> HTMLResponse:
     """One HIT, for a frame of the page on which a campaign is tried or its settings are chosen."""
     campaign = await hits.tried_campaign(connection, slug, unsaved)
+    speak(request, campaign)
     return trial_page(request, campaign, await hits.trial_hit(connection, campaign, number))
 
 
@@ -65,6 +67,7 @@ async def try_hit(
         shown = {name: value for name, value in values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(shown)}", status_code=303)
     campaign = await hits.tried_campaign(connection, slug, unsaved)
+    speak(request, campaign)
     number = min(whole_number(values.get("hit")) or 0, MOST - 1)
     hit = await hits.trial_hit(connection, campaign, number)
     if "broken" in values:

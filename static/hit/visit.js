@@ -19,7 +19,9 @@ export function offer() {
   const visit = kept();
   if (!place || !visit || Date.now() - visit.at > place.dataset.hours * HOUR_MS) return;
   const start = document.querySelector(".start button");
-  place.querySelector("a").href = `?t=${encodeURIComponent(visit.token)}`;
+  const address = new URL(location.href);
+  address.searchParams.set("t", visit.token);
+  place.querySelector("a").href = address.search;
   place.hidden = false;
   start.classList.remove("primary");
   start.textContent = start.dataset.again;

@@ -77,8 +77,10 @@ async def test_a_set_is_answered_in_german_without_scripts(task: Any, visit: Any
 async def test_in_no_language_anything_sticks_out_of_a_narrow_page(task: Any, visit: Any) -> None:
     """Pictures are kept where EASEL_PICTURES names a folder."""
     for language in LANGUAGES:
-        campaign = await task(language=language, hits_per_annotator=40, minutes_per_hit=2.5, cannot_be_judged=True)
-        for width in (320, 1280) if "EASEL_PICTURES" in os.environ else (320,):
+        campaign = await task(
+            language=language, hits_per_annotator=40, judgments_per_item=3, minutes_per_hit=2.5, cannot_be_judged=True
+        )
+        for width in (320, 390, 1280) if "EASEL_PICTURES" in os.environ else (320,):
             page = (await visit(viewport={"width": width, "height": 844})).page
             await page.goto(campaign.prolific(f"{language}-{width}"))
             await hit_shown(page)

@@ -15,7 +15,7 @@ from app.dashboard.figures import (
     upright,
 )
 from app.designs.unit import POINTS, RATIO
-from app.web import templates
+from app.templating import templates
 
 
 def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():

@@ -16,7 +16,7 @@ from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
 from app.designs.scale import POINTS
 from app.errors import Invalid
-from app.web import templates
+from app.templating import templates
 from tests.toys import TEMPLATES
 from tests.toys.smiley import Smiley
 
@@ -152,7 +152,7 @@ class Controls(HTMLParser):
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
     fields = {"numbers": items, "drawn": plain(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
-    environment = templates.env.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
+    environment = templates.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
     campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
     return environment.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
 

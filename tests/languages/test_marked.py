@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.languages.templates import BLOCK, COUNTED, LITERAL
-from app.web import templates
+from app.templating import templates
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted(path for path in (ROOT / "templates").rglob("*.html") if "admin" not in path.parts)
@@ -32,7 +32,7 @@ def without_messages(source):
 def read_by_people(source):
     """The texts and the attributes of a template that people see or hear, and the sentences in its expressions."""
     source = without_messages(source)
-    literals = [value for _, kind, value in templates.env.lex(source) if kind == "string"]
+    literals = [value for _, kind, value in templates.lex(source) if kind == "string"]
     bare = re.sub(r"{{.*?}}|{%.*?%}", " ", source, flags=re.DOTALL)
     text = re.sub(r"<script.*?</script>|<svg.*?</svg>|<[^>]*>|[\w-]+=\"[^\"]*\"", " ", bare, flags=re.DOTALL)
     sentences = filter(SENTENCE_OF_TWO.search, literals)

@@ -1,11 +1,13 @@
 """Annotators' pages speak the language of the campaign or of the browser; researchers and programs read English."""
 
+import json
 import re
 
 import pytest
 
 from app.designs.registry import DESIGNS
 from app.languages.catalogue import catalogue
+from app.templating import script_words
 from tests.serving.campaigns import fields_of, running
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}
@@ -86,6 +88,35 @@ async def test_a_refused_answer_speaks_the_language_of_the_campaign(client, engi
     score = next(name for name in fields if name.startswith("score-"))
     page = await client.post(f"/link/{campaign.link_key}", data=fields | {score: "many"})
     assert "Einer der Werte ist keine Zahl. Ihre Eingaben bleiben erhalten." in page.text
+
+
+async def test_who_may_choose_a_language_keeps_it_while_they_begin_and_work(client, engine):
+    link = f"/link/{(await running(engine)).link_key}"
+    page = (await client.get(f"{link}?lang=fr", headers=GERMAN)).text
+    assert '<html lang="fr"' in page
+    assert '<a href="?lang=ja" lang="ja" hreflang="ja">日本語</a>' in page
+    begun = await client.post(f"{link}?lang=fr", headers=GERMAN)
+    assert begun.headers["location"].endswith("&lang=fr")
+    work = (await client.get(begun.headers["location"], headers=GERMAN)).text
+    assert '<html lang="fr"' in work
+    assert "&amp;lang=en" in work
+
+
+async def test_there_is_no_choice_where_the_campaign_has_a_language_and_none_that_is_not_spoken(client, engine):
+    link = f"/link/{(await running(engine, language='de')).link_key}"
+    page = (await client.get(f"{link}?lang=fr")).text
+    assert '<html lang="de"' in page
+    assert 'class="languages' not in page
+    link = f"/link/{(await running(engine, name='Another')).link_key}"
+    assert '<html lang="en"' in (await client.get(f"{link}?lang=xx%22%3E")).text
+
+
+def test_a_page_brings_the_words_of_its_own_scripts_alone():
+    slider, ranking = (json.loads(script_words("de", design)) for design in ("slider", "ranking"))
+    assert "Order, highest first: %(order)s." in slider.keys() - ranking.keys()
+    assert "%(name)s, no place" in ranking.keys() - slider.keys()
+    assert "Nothing yet." in slider.keys() & ranking.keys()
+    assert script_words("en", "slider") == ""
 
 
 async def test_scripts_get_their_words_with_the_page_and_none_in_english(client, engine):

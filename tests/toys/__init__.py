@@ -29,7 +29,7 @@ def register(put: Put = lambda registry, name, part: registry.__setitem__(name, 
 def create_app() -> Any:
     """The server, which is told of the toys before it is read: as if they stood in the registries."""
     register()
-    from app import main, web
+    from app import main, templating
 
-    web.templates.env.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
+    templating.templates.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
     return main.create_app()

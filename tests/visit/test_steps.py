@@ -4,11 +4,11 @@ import pytest
 
 from app.crowd.registry import PLATFORMS
 from app.errors import Invalid
+from app.templating import templates
 from app.visit import consent
 from app.visit.settings import VisitSettings
 from app.visit.step import Taken, VisitFacts
 from app.visit.steps import STEPS, any_applies, next_step
-from app.web import templates
 
 ALL = VisitSettings(welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"])
 
