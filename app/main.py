@@ -37,6 +37,7 @@ from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
 from app.media import routes as media
+from app.quality import api as quality_api
 from app.quality.looks import Looks
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
@@ -169,7 +170,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(audit.router)
     app.include_router(alerts.router)
     app.include_router(visit.router)
-    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, visit_api):
+    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, quality_api, visit_api):
         app.include_router(api.router)
     app.include_router(campaigns_api.templates)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])

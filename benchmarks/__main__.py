@@ -16,6 +16,7 @@ def main(llmfao: Path | None) -> None:
         "serving": [],
         "open_hits": [],
         "large": [],
+        "exclusions": [],
         "replay": [],
         "dawid_skene": [],
         "agreement": [],

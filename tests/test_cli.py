@@ -548,3 +548,25 @@ def test_criteria_are_given_as_json(easel):
     assert easel("campaign", "edit", "two", "--criteria", "", "--asked-by", "").exit_code == 0
     assert settings_of(easel, "two")["criteria"] == []
     assert "(settings_unreadable)" in easel("campaign", "edit", "two", "--criteria", "[").stderr
+
+
+def test_annotators_are_listed_held_excluded_and_restored(easel, files, running):
+    easel("campaign", "import-responses", running, files / "results.csv")
+    rows = easel("annotators", "list", running).output.splitlines()
+    assert (len(rows), rows[1].split()[:3]) == (2, ["A1", "1", "1"])
+    why = ("--reason", "answers at random")
+    assert easel("annotators", "exclude", running, "A1", *why).output == "A1 of verbs: exclude done.\n"
+    assert easel("verify", running).output.startswith("Replayed 0 responses")
+    (line,) = json.loads(easel("annotators", "list", running, "--json").output)
+    assert (line["barred"], line["barred_reason"], line["counted"]) == ("excluded", "answers at random", 0)
+    assert "(already_excluded)" in easel("annotators", "exclude", running, "A1", *why).stderr
+    easel("annotators", "restore", running, "A1", *why)
+    (answer,) = json.loads(easel("annotators", "answers", running, "A1", "--json").output)
+    easel("annotators", "exclude-answer", running, answer["seq"], *why)
+    assert "left out" in easel("annotators", "answers", running, "A1").output
+    easel("annotators", "restore-answer", running, answer["seq"], *why)
+    assert easel("verify", running).output.startswith("Replayed 1 responses")
+    easel("annotators", "hold", running, "A1", *why)
+    assert "held" in easel("annotators", "list", running, "--sort", "standing").output
+    easel("annotators", "release", running, "A1", *why)
+    assert easel("annotators", "hold", running, "A1").exit_code == 2  # without a reason

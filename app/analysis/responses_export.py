@@ -15,13 +15,13 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import ranks
 from app.designs.unjudged import EXTRA
-from app.record.stream import Response
+from app.record.stream import COUNTING, LEFT_OUT, Response
 from app.visit.asked_once import of_lines
 from app.visit.groups import answers_by_annotator
 
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
-    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable"),
+    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable", "counts"),
 )
 OF_SEGMENTS = ("segment", "shown_as")
 CRITERION = "criterion"
@@ -32,12 +32,13 @@ TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry
 
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per item of an answered HIT, in the order in which responses were applied; positions and ranks count from
-    1. An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
-    with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
-    order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
-    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked. At the end
-    what its annotator answered to questions that were asked once.
+    """One row per item of an answered HIT, in the order in which responses came; positions and ranks count from 1;
+    `counts` is false where a decision leaves the response out. An item that cannot be judged has no score, but a reason
+    where the campaign asks for one; HITs that were imported with all of theirs marked so come last. A score that is a
+    class, counted from 0, has its label beside it; without an order there are no ranks. Of systems also the segment,
+    and under which system an output was shown that several have. Of several criteria, a row per item by the first, then
+    by the next, with the place in which it was asked. At the end what its annotator answered to questions that were
+    asked once.
     """
     designs, of_systems = [(one, design_of(one)) for one in criteria_of(campaign)], campaign.segment_count > 0
 
@@ -94,6 +95,7 @@ def answered_items(row: Row[Any], campaign: Any, design: Design) -> Iterable[Cel
             *(position, item, *criterion, leader, score, *label, rank),
             *(row.issued_at, row.received_at, *touch, viewport and guarded(viewport)),
             number not in told or str(number) in reasons,
+            row.counts,
             *(segment_cells(row, ids, position - 1) if row.segment else ()),
             reasons.get(str(number)),
         )
@@ -128,10 +130,11 @@ def responses_of(segment: str) -> TextClause:
     """SQL for the responses of a campaign."""
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
-           a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS},{segment}
-    FROM responses r JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
+           r.counts, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at, h.items AS shown,{IDS},{segment}
+    FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign) AS r
+    JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
-    WHERE r.campaign_id = :campaign ORDER BY r.seq
+    ORDER BY r.seq
 """)  # noqa: S608  (made of constants)
 
 
@@ -141,7 +144,7 @@ def without_score(segment: str) -> TextClause:
     SELECT NULL AS seq, a.id AS annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
            h.leader, h.items AS shown,{IDS},{segment},
            CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
-           h.issued_at, h.closed_at AS received_at
+           h.issued_at, h.closed_at AS received_at, a.id NOT IN ({LEFT_OUT.text}) AS counts
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)

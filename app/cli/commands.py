@@ -12,6 +12,7 @@ from app.settings import SettingsProblem
 
 MODULES = {
     "analyse": "analysis",
+    "annotators": "annotators",
     "campaign": "campaigns",
     "export": "results",
     "login": "serving",

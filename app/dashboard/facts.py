@@ -49,10 +49,10 @@ COUNTS = text(f"""
            ({OPEN_HITS}) AS open_hits
 """)  # noqa: S608  (made of constants)
 
-PER_MINUTE = text("""
+PER_MINUTE = text(f"""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
-    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' GROUP BY 1
-""")
+    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' AND {COUNTING} GROUP BY 1
+""")  # noqa: S608  (made of constants)
 
 BY_CRITERION = """
     SELECT score, variance FROM current_posteriors WHERE campaign_id = $1 AND criterion = $2 ORDER BY number

@@ -22,7 +22,7 @@ from app.record.revisions import LOCK_CAMPAIGN, decide
 
 Barred = Literal["held", "excluded"]
 
-NAME = re.compile(r"[Aa][1-9][0-9]{0,9}")
+NAME = re.compile(r"A[1-9][0-9]{0,9}")
 LONGEST_REASON = 500  # characters
 
 # Others can have what they hold; who is let in again finds it as it was, if nobody needed it.
@@ -51,6 +51,7 @@ STANDING = text("""
 """)
 
 NAMED = text("SELECT id FROM annotators WHERE campaign_id = :campaign ORDER BY id OFFSET :before LIMIT 1")
+BY_PSEUDONYM = text("SELECT id FROM annotators WHERE campaign_id = :campaign AND pseudonym = :name")
 
 OF_ANSWER = text("""
     SELECT r.annotator_id AS annotator, a.barred, (
@@ -173,13 +174,17 @@ async def restore_answer(
 
 
 async def annotator_named(connection: AsyncConnection, campaign: Row[Any], name: str) -> int:
-    """The row's id of an annotator by their name, such as A7. Raises `NotFound` (`annotator_not_found`)."""
+    """The row's id of an annotator by their name, such as A7, or by their pseudonym in exports. Raises `NotFound`
+    (`annotator_not_found`).
+    """
+    parameters: dict[str, Any] = {"campaign": campaign.id, "name": name}
+    statement = BY_PSEUDONYM
     if NAME.fullmatch(name):
-        parameters = {"campaign": campaign.id, "before": int(name[1:]) - 1}
-        found: int | None = (await connection.execute(NAMED, parameters)).scalar_one_or_none()
-        if found is not None:
-            return found
-    raise no_annotator(campaign, shortened(name))
+        statement, parameters["before"] = NAMED, int(name[1:]) - 1
+    found: int | None = (await connection.execute(statement, parameters)).scalar_one_or_none()
+    if found is None:
+        raise no_annotator(campaign, shortened(name))
+    return found
 
 
 async def bar(

@@ -40,6 +40,8 @@ SETTINGS = form.blank() | {"name": "Verbs", "question": "How often?", "low_label
 ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
 FILE = {"name": "Nouns", "question": "How often?"}
+WHY = {"json": {"reason": "Answers at random."}}
+ABOUT = {"slug": "adverbs", "annotator": "A1", "answer": "last"}
 CAMPAIGN, API = "/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}"
 
 
@@ -103,6 +105,8 @@ CHANGES = [
     Change("POST", API + "/transitions", {"json": {"action": "launch"}}, {"slug": "adverbs"}),
     Change("POST", API + "/responses", table(ANSWERS.format(2)), {"slug": "adverbs"}),
     Change("POST", API + "/alerts/{alert}/seen", {}, {"slug": "adverbs", "alert": "A8"}),
+    Change("POST", API + "/annotators/{annotator}/{action}", WHY, ABOUT | {"action": "hold"}),
+    Change("POST", API + "/answers/{answer}/{action}", WHY, ABOUT | {"action": "exclude"}),
     Change("POST", "/admin/account/tokens/{token_id}/revoke", {}, {"token_id": TOKEN_NAME}),
     page("/admin/account/password", current=PASSWORD, password=PASSWORD + " 2"),
     page("/admin/account/logout-everywhere"),
@@ -140,6 +144,8 @@ class Visitor:
                 where[name] = await value(self.engine, found, name=where[name])
         if "alert" in where:
             where["alert"] = await self.alert(where["slug"], where["alert"])
+        if "answer" in where:
+            where["answer"] = await value(self.engine, "SELECT max(seq) FROM responses")
         address = change.path.format(**where)
         answer = await self.researcher.request(change.method, address, headers=headers, **kept)
         assert answer.status_code < 400, (change, answer.text)

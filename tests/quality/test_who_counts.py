@@ -1,12 +1,15 @@
 """Hold and release, exclude and restore: what they do to annotators, to answers and to what others are asked."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from app.analysis.export import export
 from app.campaigns.imported_hits import LOCK_IMPORTS
+from app.cli.running import as_bytes
 from app.database.session import transaction
 from app.errors import Conflict, Invalid, NotFound
 from app.quality import who_counts
@@ -278,9 +281,34 @@ async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answered(engine, hits=0)
     await annotator(engine, await running(engine), "of another campaign")
     async with engine.connect() as connection:
-        found = [await who_counts.annotator_named(connection, campaign, name) for name in ("A1", "a2", "A3")]
+        found = [await who_counts.annotator_named(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
-        for name in ("A4", "A0", "A-1", "A", "", "B1", "A1 ", "A²", "A" + "9" * 5000):
+        pseudonym = await value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
+        assert await who_counts.annotator_named(connection, campaign, pseudonym) == rows[1]
+        for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
                 await who_counts.annotator_named(connection, campaign, name)
             assert problem.value.code == "annotator_not_found"
+
+
+async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
+    campaign, _, (first, second, _) = await answered(engine, hits=2)
+    answer = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :second", second=second)
+    await decide(engine, campaign, "exclude", first)
+    await decide(engine, campaign, "exclude_answer", answer)
+    rows = [json.loads(line) for line in await lines_of(engine, campaign, "responses")]
+    assert len(rows) == 3 * 2 * 5
+    out = {row["seq"] for row in rows if not row["counts"]}
+    assert len(out) == 3
+    assert answer in out
+    paid = [json.loads(line) for line in await lines_of(engine, campaign, "assignments")]
+    assert [(row["hits_answered"], row["hits_counted"], row["barred"]) for row in paid] == [
+        (2, 0, "excluded"),
+        (2, 1, None),
+        (2, 2, None),
+    ]
+
+
+async def lines_of(engine, campaign, what):
+    file = await export(engine, campaign.slug, what, "jsonl")
+    return b"".join([as_bytes(chunk) async for chunk in file.chunks]).decode().splitlines()

@@ -1,0 +1,221 @@
+"""The annotators of a campaign as researchers see them: what each did, and whether they are held or excluded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.criteria import criteria_of
+from app.designs.registry import design_of
+from app.record.stream import COUNTING, DECIDED, Response, values_by
+
+Sorting = Literal["name", "answers", "seconds", "last", "standing"]
+
+BINS = 10  # of the scale, in a histogram
+
+SECONDS = "extract(epoch FROM r.received_at - h.issued_at)::float8"
+
+# Of answers that were given here: nobody knows how long others took.
+TIMED = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
+
+THEIRS = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
+
+# By what annotators can be sorted, who has most first: as little is read of everybody as that needs.
+KEYS: dict[Sorting, str] = {
+    "name": "-a.number",
+    "answers": f"(SELECT count(*) {THEIRS})",
+    "seconds": f"""(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) FROM responses r {TIMED}
+                    WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)""",  # noqa: S608  (constants)
+    "last": f"(SELECT max(r.received_at) {THEIRS})",
+    "standing": "a.barred_at",
+}
+
+CHOSEN = """
+    SELECT a.id, 'A' || a.number AS name, a.pseudonym, a.platform, a.created_at, a.barred, a.barred_reason,
+           a.barred_by, a.barred_at, a.place
+    FROM (
+        SELECT a.*, row_number() OVER (ORDER BY {key} {way} NULLS LAST, a.id) AS place
+        FROM (SELECT *, row_number() OVER (ORDER BY id) AS number FROM annotators WHERE campaign_id = :campaign) AS a
+    ) AS a
+    WHERE (CAST(:annotator AS bigint) IS NULL OR a.id = :annotator)
+    ORDER BY a.place LIMIT :limit OFFSET :offset
+"""
+
+LISTED = {
+    (sorting, rising): text(CHOSEN.format(key=key, way="ASC" if rising else "DESC"))
+    for sorting, key in KEYS.items()
+    for rising in (False, True)
+}
+
+OF_ANSWERS = text(f"""
+    SELECT a.id, count(*) AS answers, count(*) FILTER (WHERE a.counts) AS counted, max(a.received_at) AS last_at,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds, sum(a.seconds) / 3600 AS hours,
+           avg(a.changes) AS changes
+    FROM (
+        SELECT r.annotator_id AS id, r.received_at, r.counts, {SECONDS} AS seconds, (
+            SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
+        FROM (SELECT *, {COUNTING} AS counts FROM responses
+              WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))) AS r
+        LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
+    ) AS a
+    GROUP BY a.id
+""")  # noqa: S608  (made of constants)
+
+VALUES = text(f"""
+    SELECT r.annotator_id AS id, {values_by("0", "r")} AS values FROM responses r
+    WHERE r.campaign_id = :campaign AND r.annotator_id = ANY(CAST(:those AS bigint[]))
+""")  # noqa: S608  (made of constants)
+
+FOUND = text("""
+    SELECT annotator_id AS id, array_agg(said ORDER BY id) AS said FROM findings
+    WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1
+""")
+
+COUNT = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
+
+ANSWERS = text(f"""
+    SELECT r.seq, r.hit_id, r.source, r.items, {values_by("0", "r")} AS values, r.received_at, r.counts,
+           {SECONDS} AS seconds, d.kind, d.reason, d.decided_by, d.decided_at,
+           ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number ORDER BY place) AS ids
+    FROM (SELECT *, {COUNTING} AS counts FROM responses
+          WHERE campaign_id = :campaign AND annotator_id = :annotator
+          ORDER BY seq DESC LIMIT :limit OFFSET :offset) AS r
+    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
+    LEFT JOIN LATERAL (
+        SELECT * FROM decisions d WHERE d.campaign_id = :campaign AND d.response_seq = r.seq
+        ORDER BY d.seq DESC LIMIT 1
+    ) AS d ON true
+    ORDER BY r.seq DESC
+""")  # noqa: S608  (made of constants)
+
+BEHIND = text(f"""
+    SELECT EXISTS (SELECT FROM decisions WHERE campaign_id = :campaign
+                   AND seq > {DECIDED.format(campaign=":campaign")})
+""")  # noqa: S608  (made of constants)
+
+
+@dataclass(frozen=True)
+class AnnotatorLine:
+    """An annotator, with what they did; None where nobody knows.
+
+    answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
+    its answer. hours: of all of these. changes: of an item's value after it was first given, the mean. histogram: how
+    many of their values lie in each tenth of the scale, or of each class; empty where values are places in an order.
+    barred: held or excluded, why, by whom and when. findings: what rules saw.
+    """
+
+    id: int
+    name: str
+    pseudonym: str
+    platform: str
+    arrived_at: datetime
+    barred: str | None
+    barred_reason: str | None
+    barred_by: str | None
+    barred_at: datetime | None
+    answers: int = 0
+    counted: int = 0
+    last_at: datetime | None = None
+    seconds: float | None = None
+    hours: float | None = None
+    changes: float | None = None
+    histogram: Sequence[int] = ()
+    findings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """One answer of an annotator, with its values by the first criterion as they are said; seconds: None where nobody
+    knows. excluded: why and by whom it is left out by itself. withdrawn: whether the annotator took it back.
+    """
+
+    seq: int
+    received_at: datetime
+    seconds: float | None
+    judged: Sequence[tuple[str, str]]
+    counts: bool
+    excluded: str | None
+    withdrawn: bool
+
+
+async def count(connection: AsyncConnection, campaign_id: int) -> int:
+    return int((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one())
+
+
+async def behind(connection: AsyncConnection, campaign_id: int) -> bool:
+    """Whether there are decisions that the posteriors do not follow yet."""
+    return bool((await connection.execute(BEHIND, {"campaign": campaign_id})).scalar_one())
+
+
+async def listed(
+    connection: AsyncConnection,
+    campaign: Any,
+    *,
+    sorting: Sorting = "name",
+    rising: bool = False,
+    limit: int,
+    offset: int = 0,
+    annotator: int | None = None,
+) -> list[AnnotatorLine]:
+    """A page of annotators; of names A1 comes first. annotator: only this one, by their row's id."""
+    key = {"campaign": campaign.id, "limit": limit, "offset": offset, "annotator": annotator}
+    lines = [line_of(row) for row in await connection.execute(LISTED[sorting, rising], key)]
+    those = {"campaign": campaign.id, "those": [line.id for line in lines]}
+    told = {row.id: row for row in await connection.execute(OF_ANSWERS, those)}
+    found = {row.id: row.said for row in await connection.execute(FOUND, those)}
+    drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
+    return [completed(line, told, found, drawn) for line in lines]
+
+
+def line_of(row: Row[Any]) -> AnnotatorLine:
+    names = ("id", "name", "pseudonym", "platform", "barred", "barred_reason", "barred_by", "barred_at")
+    return AnnotatorLine(arrived_at=row.created_at, **{name: getattr(row, name) for name in names})
+
+
+def completed(
+    line: AnnotatorLine,
+    told: Mapping[int, Row[Any]],
+    found: Mapping[int, Sequence[str]],
+    drawn: Mapping[int, Sequence[int]],
+) -> AnnotatorLine:
+    names = ("answers", "counted", "last_at", "seconds", "hours", "changes")
+    of = {name: getattr(told[line.id], name) for name in names} if line.id in told else {}
+    return replace(line, **of, findings=found.get(line.id, ()), histogram=drawn.get(line.id, ()))
+
+
+def histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
+    """By annotator, how many of their values by the first criterion lie in each tenth, or of each class."""
+    design = design_of(criteria_of(campaign)[0])
+    if design.yields == "order" or not rows:
+        return {}
+    values = np.concatenate([np.asarray(row.values, np.float64) for row in rows])
+    hit = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
+    who = np.repeat([row.id for row in rows], [len(row.values) for row in rows])
+    said = ~np.isnan(values)
+    values, hit, who = values[said], hit[said], who[said]
+    bins = len(design.classes) or BINS
+    place = values if design.classes else design.points(values, hit) * BINS / 100.0
+    of = np.clip(place, 0, bins - 1).astype(np.intp)
+    return {int(one): np.bincount(of[who == one], minlength=bins).tolist() for one in np.unique(who)}
+
+
+async def answers_of(
+    connection: AsyncConnection, campaign: Any, annotator: int, *, limit: int, offset: int = 0
+) -> list[AnswerLine]:
+    """An annotator's answers, by their row's id, the newest first."""
+    key = {"campaign": campaign.id, "annotator": annotator, "limit": limit, "offset": offset}
+    design = design_of(criteria_of(campaign)[0])
+    return [answer_line(design, row) for row in await connection.execute(ANSWERS, key)]
+
+
+def answer_line(design: Any, row: Row[Any]) -> AnswerLine:
+    response = Response.of(row.seq, 0, row.items, row.values)
+    said = {item: design.said(response.values, place) for place, item in enumerate(response.items)}
+    excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
+    judged = [(name, said.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)]
+    return AnswerLine(row.seq, row.received_at, row.seconds, judged, row.counts, excluded, row.kind == "withdraw")

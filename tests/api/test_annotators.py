@@ -1,0 +1,73 @@
+"""A program looks at annotators, and holds, excludes and restores them."""
+
+import pytest
+
+from tests.api.conftest import API
+from tests.quality.deciding import POSTERIORS, answered, verified
+from tests.serving.campaigns import value, values
+
+REASON = {"reason": "Answers at random."}
+
+
+async def test_annotators_are_listed_with_what_they_did(engine, program):
+    campaign, _, _ = await answered(engine, people=3, hits=2)
+    listed = (await program.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()
+    assert listed["total"] == 3
+    assert [one["name"] for one in listed["annotators"]] == ["A1", "A2", "A3"]
+    first = listed["annotators"][0]
+    assert (first["hits_answered"], first["hits_counted"], first["barred"], first["findings"]) == (2, 2, None, [])
+    assert sum(first["histogram"]) == 10
+    one = await program.get(f"{API}/campaigns/{campaign.slug}/annotators/{first['pseudonym']}")
+    assert one.json() == first
+
+
+@pytest.mark.parametrize("sort", ["name", "answers", "seconds", "last", "standing"])
+async def test_annotators_are_sorted_and_paged_by_each_column(engine, program, sort):
+    campaign, *_ = await answered(engine, people=3, hits=1)
+    address = f"{API}/campaigns/{campaign.slug}/annotators"
+    await program.post(f"{address}/A2/hold", json=REASON)
+    by = {"sort": sort, "limit": 2}
+    pages = [(await program.get(address, params=by | {"offset": offset})).json() for offset in (0, 2)]
+    assert sorted(one["name"] for page in pages for one in page["annotators"]) == ["A1", "A2", "A3"]
+    assert [len(page["annotators"]) for page in pages] == [2, 1]
+    if sort == "standing":
+        assert pages[0]["annotators"][0]["name"] == "A2"
+
+
+async def test_an_annotator_is_excluded_and_restored(engine, program):
+    campaign, _, _ = await answered(engine)
+    before = await values(engine, POSTERIORS)
+    address = f"{API}/campaigns/{campaign.slug}/annotators/A1"
+    assert (await program.post(f"{address}/exclude", json=REASON)).status_code == 204
+    told = (await program.get(address)).json()
+    assert (told["barred"]["how"], told["barred"]["by"], told["hits_counted"]) == ("excluded", "admin", 0)
+    assert (await verified(engine, campaign)).responses == 4
+    refused = await program.post(f"{address}/exclude", json=REASON)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "already_excluded")
+    assert (await program.post(f"{address}/restore", json=REASON)).status_code == 204
+    assert await values(engine, POSTERIORS) == before
+
+
+async def test_one_answer_is_excluded_and_marked_among_its_annotators(engine, program):
+    campaign, _, _ = await answered(engine)
+    seq = await value(engine, "SELECT min(seq) FROM responses")
+    address = f"{API}/campaigns/{campaign.slug}"
+    assert (await program.post(f"{address}/answers/{seq}/exclude", json=REASON)).status_code == 204
+    answers = (await program.get(f"{address}/annotators/A1/answers")).json()
+    assert [(one["number"] == seq, one["counts"]) for one in answers] == [(False, True), (True, False)]
+    assert answers[1]["excluded"] == "Answers at random. (admin)"
+    assert len(answers[0]["judged"]) == 5
+
+
+async def test_nothing_is_decided_without_a_reason_or_about_nobody(engine, program):
+    campaign, _, _ = await answered(engine, people=1, hits=1)
+    address = f"{API}/campaigns/{campaign.slug}"
+    for path, sent, status, code in (
+        ("annotators/A1/hold", {"reason": " "}, 422, "reason_missing"),
+        ("annotators/A1/hold", {"reason": "x" * 501}, 422, "invalid"),
+        ("annotators/A1/praise", REASON, 422, "invalid"),
+        ("annotators/A9/hold", REASON, 404, "annotator_not_found"),
+        ("answers/99999/exclude", REASON, 404, "response_not_found"),
+    ):
+        refused = await program.post(f"{address}/{path}", json=sent)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (status, code), path
