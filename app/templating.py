@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.errors import Refusal, plural
-from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direction, for_scripts, said, words
+from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direction, for_scripts, money, said, words
 from app.languages.refusals import in_words
 from app.languages.templates import translated
 from app.settings import easel_command
@@ -69,6 +69,7 @@ def speaking(language: str) -> dict[str, Any]:
         "refused": partial(refusal_in, language),
         "said": partial(said, language),
         "decimal": partial(decimal, language=language),
+        "money": partial(money, language=language),
         "script_words": partial(script_words, language),
     }
 

@@ -9,6 +9,7 @@
 import * as media from "./hit/media.js";
 import { announce } from "./hit/page.js";
 import * as parts from "./hit/parts.js";
+import * as rest from "./hit/rest.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
 import * as visit from "./hit/visit.js";
@@ -27,6 +28,7 @@ function start() {
   if (fieldset) begin(parts.read(fieldset, design));
   else waitOrReturn(document.querySelector(".no-hit"));
   visit.remember();
+  rest.begin();
 }
 
 function begin(shown) {

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app.alerts.settings import AlertSettings
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
-from app.crowd.registry import campaign_settings
+from app.crowd.settings import WAYS_BACK
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
@@ -80,7 +80,7 @@ GROUPS = (
         ),
         (
             *(CRITERIA, CRITERIA_SHOWN),
-            *("middle_label", "show_numbers", "language", "minutes_per_hit", "pay"),
+            *("in_short", "middle_label", "show_numbers", "language"),
             *("cannot_be_judged", "unjudged_reasons"),
             *("source_column", "reference_column", "differences", "https_media"),
         ),
@@ -88,8 +88,14 @@ GROUPS = (
     ),
     FieldGroup(
         "How much is asked, and of whom",
-        ("judgments_per_item", "repeat_items", "hits_per_annotator", *campaign_settings()),
+        ("judgments_per_item", "repeat_items", "hits_per_annotator"),
         ("unjudged_people", "implied_asked_percent", "lease_minutes"),
+    ),
+    FieldGroup(
+        "Pay, pace, and the way back",
+        ("minutes_per_hit", "pay", WAYS_BACK[0]),
+        ("pay_per_hit", "currency", "leave_early", "break_minutes", *WAYS_BACK[1:]),
+        seen=True,
     ),
     FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
     FieldGroup(

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from app.alerts.settings import AlertSettings
 from app.campaigns.registered import one_of
+from app.crowd.settings import CrowdSettings
 from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.design import Design, OneLine
@@ -35,10 +36,8 @@ from app.visit.settings import VisitSettings
 LONGEST_NAME = 500
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
 Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
-Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -74,7 +73,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(VisitSettings, QualitySettings, AlertSettings):
+class CampaignSettings(CrowdSettings, VisitSettings, QualitySettings, AlertSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -150,16 +149,6 @@ class CampaignSettings(VisitSettings, QualitySettings, AlertSettings):
         description="Let items show files from other servers by their https:// addresses. Those servers then see who "
         "annotates, and a file that changes there changes here.",
     )  # fmt: skip
-    minutes_per_hit: Minutes | None = Field(
-        default=None, title="Minutes per HIT", json_schema_extra=OPEN,
-        description="Optional. How long one HIT takes, shown before annotators start and above each HIT.",
-    )  # fmt: skip
-    pay: Label | None = Field(
-        default=None, title="Pay", json_schema_extra=OPEN,
-        description="Optional. What one HIT pays, in your words, for example: $0.35 per HIT. Shown beside the minutes; "
-        "Easel pays nobody.",
-    )  # fmt: skip
-
     update_law: UpdateLaw = Field(
         default=None, title="Update law",
         description="How an answer changes the scores: by its points (easl, easl-aware), only by its order (ra, "
@@ -253,10 +242,6 @@ class CampaignSettings(VisitSettings, QualitySettings, AlertSettings):
         default=2, ge=1, le=1_000, title="People who give an item up",
         description="Once so many different people could not judge an item, nobody else is asked about it, and the "
         "campaign closes without it.",
-    )  # fmt: skip
-    prolific_completion_code: CompletionCode | None = Field(
-        default=None, title="Prolific completion code", json_schema_extra=OPEN,
-        description="From the study's page on Prolific; annotators who come from there return with it.",
     )  # fmt: skip
 
     @field_validator("design_settings")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.crowd.platform import Arrival, Identifiers, Platform
+from app.crowd.platform import Arrival, Identifiers, Platform, by_code_or_address
 from app.settings import Settings
 
 IDENTIFIERS = Identifiers(
@@ -18,4 +18,4 @@ def read(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     return Arrival(key, "visit")
 
 
-PLATFORM = Platform("personal", "Personal link", read, identifiers=IDENTIFIERS, by_list=True)
+PLATFORM = Platform("personal", "Personal link", read, by_code_or_address, identifiers=IDENTIFIERS, by_list=True)

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from app.crowd.answered import ResultFiles
 from app.errors import Invalid
+from app.languages.catalogue import mark
 from app.settings import Settings
 
 LONGEST_ID = 200
@@ -22,13 +24,20 @@ class Arrival:
     details: dict[str, str] = field(default_factory=dict)
 
 
+# How a visit ended: with the work done, held because of answers, not qualified, or with nothing that could be asked.
+Outcome = Literal["completed", "failed_checks", "screened_out", "nothing_left"]
+
+
 @dataclass(frozen=True)
 class Completion:
-    """How the annotator returns: a link to follow or a form to post from the browser; neither where there is no way."""
+    """How the annotator returns: a code to hand in, a link to follow or a form to post from the browser; nothing where
+    there is no way.
+    """
 
     url: str | None = None
     fields: dict[str, str] = field(default_factory=dict)  # not empty: POST these as a form
     label: str = ""
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,26 @@ def nobody_yet(_parameters: Mapping[str, str], _settings: Settings) -> Arrival |
     return None
 
 
-def nowhere(_details: Mapping[str, str], _chosen: Mapping[str, str | None]) -> Completion:
-    """The `complete` of a platform to which nobody returns."""
+Chosen = Mapping[str, str | None]  # a campaign's ways back, by the name of their setting
+
+
+def chosen_way(chosen: Chosen, outcome: Outcome) -> str | None:
+    """What a campaign has chosen for an outcome: a code or an address."""
+    return chosen[f"return_{outcome}"]
+
+
+def by_code_or_address(_details: Mapping[str, str], chosen: Chosen, outcome: Outcome) -> Completion:
+    """The `complete` of a platform without an address of its own: the campaign’s address, or its code to hand in."""
+    way = chosen_way(chosen, outcome)
+    if way is None:
+        return Completion()
+    if way.startswith("https://"):
+        return Completion(url=way, label=mark("Go on"))
+    return Completion(code=way)
+
+
+def nowhere(_details: Mapping[str, str], _chosen: Chosen, _outcome: Outcome) -> Completion:
+    """The `complete` of a platform from which only programs come."""
     return Completion()
 
 
@@ -87,11 +114,10 @@ class Platform:
     name: the key in `PLATFORMS`, the first part of its addresses, stored with annotators. title: for people.
     read(parameters, settings): who came, by the query parameters; None for a preview or a visitor who is not known yet.
     Raises `Invalid` when they are no usable ids.
-    complete(details, chosen): how they return, by their arrival's details and the campaign's `campaign_settings`.
+    complete(details, chosen, outcome): how they return, by their arrival's details, the campaign's ways back and how
+    their visit ended.
     identifiers: the parameters without which nobody knows who came.
     link_parameters: what a researcher appends to the link, for the platform to fill in.
-    campaign_settings: those settings of a campaign, by name, that this platform alone reads. No answer depends on them,
-    so a launch leaves them open.
     results: its result files, if it has any.
     shares_assignment_ids: whether several annotators in these files can have answered under the same assignment id, so
     that an answer is known by both of its ids.
@@ -103,7 +129,7 @@ class Platform:
     name: str
     title: str
     read: Callable[[Mapping[str, str], Settings], Arrival | None] = nobody_yet
-    complete: Callable[[Mapping[str, str], Mapping[str, str | None]], Completion] = nowhere
+    complete: Callable[[Mapping[str, str], Chosen, Outcome], Completion] = nowhere
     identifiers: Identifiers = Identifiers()
     has_page: bool = True  # without one, a program speaks for the annotators
     starts_here: bool = False  # the welcome page has a Start button, which makes whoever presses it an annotator
@@ -114,7 +140,6 @@ class Platform:
     framed_by: tuple[str, ...] = ()  # origins of the platform in whose frames the page may stand
     posts_to: Callable[[Settings], tuple[str, ...]] = nothing  # origins to which `complete` may post a form
     link_parameters: str = ""
-    campaign_settings: tuple[str, ...] = ()
     results: ResultFiles | None = None
     shares_assignment_ids: bool = False
 
@@ -122,10 +147,6 @@ class Platform:
         """Who came, by an address's query as it is: see `read`. Raises `Invalid` also when an id is there twice."""
         self.identifiers.refuse_doubled(query)
         return self.read(dict(reversed(query)), settings)
-
-    def completion(self, details: Mapping[str, str], campaign: object) -> Completion:
-        """How someone with these details of their arrival returns; `campaign` has its settings as attributes."""
-        return self.complete(details, {name: getattr(campaign, name) for name in self.campaign_settings})
 
     def address(self, link_key: str) -> str:
         """Where a campaign's annotators come in, on this server."""

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from app.crowd.platform import Arrival, Completion, Identifiers, Platform
+from app.crowd.platform import (
+    Arrival,
+    Chosen,
+    Completion,
+    Identifiers,
+    Outcome,
+    Platform,
+    by_code_or_address,
+    chosen_way,
+)
 from app.languages.catalogue import mark
 from app.settings import Settings
 
@@ -23,14 +32,13 @@ def read(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
 
 
-def complete(_details: Mapping[str, str], chosen: Mapping[str, str | None]) -> Completion:
-    code = chosen[CODE]
-    if code is None:
-        return Completion()
-    return Completion(
-        url="https://app.prolific.com/submissions/complete?" + urlencode({"cc": code}),
-        label=mark("Return to Prolific"),
-    )
+def complete(details: Mapping[str, str], chosen: Chosen, outcome: Outcome) -> Completion:
+    """With a code of the study's, or to the campaign's own address."""
+    code = (chosen[CODE] if outcome == "completed" else None) or chosen_way(chosen, outcome)
+    if code is None or code.startswith("https://"):
+        return by_code_or_address(details, chosen, outcome)
+    url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
+    return Completion(url=url, label=mark("Return to Prolific"), code=code)
 
 
 PLATFORM = Platform(
@@ -41,5 +49,4 @@ PLATFORM = Platform(
     IDENTIFIERS,
     returns=True,
     link_parameters=PARAMETERS,
-    campaign_settings=(CODE,),
 )

@@ -43,11 +43,6 @@ def made_up() -> list[str]:
     return [it.name for it in PLATFORMS.values() if it.made_up]
 
 
-def campaign_settings() -> list[str]:
-    """The settings of a campaign that only one of the platforms reads."""
-    return [setting for it in PLATFORMS.values() for setting in it.campaign_settings]
-
-
 def with_results() -> list[tuple[Platform, ResultFiles]]:
     """The platforms whose files of answers can be imported."""
     return [(it, it.results) for it in PLATFORMS.values() if it.results]

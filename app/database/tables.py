@@ -69,6 +69,11 @@ campaigns = Table(
     Column("https_media", Boolean, nullable=False, server_default="false"),
     Column("minutes_per_hit", Double),
     Column("pay", Text),
+    Column("pay_per_hit", Double),
+    Column("currency", Text, nullable=False, server_default="USD"),
+    Column("in_short", Text, nullable=False, server_default=""),  # the instructions in one line
+    Column("leave_early", Boolean, nullable=False, server_default="false"),
+    Column("break_minutes", Integer),  # after which a line reminds of a break
     # How answers become posteriors
     Column("update_law", Text, nullable=False),
     Column("prior", ARRAY(Double)),  # what an item's posterior begins with; NULL in a draft: the law's own
@@ -93,7 +98,12 @@ campaigns = Table(
     Column("cannot_be_judged", Boolean, nullable=False, server_default="false"),
     Column("unjudged_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("unjudged_people", Integer, nullable=False, server_default="2"),
+    # A code or an address for who ends their visit, by how it ended
     Column("prolific_completion_code", Text),
+    Column("return_completed", Text),
+    Column("return_failed_checks", Text),
+    Column("return_screened_out", Text),
+    Column("return_nothing_left", Text),
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
     Column("open_link", Boolean, nullable=False, server_default="true"),
     Column("passphrase", Text, nullable=False, server_default=""),

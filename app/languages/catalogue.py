@@ -17,7 +17,7 @@ from babel import Locale
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_decimal
+from babel.numbers import format_currency, format_decimal
 from babel.support import Translations
 
 HERE = Path(__file__).parent
@@ -105,6 +105,11 @@ def counted(language: str, singular: str, plural: str, count: int, **values: obj
 def decimal(number: float, language: str) -> str:
     """A number in a language's digits and separators, with at most two places."""
     return format_decimal(number, "#,##0.##", locale=language, numbering_system="latn")
+
+
+def money(amount: float, currency: str, language: str) -> str:
+    """An amount as the language writes it, such as `4,20 €`."""
+    return format_currency(amount, currency, locale=language, numbering_system="latn")
 
 
 def for_scripts(language: str, files: Collection[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Gone, Invalid, Refusal
 from app.media.shown import drawn
-from app.serving import broken, drafts, leases, submission
+from app.serving import broken, drafts, ending, leases, submission
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import ServedCampaign, Standing, by_id
 from app.templating import CHOSEN, sanitised
@@ -141,7 +141,7 @@ async def post(
         return await take_step(request, connection, assignment, form, now=now)
     if "finish" in form:
         work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
-        return work_page(request, work, Shown())
+        return await work_page(request, connection, work, Shown())
     if "broken" in form:
         return await report(request, connection, assignment, form, now=now)
     try:
@@ -293,7 +293,7 @@ async def show_work(
     items, hit = None, work.hit
     if hit is not None:
         items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)
-    return work_page(request, work, shown, items)
+    return await work_page(request, connection, work, shown, items)
 
 
 async def step_page(request: Request, connection: Driver, campaign: Standing, shown: Shown) -> HTMLResponse:
@@ -328,7 +328,9 @@ async def drawn_of(connection: Driver, campaign: ServedCampaign, texts: Sequence
     return await drawn(connection, campaign, range(len(texts)), texts, Above())
 
 
-def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnItems | None = None) -> HTMLResponse:
+async def work_page(
+    request: Request, connection: Driver, work: leases.Work, shown: Shown, items: DrawnItems | None = None
+) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
     platform = PLATFORMS[here.platform]
@@ -342,7 +344,8 @@ def work_page(request: Request, work: leases.Work, shown: Shown, items: DrawnIte
         "asked": asked_of(here, here.annotator_id),
         "platform": platform,
         "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
-        "completion": platform.completion(here.arrival, here) if work.finished else None,
+        "outcome": ending.outcome_of(work),
+        "completion": await ending.completion(connection, work),
         "instructions": sanitised(here.instructions),
         "last": leases.is_last(request.app.state.posterior_cache, work),
         "shown": shown,

@@ -12,7 +12,7 @@ from sqlalchemy import TextClause, text
 
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
-from app.crowd.registry import PLATFORMS, campaign_settings
+from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, columns, fetch_one
 from app.designs.unjudged import EXTRA
 from app.errors import NotFound
@@ -100,6 +100,11 @@ class ServedCampaign(Followed):
     https_media: bool
     minutes_per_hit: float | None
     pay: str | None
+    pay_per_hit: float | None
+    currency: str
+    in_short: str
+    leave_early: bool
+    break_minutes: int | None
     selection: str
     hits_per_annotator: int | None
     repeat_items: bool
@@ -114,10 +119,7 @@ class ServedCampaign(Followed):
     revision: int
 
 
-# With what platforms need to send people back.
-CAMPAIGN = ", ".join(
-    (columns(Followed, "c"), columns(ServedCampaign, "c"), *(f"c.{name}" for name in sorted(campaign_settings())))
-)
+CAMPAIGN = f"{columns(Followed, 'c')}, {columns(ServedCampaign, 'c')}"
 
 
 class Standing(ServedCampaign, Heard):

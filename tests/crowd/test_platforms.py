@@ -3,12 +3,14 @@ import pytest
 from app.crowd.mturk.platform import PREVIEW_ASSIGNMENT_ID
 from app.crowd.platform import Arrival, Completion
 from app.crowd.registry import PLATFORMS
+from app.crowd.settings import WAYS_BACK
 from app.errors import Invalid
 from app.settings import Settings
 
 MTURK = {
     "assignmentId": "A1", "hitId": "H1", "workerId": "W1", "turkSubmitTo": "https://workersandbox.mturk.com",
 }  # fmt: skip
+NO_WAY = dict.fromkeys(WAYS_BACK)
 PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 
 
@@ -30,7 +32,7 @@ def test_mturk_parameters_become_an_arrival():
 
 
 def test_after_the_answer_mturk_gets_exactly_its_assignment_id_and_one_more_field():
-    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, {})
+    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, NO_WAY, "completed")
     assert completion.url == "https://workersandbox.mturk.com/mturk/externalSubmit"
     assert completion.fields["assignmentId"] == "A1"
     assert len(completion.fields) > 1
@@ -75,13 +77,13 @@ def test_prolific_session_is_the_assignment():
 
 
 def test_prolific_annotators_return_with_the_completion_code():
-    completion = PLATFORMS["prolific"].complete({}, {"prolific_completion_code": "C0DE"})
+    completion = PLATFORMS["prolific"].complete({}, NO_WAY | {"prolific_completion_code": "C0DE"}, "completed")
     assert completion.url == "https://app.prolific.com/submissions/complete?cc=C0DE"
 
 
 def test_without_a_code_there_is_nowhere_to_return_to():
-    assert PLATFORMS["prolific"].complete({}, {"prolific_completion_code": None}) == Completion()
-    assert PLATFORMS["link"].complete({}, {}) == Completion()
+    assert PLATFORMS["prolific"].complete({}, NO_WAY, "completed") == Completion()
+    assert PLATFORMS["link"].complete({}, NO_WAY, "completed") == Completion()
 
 
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, "a\x00b", "a\nb"])

@@ -8,6 +8,7 @@ import pytest
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.crowd.platform import Arrival, Completion, Platform
 from app.crowd.registry import PLATFORMS, links, of_results, public_link, with_pages, with_results
+from app.crowd.settings import WAYS_BACK
 from app.errors import Invalid
 from app.settings import Settings
 from tests.serving.campaigns import running, value
@@ -79,8 +80,8 @@ def test_its_link_as_a_researcher_copies_it_names_nobody(platform):
 @ALL
 def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
     known = arrival_of(platform, somebody(platform))
-    completion = platform.complete(known.details if known else {}, dict.fromkeys(platform.campaign_settings, "C0DE"))
-    assert (completion == Completion()) is (not platform.returns)
+    completion = platform.complete(known.details if known else {}, dict.fromkeys(WAYS_BACK, "C0DE"), "completed")
+    assert (completion == Completion()) is (not platform.has_page)
     if completion.url:
         assert completion.url.startswith("https://")
         assert completion.label
@@ -88,11 +89,18 @@ def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
         assert str(completion.url).startswith(platform.posts_to(SETTINGS))
 
 
+@pytest.mark.parametrize("name", WAYS_BACK)
+def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
+    assert CampaignSettings.model_fields[name].default is None
+    assert name in OPEN_AFTER_LAUNCH
+
+
 @ALL
-def test_its_settings_are_optional_ones_of_a_campaign_that_a_launch_leaves_open(platform):
-    for name in platform.campaign_settings:
-        assert CampaignSettings.model_fields[name].default is None
-        assert name in OPEN_AFTER_LAUNCH
+@pytest.mark.parametrize("outcome", ["failed_checks", "screened_out", "nothing_left"])
+def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outcome):
+    known = arrival_of(platform, somebody(platform))
+    chosen = dict.fromkeys(WAYS_BACK) | {"prolific_completion_code": "D0NE", "return_completed": "D0NE"}
+    assert "D0NE" not in str(platform.complete(known.details if known else {}, chosen, outcome))
 
 
 def test_anybody_can_start_by_the_public_link():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fastapi import FastAPI
 
-from app.crowd.platform import Arrival, Completion, Identifiers, Platform
+from app.crowd.platform import Arrival, Completion, Identifiers, Outcome, Platform
 from app.crowd.registry import PLATFORMS
 from app.settings import Settings
 
@@ -16,7 +16,7 @@ def read(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     return Arrival(player, turn, {"prize": f"bear-of-{player}"})
 
 
-def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None]) -> Completion:
+def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None], _outcome: Outcome) -> Completion:
     return Completion(url=f"https://toys.example/{details['prize']}", label="Back to the toys")
 
 

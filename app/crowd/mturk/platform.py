@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from app.crowd.mturk import results
-from app.crowd.platform import Arrival, Completion, Identifiers, Platform
+from app.crowd.platform import Arrival, Chosen, Completion, Identifiers, Outcome, Platform
 from app.errors import Invalid
 from app.languages.catalogue import mark
 from app.settings import Settings
@@ -47,7 +47,10 @@ def read(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
     )
 
 
-def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None]) -> Completion:
+def complete(details: Mapping[str, str], _chosen: Chosen, outcome: Outcome) -> Completion:
+    """Only who has answered can hand in; others return the assignment on the platform’s own page."""
+    if outcome != "completed":
+        return Completion()
     fields = {"assignmentId": details["assignmentId"], "hitId": details["hitId"], "answered": "yes"}
     return Completion(
         url=details["turkSubmitTo"] + "/mturk/externalSubmit",

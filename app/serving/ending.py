@@ -1,0 +1,33 @@
+"""How a visit ends: what came of it, and how whoever came returns."""
+
+from sqlalchemy import text
+
+from app.crowd.platform import Completion, Outcome
+from app.crowd.registry import PLATFORMS
+from app.crowd.settings import WAYS_BACK
+from app.database.session import Driver, Record, fetch_one
+from app.serving.leases import Work
+
+CHOSEN = text(f"SELECT {', '.join(WAYS_BACK)} FROM campaigns WHERE id = :campaign")  # noqa: S608  (made of constants)
+
+
+def outcome_of(work: Work) -> Outcome | None:
+    """How a visit ended; None while it goes on, and where somebody left before they had answered anything."""
+    if work.reason == "held":
+        return "failed_checks"
+    if not work.finished:
+        return None
+    if work.assignment.answered_here:
+        return "completed"
+    return None if work.reason == "stopped" else "nothing_left"
+
+
+async def completion(connection: Driver, work: Work) -> Completion | None:
+    """How whoever has ended their visit returns; None where there is nothing to hand in, or the visit goes on."""
+    outcome = outcome_of(work)
+    if outcome is None:
+        return None
+    here = work.assignment
+    chosen = await fetch_one(connection, CHOSEN, {"campaign": here.id}, Record)
+    assert chosen is not None  # noqa: S101  (the assignment was found in this campaign)
+    return PLATFORMS[here.platform].complete(here.arrival, dict(chosen), outcome)

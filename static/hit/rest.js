@@ -1,0 +1,25 @@
+// A line that reminds of a break, once somebody has worked so long in this tab; one press puts it away, and the time begins
+// anew.
+
+import { stored } from "./page.js";
+
+const BEGAN = "easel:began";
+const MINUTE_MS = 60_000;
+
+const began = () => Number(stored("sessionStorage", (storage) => storage.getItem(BEGAN))) || anew();
+
+function anew() {
+  const now = Date.now();
+  stored("sessionStorage", (storage) => storage.setItem(BEGAN, String(now)));
+  return now;
+}
+
+let due;
+
+export function begin() {
+  clearTimeout(due);
+  const line = document.querySelector(".rest");
+  if (!line) return;
+  line.querySelector("button").addEventListener("click", () => { line.hidden = true; anew(); begin(); });
+  due = setTimeout(() => { line.hidden = false; }, Math.max(0, began() + line.dataset.minutes * MINUTE_MS - Date.now()));
+}
