@@ -137,7 +137,7 @@ async def test_prolific_without_a_code_says_where_to_finish(task: Any, returned:
     await returned.goto(campaign.prolific())
     await score_all(returned, [71, 93, 17, 4, 41])
     await submit(returned)
-    await expect(returned.get_by_text("You can now finish on Prolific's own page.")).to_be_visible()
+    await expect(returned.get_by_text("You can now finish on Prolific’s own page.")).to_be_visible()
 
 
 async def test_a_visitor_by_link_is_thanked(task: Any, visit: Any) -> None:

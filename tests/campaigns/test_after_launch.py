@@ -197,7 +197,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     page = (await researcher.get(f"{address}/edit")).text
     assert f'action="{address}/copy"' in page
     stored = form.filled(lifecycle.settings_of(campaign)).items()
-    sent = {name: entered for name, entered in stored if name in OPEN_AFTER_LAUNCH}
+    sent = {name: entered for name, entered in stored if name in OPEN_AFTER_LAUNCH and entered}
     saved = await researcher.post(f"{address}/after-launch", data=sent | {"instructions": "Read it.", "pay": "$1"})
     assert saved.headers["location"] == f"{address}/edit?done=saved"
     assert await values(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]

@@ -226,6 +226,8 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("source_column", "reference_column", "criteria", "asked_by", "consent", "questions", "quality_rules"),
         *("passphrase", "checks_percent", "alert_emails", "alert_webhook", "alert_quiet_minutes"),
         *("training", "qualification"),
+        *("pay_per_hit", "in_short", "break_minutes", "return_completed", "return_failed_checks"),
+        *("return_screened_out", "return_nothing_left"),
     }
 
 

@@ -162,7 +162,7 @@ async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
 
 async def test_folded_settings_are_named_as_they_are_titled(researcher):
     page = re.sub("</?span[^>]*>", "", (await researcher.get("/admin/campaigns/new")).text)
-    assert "More: Label at 50 · Show the number · Language of the pages · Minutes per HIT · Pay" in page
+    assert "More: In short · Label at 50 · Show the number · Language of the pages" in page
 
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):

@@ -62,7 +62,7 @@ async def test_who_is_held_back_gets_the_code_for_that_or_none(client, engine, w
     address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
     await client.post(address, data=fields_of((await client.get(address)).text))
     await change(engine, "hits SET closed_at = now() WHERE closed_at IS NULL")
-    await change(engine, "annotators SET held_at = now()")
+    await change(engine, "annotators SET barred = 'held'")
     end = (await client.get(address)).text
     assert ("complete?cc=FAILED" in end) is shown
     assert ("Please return the task on Prolific" in end) is not shown

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0032"
-down_revision = "0031"
+revision = "0035"
+down_revision = "0034"
 COLUMNS = (
     "pay_per_hit double precision",
     "currency text NOT NULL DEFAULT 'USD'",
