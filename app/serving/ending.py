@@ -7,6 +7,7 @@ from app.crowd.registry import PLATFORMS
 from app.crowd.settings import WAYS_BACK
 from app.database.session import Driver, Record, fetch_one
 from app.serving.leases import Work
+from app.serving.standing import Standing
 
 CHOSEN = text(f"SELECT {', '.join(WAYS_BACK)} FROM campaigns WHERE id = :campaign")  # noqa: S608  (made of constants)
 
@@ -25,9 +26,11 @@ def outcome_of(work: Work) -> Outcome | None:
 async def completion(connection: Driver, work: Work) -> Completion | None:
     """How whoever has ended their visit returns; None where there is nothing to hand in, or the visit goes on."""
     outcome = outcome_of(work)
-    if outcome is None:
-        return None
-    here = work.assignment
+    return None if outcome is None else await way_back(connection, work.assignment, outcome)
+
+
+async def way_back(connection: Driver, here: Standing, outcome: Outcome) -> Completion:
+    """How whoever stands there returns after such an end."""
     chosen = await fetch_one(connection, CHOSEN, {"campaign": here.id}, Record)
     assert chosen is not None  # noqa: S101  (the assignment was found in this campaign)
     return PLATFORMS[here.platform].complete(here.arrival, dict(chosen), outcome)

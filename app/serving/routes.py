@@ -316,6 +316,8 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
         "shown": shown,
     }
     context |= step.shown(here.settings, here.facts)
+    outcome = context.get("outcome")
+    context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
     context["explained"] = [sanitised(words) for words in (context.get("told") or {}).get("explanations", ())]
     context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)

@@ -76,7 +76,8 @@ def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
     items = sets[min(here.at, len(sets) - 1)]
     context = {"texts": [item.shown for item in items], "at": here.at + 1, "count": len(sets)}
     context |= {"which": len(facts.of(NAME)), "test": here, "tries_left": settings.qualification_tries - here.tries}
-    return context | {"percent": settings.pass_percent}
+    ended = here.over and here.tries >= settings.qualification_tries
+    return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 
 
 STEP = Step(NAME, applies, passed, take, shown)

@@ -51,7 +51,8 @@ class Step:
     passed(settings, facts): whether somebody need not see it any more.
     take(sent, settings, facts): what they did, from a form's fields; None if it is not for now, as from a page of
     before. Raises `Invalid`, and nothing is kept.
-    shown(settings, facts): what its page needs beside the campaign; `texts` of items that it shows.
+    shown(settings, facts): what its page needs beside the campaign; `texts` of items that it shows; `outcome`, where
+    their visit has ended here.
     settings: with those of the campaign's way of asking, `WAY_OF_ASKING`.
     """
 

@@ -183,7 +183,7 @@ async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client,
     page = await sends(client, address, page, again="1")
     page = await answered(client, address, page, 10, 0)
     assert "Thank you for trying" in page
-    assert "Please return the task on Prolific." in page
+    assert "Please return the task on Prolific" in page
     assert hidden(page) == {}
     later, _ = await arrives(client, campaign, SESSION_ID="s2")
     assert "Thank you for trying" in later
@@ -213,3 +213,11 @@ async def test_learning_comes_before_being_tested_and_both_after_consent(client,
     page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "A short test" in page
     assert seen == ["consent"]
+
+
+async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engine):
+    campaign = await running(engine, items_per_hit=2, qualification=TABLE, return_screened_out="N0T")
+    page, address = await arrives(client, campaign)
+    page = await answered(client, address, page, 10, 0)
+    assert 'href="https://app.prolific.com/submissions/complete?cc=N0T"' in page
+    assert "Return to Prolific" in page
