@@ -47,13 +47,22 @@ if (settings) {
     if (line.textContent !== words) line.textContent = words;
   };
 
+  settings.addEventListener("input", tell);
+  settings.addEventListener("submit", () => { leaving = true; });
+  addEventListener("pageshow", () => { leaving = false; tell(); });
+  addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
+}
+
+// Of a draft. A campaign that was launched shows no such frame, and its way of asking is fixed.
+const draft = document.querySelector("form.settings:has(iframe[name=seen])");
+if (draft) {
   // What annotators see of it: a page whose address has what the form says. The frame goes there once nobody has typed
   // for a moment, and by `replace`, so that Back still leaves this page.
-  const frame = settings.querySelector("iframe[name=seen]");
+  const frame = draft.querySelector("iframe[name=seen]");
   let looked;
   const seen = () => {
     const query = new URLSearchParams();
-    for (const field of settings.querySelectorAll("[data-seen] :is(input, textarea, select)")) {
+    for (const field of draft.querySelectorAll("[data-seen] :is(input, textarea, select)")) {
       if (field.disabled || !field.value || (/checkbox|radio/.test(field.type) && !field.checked)) continue;
       if (field.closest("[data-designs]")?.hidden) continue;
       query.set(field.name, field.value.slice(0, frame.dataset.longest));
@@ -72,14 +81,14 @@ if (settings) {
 
   // Fields that the chosen way of asking or update law does not read are left out; what is usual for it is chosen anew.
   // What was chosen for another one is there again when it is. Of what is hidden, only what could not be sent stays behind.
-  const { design, update_law } = settings.elements;
-  const usual = ["items_per_hit", "update_law", "prior"].map((name) => settings.elements[name]);
+  const { design, update_law } = draft.elements;
+  const usual = ["items_per_hit", "update_law", "prior"].map((name) => draft.elements[name]);
   const chosenFor = {};
   let before = design.value;
   const fit = () => {
-    const law = update_law.value || settings.querySelector("[name=design]:checked").dataset.law;
+    const law = update_law.value || draft.querySelector("[name=design]:checked").dataset.law;
     const isFor = (names, name) => !names || names.split(" ").includes(name);
-    for (const field of settings.querySelectorAll("[data-designs], [data-laws]")) {
+    for (const field of draft.querySelectorAll("[data-designs], [data-laws]")) {
       field.hidden = !isFor(field.dataset.designs, design.value) || !isFor(field.dataset.laws, law);
       if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
       for (const control of field.querySelectorAll("input, select, textarea")) {
@@ -87,11 +96,11 @@ if (settings) {
         control.disabled = field.hidden && !control.checkValidity();
       }
     }
-    for (const select of settings.querySelectorAll("select")) {
+    for (const select of draft.querySelectorAll("select")) {
       if (select.selectedOptions[0]?.disabled) select.selectedIndex = [...select.options].findIndex((option) => !option.disabled);
     }
   };
-  settings.addEventListener("change", ({ target }) => {
+  draft.addEventListener("change", ({ target }) => {
     if (target.name === "design") {
       chosenFor[before] = usual.map(({ value }) => value);
       before = design.value;
@@ -102,10 +111,8 @@ if (settings) {
   });
   fit();
 
-  settings.addEventListener("input", () => { tell(); look(); });
-  settings.addEventListener("submit", () => { leaving = true; });
-  addEventListener("pageshow", () => { leaving = false; tell(); fit(); look(0); });
-  addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
+  draft.addEventListener("input", () => look());
+  addEventListener("pageshow", () => { fit(); look(0); });
 }
 
 // Criteria: those that are filled in are shown, the first two to begin with, and others when they are asked for.

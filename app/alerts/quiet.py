@@ -21,7 +21,7 @@ SILENT = f"""
         (SELECT r.received_at FROM responses r WHERE r.campaign_id = c.id ORDER BY r.seq DESC LIMIT 1),
         (SELECT max(l.noted_at) FROM audit_log l WHERE l.campaign_id = c.id AND l.action IN {STARTS})
     )) AS since) AS last
-    WHERE c.status = 'running'
+    WHERE c.status = 'running' AND c.alert_quiet_minutes IS NOT NULL
     AND last.since < extract(epoch FROM CAST(:now AS timestamptz)) - 60 * c.alert_quiet_minutes)
 """  # noqa: S608  (constants)
 

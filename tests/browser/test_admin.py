@@ -19,7 +19,7 @@ from tests.media.files import png, zipped
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
 FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
-PAGES = ("analysis", "items", "edit", "share", "people", "export", "launch/confirm", "finish/confirm")
+PAGES = ("analysis", "items", "edit", "share", "people", "export", "launch/confirm", "finish/confirm", "log", "alerts")
 
 Enter = Callable[..., Any]
 
@@ -413,10 +413,13 @@ async def test_copying_puts_the_link_on_the_clipboard(enter: Enter, task: Callab
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_no_page_has_a_violation_or_scrolls_sideways(enter: Enter, task: Callable[..., Any], width: int) -> None:
     page = await enter(viewport={"width": width, "height": 900})
-    running = await task([f"verb {k}" for k in range(60)])
+    running = await task([f"verb {k}" for k in range(60)], alert_webhook="https://hook.example/")
     draft = await task(launched=False)
     home = f"{running.origin}/admin"
-    addresses = [home, f"{home}/account", f"{home}/api", f"{home}/campaigns/new"]
+    await page.goto(f"{home}/campaigns/{running.row.slug}")
+    for change in ("Pause", "Resume"):  # so that there is a change to show
+        await page.get_by_role("button", name=change).click()
+    addresses = [home, f"{home}/log", f"{home}/account", f"{home}/api", f"{home}/campaigns/new"]
     addresses += [f"{home}/campaigns/new/question", f"{home}/campaigns/new?template=word-senses"]
     addresses += [f"{home}/campaigns/{one.row.slug}/{part}" for one in (running, draft) for part in PAGES]
     addresses += [f"{home}/campaigns/{draft.row.slug}/delete/confirm", f"{running.origin}/admin/campaigns/none/items"]
