@@ -27,6 +27,7 @@ def main(llmfao: Path | None) -> None:
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
         "coverage": [],
+        "crowd_of_40": [],
         "published": [],
     }
     for name, files in arguments.items():

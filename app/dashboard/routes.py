@@ -28,6 +28,7 @@ from app.designs.criteria import named, number_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Conflict, NotFound
+from app.quality import shown as findings
 from app.record.law import law_of
 from app.templating import templates
 from app.web import Database, Now, allow_links, base_url, fetched, get_now, page
@@ -103,6 +104,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         left = await left_over.listed(connection, campaign)
         unseen = await alerts.listed(connection, campaign.id)
         changed = await audit_log.since_launch(connection, campaign.id)
+        people_found = await findings.people_found(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
@@ -115,6 +117,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "unjudged": not_judged,
         "left_over": left,
         "alerts": unseen,
+        "people_found": people_found,
         "alert_said": said,
         "changed": changed,
         "change_said": audit_log.said,

@@ -1,5 +1,6 @@
-"""API: a campaign's annotators, what each did, and who is held or excluded."""
+"""API: a campaign’s annotators: what each did and rules found, who is held or excluded; how checks were answered."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.auth.guards import program
 from app.database.campaign import campaign_by_slug
-from app.quality import acting, annotators
+from app.quality import acting, annotators, shown
 from app.quality.who_counts import LONGEST_REASON, annotator_named
 from app.web import Database, Now, RowId, Transaction, refusals
 
@@ -185,3 +186,43 @@ async def act_on_answer(
     """Leave one answer out by its number, `seq` in the export of responses, or take it in again."""
     follow = await acting.on_answer(database, slug, answer, action, reason=why.reason, now=now)
     await follow()
+
+
+class FindingOfRule(BaseModel):
+    """What a rule saw of an annotator, and did; kept as it was then."""
+
+    id: int
+    annotator: str = Field(description="A1, A2, ..., as pages call them.")
+    pseudonym: str = Field(description="As in exports.")
+    rule: str
+    action: str = Field(description="warn, hold or exclude.")
+    seen: dict[str, float] = Field(description="What it saw, in numbers by name.")
+    said: str = Field(description="The same as a sentence for people.")
+    found_at: datetime
+    barred: str | None = Field(description="Where the annotator stands now: held, excluded, or null.")
+
+
+class Check(BaseModel):
+    """A gold or attention item."""
+
+    external_id: str
+    kind: str = Field(description="gold or attention.")
+    shown: str
+    expected: str = Field(description="In words.")
+    answers: int
+    failed: int
+    probably_wrong: bool = Field(description="More than half of at least five answers failed: no rule counts it.")
+
+
+@router.get("/findings", responses=refusals({404: "`campaign_not_found`"}))
+async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
+    """The newest 200 findings, newest first."""
+    campaign = await campaign_by_slug(connection, slug)
+    rows = await shown.findings(connection, campaign.id)
+    return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
+
+
+@router.get("/checks", responses=refusals({404: "`campaign_not_found`"}))
+async def get_checks(connection: Transaction, slug: str) -> list[Check]:
+    """All gold and attention items, with how often they were failed."""
+    return [Check(**asdict(line)) for line in await shown.checks(connection, await campaign_by_slug(connection, slug))]

@@ -67,7 +67,7 @@ class AgreementWithOthers(QualityRule):
         if conduct.yields == "order":
             free -= len(np.unique(conduct.hit[which]))
         found = correlation(conduct.share[which], conduct.others[which])
-        low, high = interval(found, free, alarm)
+        low, high = interval(found, free, 2 * alarm)  # only its upper end can raise an alarm
         if usual < LEAST_USUAL or high >= self.share_percent / 100 * usual:
             return None
         said = (

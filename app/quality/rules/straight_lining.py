@@ -22,9 +22,9 @@ class StraightLining(QualityRule):
     name: ClassVar[str] = "straight_lining"
     title: ClassVar[str] = "Gives the same answer again"
     tells: ClassVar[str] = (
-        "Who gives nearly the same value as just before, or as at the same place of the HIT before (of places: the "
-        "same order as before), far more often than others do. Items that are alike get the same answers from careful "
-        "people, too: that is why they are compared with others."
+        "Who gives nearly the same values as just before, or as in the HIT before (of labels: at the same place; of "
+        "places: the same order), far more often than others do. Items that are alike get the same answers from "
+        "careful people, too: that is why they are compared with others."
     )
 
     least_percent: Percent = Field(
@@ -65,16 +65,21 @@ def same_orders(conduct: Conduct) -> tuple[int, int]:
 
 
 def same_values(conduct: Conduct) -> tuple[int, int]:
-    """Of judgments after the first, those near the one before or the one at the same place of the HIT before."""
+    """Of judgments after the first, those near the one before or, in the HIT before, one of points or ratios, the one
+    at the same place of classes: these are few, so most answers are also somewhere in the HIT before.
+    """
     share, starts = conduct.share, conduct.starts
     if len(share) < 2:
         return 0, 0
     sizes = np.diff(starts)
     which = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(share)) - starts[which]
-    before = starts[which - 1] + place
-    comparable = (which > 0) & (place < sizes[which - 1])
-    near = NEAR if conduct.yields in ("points", "ratio") else 0.0
-    above = np.abs(share - np.roll(share, 1)) <= near
-    behind = comparable & (np.abs(share - share[np.where(comparable, before, 0)]) <= near)
-    return int((above | behind)[1:].sum()), len(share) - 1
+    before, size = starts[which - 1], np.where(which > 0, sizes[which - 1], 0)
+    own = np.arange(len(share)) - starts[which]
+    of_points = conduct.yields in ("points", "ratio")
+    near, places = (NEAR, np.arange(sizes.max())) if of_points else (0.0, np.zeros(1, np.intp))
+    like = np.abs(share - np.roll(share, 1)) <= near
+    for place in places:
+        there = np.full_like(own, place) if of_points else own
+        comparable = there < size
+        like |= comparable & (np.abs(share - share[np.where(comparable, before + there, 0)]) <= near)
+    return int(like[1:].sum()), len(share) - 1

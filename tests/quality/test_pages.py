@@ -1,0 +1,62 @@
+"""What researchers see of rules and checks: on a page and by the API."""
+
+import numpy as np
+import pytest_asyncio
+
+from app.quality.look import look
+from tests.campaigns.drafts import launched
+from tests.quality.test_look import PEOPLE, answered
+from tests.serving.campaigns import NOW, execute, running
+
+ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(12))
+CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
+
+
+@pytest_asyncio.fixture
+async def found(app):
+    """A campaign in which rules have found somebody."""
+    engine = app.state.database
+    campaign = await running(engine, items=40, judgments_per_item=15, quality_preset="strict")
+    _, time = await answered(engine, campaign, PEOPLE, np.random.default_rng(4))
+    await look(engine, campaign.id, now=time)
+    return f"/campaigns/{campaign.slug}"
+
+
+async def test_the_page_says_what_rules_saw_and_did(found, researcher):
+    page = (await researcher.get(f"/admin{found}/checks")).text
+    assert "69 of 69 answers are like the one before (100 %)" in page
+    assert "held them" in page
+    assert "now held" in page
+    assert "<code>too_fast.share_percent: 33</code>" in page
+
+
+async def test_the_overview_leads_there(found, researcher):
+    page = (await researcher.get(f"/admin{found}")).text
+    assert "Rules found something about 1 annotator." in page
+    assert f'href="/admin{found}/checks"' in page
+
+
+async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
+    campaign = await launched(app.state.database, ITEMS + CHECKS, checks_percent=20)
+    await execute(
+        app.state.database,
+        """
+        WITH people AS (
+            INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+            SELECT :campaign, 'link', k, k, :now FROM generate_series(1, 6) AS k RETURNING id
+        ), visits AS (
+            INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
+            SELECT :campaign, id, 'visit', '{}', :now FROM people RETURNING id, annotator_id
+        ), hits AS (
+            INSERT INTO hits (campaign_id, annotator_id, assignment_id, items, issued_at, expires_at, closed_at)
+            SELECT :campaign, annotator_id, id, '{}', :now, :now, :now FROM visits RETURNING id, annotator_id
+        )
+        INSERT INTO check_answers (campaign_id, hit_id, check_number, annotator_id, value, answered_at)
+        SELECT :campaign, id, 0, annotator_id, 10, :now FROM hits
+        """,
+        campaign=campaign.id,
+        now=NOW,
+    )
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    assert "<b>g1</b> is probably wrong itself: 6 of 6 answers failed it." in page
+    assert "70 to 90" in page
