@@ -74,9 +74,9 @@ def spoken(accepted: str) -> str:
 
 
 def catalogue(language: str) -> Catalog:
-    """All messages in a language, with where they are said."""
+    """All messages in a language, with where they are said. Raises `PoFileError` where the file is not one."""
     with (HERE / f"{language}.po").open("rb") as file:
-        return read_po(file, locale=language)
+        return read_po(file, locale=language, abort_invalid=True)
 
 
 @cache
@@ -102,11 +102,13 @@ def counted(language: str, singular: str, plural: str, count: int, **values: obj
     return words(language).ngettext(singular, plural, count) % {"num": decimal(count, language), **values}
 
 
+@lru_cache(maxsize=4096)  # each HIT says some, and Babel takes long
 def decimal(number: float, language: str) -> str:
     """A number in a language's digits and separators, with at most two places."""
     return format_decimal(number, "#,##0.##", locale=language, numbering_system="latn")
 
 
+@lru_cache(maxsize=4096)
 def money(amount: float, currency: str, language: str) -> str:
     """An amount as the language writes it, such as `4,20 €`."""
     return format_currency(amount, currency, locale=language, numbering_system="latn")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.languages.catalogue import LANGUAGES
+from app.languages.catalogue import LANGUAGES, direction
 from tests.browser.acts import SUBMIT, hit_shown, see_scores, violations
 
 ARABIC, GERMAN = {"locale": "ar-EG"}, {"locale": "de-DE"}
@@ -20,11 +20,18 @@ async def sticks_out(page: Page) -> bool:
 
 
 @pytest.mark.parametrize("width", [320, 1280])
-async def test_a_set_is_scored_by_keyboard_in_arabic(task: Any, visit: Any, width: int) -> None:
+@pytest.mark.parametrize(
+    ("reader", "done"),
+    [(ARABIC, "أنجزت كل مجموعاتك"), (GERMAN, "Sie haben alle Ihre Sets erledigt")],
+    ids=["arabic", "german"],
+)
+async def test_a_set_is_scored_by_keyboard(
+    task: Any, visit: Any, reader: dict[str, str], done: str, width: int
+) -> None:
     campaign = await task(WORDS, question=QUESTION, low_label="نادر", high_label="شائع", hits_per_annotator=1)
-    page = (await visit(**ARABIC, viewport={"width": width, "height": 844}, reduced_motion="reduce")).page
+    page = (await visit(**reader, viewport={"width": width, "height": 844}, reduced_motion="reduce")).page
     await page.goto(campaign.link)
-    await expect(page.locator("html")).to_have_attribute("dir", "rtl")
+    await expect(page.locator("html")).to_have_attribute("dir", direction(reader["locale"][:2]))
     assert await violations(page) == ""
     await page.keyboard.press("Tab")
     for _ in range(8):
@@ -42,7 +49,7 @@ async def test_a_set_is_scored_by_keyboard_in_arabic(task: Any, visit: Any, widt
     await page.keyboard.press("ArrowRight")  # towards the end that stands on the right
     await see_scores(page, [73, 100, 5, 33, 50])
     await page.keyboard.press("Control+Enter")
-    await expect(page.get_by_role("heading", name="أنجزت كل مجموعاتك")).to_be_visible()
+    await expect(page.get_by_role("heading", name=done)).to_be_visible()
     assert len(await campaign.responses()) == 1
 
 
@@ -72,6 +79,20 @@ async def test_a_set_is_answered_in_german_without_scripts(task: Any, visit: Any
         await field.fill("7")
     await page.get_by_role("button", name="Absenden und weiter").click()
     await expect(page.locator(".progress")).to_have_text("1 von 2 Sets erledigt")
+
+
+async def test_another_language_is_chosen_in_the_middle_of_a_set_and_nothing_entered_is_lost(
+    task: Any, visit: Any
+) -> None:
+    page = (await visit(**GERMAN)).page
+    await page.goto((await task(hits_per_annotator=2)).prolific())
+    await hit_shown(page)
+    await page.keyboard.press("a")
+    await page.keyboard.type("72")
+    await page.get_by_role("navigation", name="Sprache").get_by_role("link", name="Français").click()
+    await expect(page.locator(SUBMIT)).to_have_text("Envoyer et continuer")
+    await see_scores(page, [72, None, None, None, None])
+    await expect(page.locator(".status .message")).to_have_text("reste 4")
 
 
 async def test_in_no_language_anything_sticks_out_of_a_narrow_page(task: Any, visit: Any) -> None:

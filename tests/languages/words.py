@@ -37,7 +37,7 @@ def brought_up_to_date(language: str, everything: Catalog) -> Catalog:
     """The catalogue of a language with all messages; one that is new has no words yet, one that is gone is left out."""
     path = catalogue.HERE / f"{language}.po"
     known = catalogue.catalogue(language) if path.exists() else Catalog(locale=language, fuzzy=False)
-    known.update(everything, no_fuzzy_matching=True)
+    known.update(everything, no_fuzzy_matching=True, update_creation_date=False)
     known.obsolete.clear()
     known.header_comment = HEADER
     known.fuzzy = False
