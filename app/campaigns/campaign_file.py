@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from app.campaigns import documents
 from app.campaigns.documents import Document, Mistake, Place, dotted
-from app.campaigns.form import CRITERIA, DESIGN_SETTINGS, in_words, together
+from app.campaigns.form import in_words, together
+from app.campaigns.groups import CRITERIA, DESIGN_SETTINGS
 from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS

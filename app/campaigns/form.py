@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
-from app.alerts.settings import AlertSettings
+from app.campaigns.groups import ASKED_BY, CRITERIA, CRITERIA_SHOWN, DESIGN_SETTINGS, GROUPS
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
-from app.crowd.settings import WAYS_BACK
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
@@ -19,7 +18,6 @@ from app.designs.registry import USUAL as USUAL_DESIGN
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
 from app.selection.registry import RULES
-from app.visit.settings import VisitSettings
 
 AREAS = ("question",)
 KIND_OF_VALUE = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
@@ -39,10 +37,7 @@ SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
-DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
-CRITERIA = "criteria"  # stands for the fields of each criterion
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
-CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
 TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
 EMPTY: tuple[Any, ...] = (None, "", [])
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
@@ -59,56 +54,6 @@ WORDS = {
     "finite_number": "Enter a number.",
     "string_pattern_mismatch": "Only letters, digits, _ and - can be in this code, 64 at most.",
 }
-
-
-@dataclass(frozen=True)
-class FieldGroup:
-    """Fields under one heading; the advanced ones are folded away."""
-
-    title: str
-    plain: tuple[str, ...]
-    advanced: tuple[str, ...] = ()
-    seen: bool = False  # whether annotators see what is chosen here
-
-
-GROUPS = (
-    FieldGroup(
-        "What annotators see",
-        (
-            *("name", "question", "instructions", "content", "design", DESIGN_SETTINGS),
-            *("low_label", "high_label", "items_per_hit"),
-        ),
-        (
-            *(CRITERIA, CRITERIA_SHOWN),
-            *("in_short", "middle_label", "show_numbers", "language"),
-            *("cannot_be_judged", "unjudged_reasons"),
-            *("source_column", "reference_column", "differences", "https_media"),
-        ),
-        seen=True,
-    ),
-    FieldGroup(
-        "How much is asked, and of whom",
-        ("judgments_per_item", "repeat_items", "hits_per_annotator"),
-        ("unjudged_people", "implied_asked_percent", "lease_minutes"),
-    ),
-    FieldGroup(
-        "Pay, pace, and the way back",
-        ("minutes_per_hit", "pay", WAYS_BACK[0]),
-        ("pay_per_hit", "currency", "leave_early", "break_minutes", *WAYS_BACK[1:]),
-        seen=True,
-    ),
-    FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
-    FieldGroup(
-        "How answers become scores, and what is asked next",
-        (),
-        (
-            *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
-            *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
-        ),
-    ),
-    FieldGroup("Who can be relied on", ("quality_preset", "checks_percent"), ("quality_rules", "false_alarms")),
-    FieldGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
-)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import campaign_zip, form, items, lifecycle, responses_import, stored_file
+from app.campaigns import campaign_zip, form, groups, items, lifecycle, responses_import, stored_file
 from app.campaigns.campaign_zip import Table
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
@@ -96,9 +96,9 @@ def given_in(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def value_of(name: str, value: Any) -> Any:
     """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
-    if name == form.DESIGN_SETTINGS:
+    if name == groups.DESIGN_SETTINGS:
         return json_object(value, "--design-settings")
-    if name == form.CRITERIA:
+    if name == groups.CRITERIA:
         return read_json(value, "--criteria") if value else []
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import form
+from app.campaigns import form, groups
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
 from app.selection.registry import RULES
@@ -77,7 +77,7 @@ async def test_a_campaign_from_form_to_finish(researcher):
 
 
 def test_every_setting_is_asked_once():
-    asked = [name for group in form.GROUPS for name in (*group.plain, *group.advanced)]
+    asked = [name for group in groups.GROUPS for name in (*group.plain, *group.advanced)]
     assert sorted(asked) == sorted(CampaignSettings.model_fields)
 
 
@@ -88,7 +88,7 @@ def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_w
 
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
-    plain = [name for group in form.GROUPS for name in group.plain]
+    plain = [name for group in groups.GROUPS for name in group.plain]
     assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
 
 
@@ -101,7 +101,7 @@ async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, 
             monkeypatch.delitem(RULES, other)
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
-        if name in (form.DESIGN_SETTINGS, form.CRITERIA) or (choices == 1 and name == "rule"):  # there is one
+        if name in (groups.DESIGN_SETTINGS, groups.CRITERIA) or (choices == 1 and name == "rule"):  # there is one
             assert f'name="{name}"' not in page
             continue
         assert f'name="{name}"' in page
