@@ -1,7 +1,10 @@
-"""What the field of a setting says of itself beside its type and its words, as its `json_schema_extra`."""
+"""What fields of settings share: what one says of itself beside its type and its words, as its `json_schema_extra`, and
+texts on one line.
+"""
 
 from typing import Any
 
+from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 AFTER_LAUNCH = "after_launch"
@@ -26,3 +29,17 @@ def is_private(field: FieldInfo) -> bool:
     """Whether a setting is left out of files."""
     said = field.json_schema_extra
     return isinstance(said, dict) and bool(said.get("private"))
+
+
+def on_one_line(text: str) -> str:
+    """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
+    ValueError.
+    """
+    if len(text.splitlines()) > 1:
+        raise ValueError("must stand on one line")
+    if text and not any(character.isprintable() and not character.isspace() for character in text):
+        raise ValueError("must have something to see")
+    return text
+
+
+OneLine = AfterValidator(on_one_line)

@@ -19,10 +19,10 @@ from app.campaigns.registered import one_of
 from app.crowd.settings import CrowdSettings
 from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
-from app.designs.design import Design, OneLine
+from app.designs.design import Design
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.errors import Invalid
-from app.fields import ONLY_MORE, OPEN, after_launch
+from app.fields import ONLY_MORE, OPEN, OneLine, after_launch
 from app.inference.observations.coarsening import readable
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE

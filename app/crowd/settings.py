@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from app.designs.design import OneLine
-from app.fields import OPEN
+from app.fields import OPEN, OneLine
 
 CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]

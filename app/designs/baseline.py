@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from app.designs.design import OneLine
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Refusal, shortened
+from app.fields import OneLine
 
 
 class Baseline(Pairwise):

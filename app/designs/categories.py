@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, OneLine, Yields
+from app.designs.design import Design, Yields
+from app.fields import OneLine
 from app.languages.catalogue import Message
 
 KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order

@@ -16,11 +16,12 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from app.designs.answer import Answer, AnswerByCriterion, Form
-from app.designs.design import Design, OneLine, plain_text
+from app.designs.design import Design, plain_text
 from app.designs.registry import design_of
 from app.designs.unjudged import FIELD as UNJUDGED
 from app.designs.unjudged import refuse_unoffered
 from app.errors import Invalid, NotFound, listed, shortened, some_of
+from app.fields import OneLine
 
 T = TypeVar("T")  # Python 3.11 has no other way
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, Form, Given, touches_in
 from app.designs.numbers import decimal, whole_number
@@ -26,20 +26,6 @@ Equal = Literal["tie", "unknown"]
 
 FIELD = "score-"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
-
-
-def on_one_line(text: str) -> str:
-    """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
-    ValueError.
-    """
-    if len(text.splitlines()) > 1:
-        raise ValueError("must stand on one line")
-    if text and not any(character.isprintable() and not character.isspace() for character in text):
-        raise ValueError("must have something to see")
-    return text
-
-
-OneLine = AfterValidator(on_one_line)
 
 
 def plain_number(value: object) -> object:

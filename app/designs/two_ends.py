@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
-from app.designs.design import OneLine
 from app.designs.places import Places
+from app.fields import OneLine
 
 End = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 

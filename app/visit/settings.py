@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
-from app.designs.design import OneLine
-from app.fields import OPEN, PRIVATE
+from app.fields import OPEN, PRIVATE, OneLine
 from app.visit.asked_once import of_lines
 
 LARGEST = 100_000  # characters of a table
