@@ -37,6 +37,7 @@ from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
 from app.media import routes as media
+from app.quality import annotator_routes
 from app.quality import api as quality_api
 from app.quality import routes as quality
 from app.quality.looks import Looks
@@ -170,6 +171,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(analysis.analysis)
     app.include_router(audit.router)
     app.include_router(alerts.router)
+    app.include_router(annotator_routes.router)
     app.include_router(quality.router)
     app.include_router(visit.router)
     for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, quality_api, visit_api):

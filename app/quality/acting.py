@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -33,7 +34,7 @@ async def on_annotator(
         campaign = await campaign_by_slug(connection, slug)
         annotator = await who_counts.annotator_named(connection, campaign, name)
         await ON_ANNOTATORS[action](connection, campaign, annotator, reason=reason, now=now)
-    return lambda: revise(engine, campaign.id, now=now)
+    return partial(revise, engine, campaign.id, now=now)
 
 
 async def on_answer(
@@ -43,4 +44,4 @@ async def on_answer(
     async with engine.begin() as connection:
         campaign = await campaign_by_slug(connection, slug)
         await ON_ANSWERS[action](connection, campaign, answer, reason=reason, now=now)
-    return lambda: revise(engine, campaign.id, now=now)
+    return partial(revise, engine, campaign.id, now=now)

@@ -41,6 +41,8 @@ ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
 FILE = {"name": "Nouns", "question": "How often?"}
 WHY = {"json": {"reason": "Answers at random."}}
+REASON = {"data": WHY["json"]}
+ON_PAGE = {"annotator": "A1", "answer": "last", "action": "exclude"}
 ABOUT = {"slug": "adverbs", "annotator": "A1", "answer": "last"}
 CAMPAIGN, API = "/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}"
 
@@ -86,6 +88,8 @@ CHANGES = [
     lead("launch"),
     page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
+    Change("POST", CAMPAIGN + "/annotators/{annotator}/{action}", REASON, ON_PAGE | {"action": "hold"}),
+    Change("POST", CAMPAIGN + "/annotators/{annotator}/answers/{answer}/{action}", REASON, ON_PAGE),
     lead("pause"),
     lead("resume"),
     lead("finish"),

@@ -1,0 +1,42 @@
+"""The pages of a campaign's annotators in a browser."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.acts import violations
+from tests.serving.campaigns import annotator, hit_of, submit
+
+
+@pytest.mark.parametrize(("wide", "scheme"), [(1280, "light"), (390, "dark")])
+async def test_somebody_is_excluded_and_restored_without_javascript(
+    served: Any, task: Any, visit: Any, origin: str, *, cookie: Any, wide: int, scheme: str
+) -> None:
+    campaign = await task(judgments_per_item=4)
+    for person in range(3):
+        me = await annotator(served, campaign.row, name=f"person {person}")
+        for _ in range(2):
+            hit = await hit_of(served, me)
+            await submit(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
+    options = {"viewport": {"width": wide, "height": 900}, "color_scheme": scheme}
+    page = (await visit(java_script_enabled=False, **options)).page
+    await page.context.add_cookies([cookie])
+    address = f"{origin}/admin/campaigns/{campaign.row.slug}/annotators"
+    await page.goto(address)
+    await page.get_by_role("link", name="A2", exact=True).click()
+    await page.get_by_label("Reason").first.fill("Sets all to the middle.")
+    await page.get_by_role("button", name="Exclude", exact=True).first.click()
+    await expect(page.locator(".notice.warning")).to_contain_text("none of their answers counts")
+    await expect(page.locator("tr.left-out")).to_have_count(2)
+    await page.goto(address)
+    await expect(page.locator("tr.left-out")).to_contain_text("excluded")
+    seen = (await visit(**options)).page
+    await seen.context.add_cookies([cookie])
+    for path in ("", "/A2"):
+        await seen.goto(address + path)
+        assert await violations(seen) == ""
+    await page.goto(f"{address}/A2")
+    await page.get_by_label("Reason").first.fill("They wrote to us.")
+    await page.get_by_role("button", name="Restore", exact=True).first.click()
+    await expect(page.locator("tr.left-out")).to_have_count(0)
