@@ -274,9 +274,8 @@ async def run(app: FastAPI, seeds: Sequence[int], *, with_those_alone: bool) -> 
             for line in found.rules:
                 if line.startswith("careful") or not found.good(OF_40):
                     print(f"  {line}", flush=True)
-    print(
-        f"\n{good} of {len(seeds)} seeds: all ten held, one careful person at most, and scores as of the thirty alone."
-    )
+    scores = ", and scores as of the thirty alone" if with_those_alone else ""
+    print(f"\n{good} of {len(seeds)} seeds: all ten held, one careful person at most{scores}.")
 
 
 def main(first: int, seeds: int, *, with_those_alone: bool) -> None:
