@@ -2,6 +2,7 @@
 
 Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
 needs to know who it is takes `Researcher`. The serving path looks at the `Token` on the connection that it has.
+What an address needs of a role stands in `roles`.
 Whoever names a campaign also passes `require_access`: further on, a campaign is found by its slug alone.
 """
 
@@ -15,6 +16,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from app.auth.login import Session, note_use, session_of, typed_name
+from app.auth.roles import require_need
 from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.users import admit
 from app.database.audit_log import ACTING, Actor
@@ -57,7 +59,13 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
         raise not_logged_in(request)
     ACTING.set(Actor(session.name, "page"))
     require_access(session.user_id, request.path_params.get("slug"))
+    require_role(request, session.role)
     return session
+
+
+def require_role(request: Request, role: str) -> None:
+    """Raises `Forbidden` (`role_forbids`) unless somebody of this role may do what the request asks."""
+    require_need(role, f"{request.method} {request.scope['route'].path}")
 
 
 async def require_csrf(request: Request) -> None:
@@ -72,7 +80,8 @@ async def require_csrf(request: Request) -> None:
 def require_access(_user_id: int, _campaign: str | int | None) -> None:
     """Whether this user may reach this campaign, by its slug or its row's id; None where an address names none.
 
-    Every researcher may reach all campaigns. What roles forbid would be refused here, with `campaign_not_found`.
+    Every researcher may reach all campaigns.
+    One that is not for somebody would be refused here, with `campaign_not_found`.
     """
 
 
@@ -147,3 +156,4 @@ async def admit_program(connection: Driver, request: Request, token: str, *, now
     found = await admit(connection, token, address_of(request), now=now)
     ACTING.set(Actor(found.user_name, "api"))
     require_access(found.user_id, request.path_params.get("slug"))
+    require_role(request, found.role)

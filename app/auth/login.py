@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.auth import passwords, throttle
+from app.auth import passwords, roles, throttle
 from app.auth.secret import csrf_token, digest, masked, new_secret
 from app.auth.users import LONGEST_NAME, find_user, first_user, name_of
 from app.database.account_tables import logins, one_time_logins, users
@@ -34,6 +34,11 @@ class Session:
     must_confirm: bool
     csrf: str
     digest: bytes
+    role: str
+
+    def may(self, need: str) -> bool:
+        """Whether their role allows it: one of the needs in `roles`. Pages leave out what it does not."""
+        return roles.may(self.role, need)
 
     @property
     def shown_csrf(self) -> str:
@@ -112,7 +117,7 @@ async def log_out(connection: AsyncConnection, session: str) -> None:
 async def session_of(connection: AsyncConnection, session: str, *, now: datetime) -> Session | None:
     """Who has this session, None when it is unknown or over."""
     statement = (
-        select(users.c.id, users.c.name, users.c.password_hash, logins.c.by_link_at)
+        select(users.c.id, users.c.name, users.c.password_hash, users.c.role, logins.c.by_link_at)
         .join(logins, logins.c.user_id == users.c.id)
         .where(logins.c.token_hash == digest(session), logins.c.expires_at > now, logins.c.idle_at > now)
     )
@@ -122,7 +127,7 @@ async def session_of(connection: AsyncConnection, session: str, *, now: datetime
     has_password = row.password_hash is not None
     came_by_link = row.by_link_at is not None and row.by_link_at > now - timedelta(minutes=LINK_IS_PROOF_MINUTES)
     must_confirm = has_password and not came_by_link
-    return Session(row.id, row.name, has_password, must_confirm, csrf_token(session), digest(session))
+    return Session(row.id, row.name, has_password, must_confirm, csrf_token(session), digest(session), row.role)
 
 
 async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:

@@ -17,6 +17,7 @@ from app.auth.guards import (
     safe_next,
     session_shown,
 )
+from app.auth.roles import MANAGE_PEOPLE, ROLES, VIEWER
 from app.errors import Invalid, Refusal, Unauthenticated
 from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
@@ -123,7 +124,8 @@ async def account_page(
 ) -> HTMLResponse:
     """`new_token` and `new_link` (a name and an address) are shown this once; a refusal beside its `form`."""
     context = {
-        "users": await users.listed_users(connection),
+        "users": await users.listed_users(connection) if who.may(MANAGE_PEOPLE) else [],
+        "roles": list(ROLES),
         "tokens": await users.listed_tokens(connection, who.user_id),
         "refusal": refusal,
         "refused_form": form,
@@ -195,17 +197,35 @@ async def revoke_token(connection: Transaction, who: Researcher, token_id: RowId
 
 @router.post("/users")
 async def add_user(
-    *, request: Request, database: Database, now: Now, who: Researcher, name: Text = "", current: Text = ""
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    who: Researcher,
+    name: Text = "",
+    role: Text = VIEWER,
+    current: Text = "",
 ) -> HTMLResponse:
     """A new researcher comes in by a link that works once, and then chooses a password."""
     try:
         await confirm(request, database, who, current, now=now)
         async with database.begin() as connection:
-            user = await users.add_user(connection, name, now=now)
+            user = await users.add_user(connection, name, now=now, role=role)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await account_page(request, connection, who, refusal=refusal, form="users")
     return await account_with_link(request, database, who, user, now=now)
+
+
+@router.post("/users/{user_id}/role")
+async def set_role(request: Request, database: Database, who: Researcher, user_id: RowId, role: Text = "") -> Response:
+    try:
+        async with database.begin() as connection:
+            await users.set_role(connection, user_id, role)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await account_page(request, connection, who, refusal=refusal, form="roles")
+    return RedirectResponse(f"{ACCOUNT}?done=role", status_code=303)
 
 
 @router.get("/users/{user_id}/link")

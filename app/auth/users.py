@@ -1,4 +1,4 @@
-"""Researchers: who they are, their passwords, and the tokens of their programs. All of them may do everything."""
+"""Researchers: who they are, their passwords, and the tokens of their programs. What they may do is in `roles`."""
 
 import re
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.auth.roles import OWNER, ROLES
 from app.auth.secret import digest, new_secret
 from app.database.account_tables import api_tokens, logins, one_time_logins, users
 from app.database.audit_log import note
@@ -19,16 +20,17 @@ LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 LONGEST_TOKEN_NAME = 80
 FIND_TOKEN = text("""
-    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.name AS user_name
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.name AS user_name, u.role
     FROM api_tokens t JOIN users u ON u.id = t.user_id WHERE t.token_hash = :token_hash
 """)
 
 
 class TokenUse(Record):
-    """Whose API token it is."""
+    """Whose API token it is, and what role they have now."""
 
     token_id: int
     user_id: int
+    role: str
     last_used_at: datetime | None
 
 
@@ -79,29 +81,68 @@ async def listed_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
     return (await connection.execute(select(users).order_by(users.c.name))).all()
 
 
-async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime) -> Row[Any]:
-    """A researcher who has no password yet. Raises `Invalid` (`user_name_invalid`), `Conflict` (`user_exists`)."""
+def known_role(role: str) -> str:
+    """Raises `Invalid` (`role_unknown`)."""
+    if role not in ROLES:
+        raise Invalid(f"A role is one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
+    return role
+
+
+async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER) -> Row[Any]:
+    """A researcher who has no password yet.
+
+    Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
+    """
     name = user_name(raw_name)
-    statement = upsert(users).values(name=name, created_at=now).on_conflict_do_nothing().returning(users)
+    statement = (
+        upsert(users).values(name=name, created_at=now, role=known_role(role)).on_conflict_do_nothing().returning(users)
+    )
     row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
     if row is None:
         raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
-    await note(connection, "user.added", about=name)
+    await note(connection, "user.added", about=name, after={"role": role})
     return row
 
 
 async def remove_user(connection: AsyncConnection, user_id: int, *, by: int) -> None:
     """End someone's access, with their sessions and tokens. Nobody removes themselves, so somebody always stays.
 
-    Raises `Conflict` (`own_account`), `NotFound` (`user_not_found`).
+    Raises `Conflict` (`own_account`, `last_owner`), `NotFound` (`user_not_found`).
     """
     if user_id == by:
         raise Conflict("You cannot remove yourself. Ask another researcher to do it.", code="own_account")
+    await keep_an_owner(connection, user_id)
     statement = delete(users).where(users.c.id == user_id).returning(users.c.name)
     name = (await connection.execute(statement)).scalar_one_or_none()
     if name is None:
         raise NotFound("This researcher has already been removed.", code="user_not_found")
     await note(connection, "user.removed", about=name)
+
+
+async def set_role(connection: AsyncConnection, user_id: int, role: str) -> None:
+    """From their next request on, and that of their programs.
+
+    Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
+    """
+    if known_role(role) != OWNER:
+        await keep_an_owner(connection, user_id)
+    before = await get_user(connection, user_id)
+    await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
+    await note(connection, "user.role", about=before.name, before={"role": before.role}, after={"role": role})
+
+
+async def keep_an_owner(connection: AsyncConnection, user_id: int) -> None:
+    """Two owners who demote or remove each other at once wait here for each other, and one stays.
+
+    Raises `Conflict` (`last_owner`) when without this researcher there would be none.
+    """
+    owners = select(users.c.id).where(users.c.role == OWNER).order_by(users.c.id).with_for_update()
+    if (await connection.execute(owners)).scalars().all() == [user_id]:
+        raise Conflict(
+            "This is the last owner, and somebody has to be one. Nothing was changed. Make another researcher an "
+            "owner first.",
+            code="last_owner",
+        )
 
 
 async def set_password(
@@ -188,6 +229,8 @@ async def first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()
     if row is None:
         # Two processes that start at once: one inserts, the other waits for it and finds the row.
-        await connection.execute(upsert(users).values(name="admin", created_at=now).on_conflict_do_nothing())
+        await connection.execute(
+            upsert(users).values(name="admin", created_at=now, role=OWNER).on_conflict_do_nothing()
+        )
         row = (await connection.execute(oldest)).one()
     return row

@@ -39,6 +39,8 @@ users = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
     Column("created_at", Time, nullable=False),
+    Column("role", Text, nullable=False, server_default="viewer"),  # what they may do: `auth/roles.py`
+    CheckConstraint("role IN ('viewer', 'manager', 'owner')", name="role"),
 )
 
 # Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.

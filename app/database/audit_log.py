@@ -41,6 +41,7 @@ ACTIONS = {
     "alert.seen": "saw an alert:",
     "user.added": "added the researcher",
     "user.removed": "removed the researcher",
+    "user.role": "changed the role of the researcher",
     "user.password": "set the password",
     "login.in": "logged in",
     "login.failed": "failed to log in",

@@ -50,6 +50,7 @@ async def hit_shown_to_program(request: Request, token: guards.Token) -> outside
         now = await get_now()
         hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
     guards.require_access(hit.user_id, hit.campaign_id)
+    guards.require_role(request, hit.role)
     return hit
 
 

@@ -31,11 +31,11 @@ CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS
 
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""
-    SELECT t.id AS token_id, t.user_id, t.last_used_at, a.worker_id,
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.role, a.worker_id,
            h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
            ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
                  ORDER BY array_position(h.items, i.number)) AS ids
-    FROM api_tokens t
+    FROM api_tokens t JOIN users u ON u.id = t.user_id
     LEFT JOIN hits h ON h.id = :hit
     LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
     WHERE t.token_hash = :token_hash

@@ -76,6 +76,7 @@ CHANGES = [
     Change("POST", "/api/v1/tokens", {"json": {"name": "admin", "password": PASSWORD}}),
     page("/admin/account/users", name="bea", current=PASSWORD),
     Change("POST", "/admin/account/users/{user_id}/link", {"data": {"current": PASSWORD}}, {"user_id": "bea"}),
+    Change("POST", "/admin/account/users/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "bea"}),
     Change("POST", "/admin/account/users/{user_id}/remove", {}, {"user_id": "bea"}),
     page("/admin/campaigns/new", **SETTINGS),
     page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
