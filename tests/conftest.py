@@ -27,6 +27,7 @@ from hypothesis import settings
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+import app.database.quality_tables
 from app.auth import login, passwords, users
 from app.auth.secret import csrf_token
 from app.database import embedded, session

@@ -78,8 +78,7 @@ FIND_AND_LOCK_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
-           (SELECT {ONE_HIT} FROM annotators owner WHERE owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id)
-               AS one_hit
+           (SELECT {ONE_HIT} FROM annotators o WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
