@@ -27,10 +27,9 @@ from hypothesis import settings
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-import app.database.quality_tables
 from app.auth import login, passwords, users
 from app.auth.secret import csrf_token
-from app.database import embedded, session
+from app.database import embedded, quality_tables, session  # noqa: F401  (a part of the metadata that nothing else imports)
 from app.database.migrate import upgrade
 from app.database.schema import metadata
 from app.database.session import create_engine
