@@ -92,7 +92,7 @@ def page(
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
     """A rendered template, in the language that was chosen for this request."""
-    chosen = responses_in(request.scope["state"].get(LANGUAGE, ENGLISH))
+    chosen = responses_in(language_of(request))
     return chosen.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
 
 
@@ -105,13 +105,18 @@ def responses_in(language: str) -> Jinja2Templates:
 LANGUAGE = "language"  # in a request's state
 
 
+def language_of(request: Request) -> str:
+    """The language that was chosen for a request, else English."""
+    return str(request.scope.get("state", {}).get(LANGUAGE, ENGLISH))
+
+
 def speak(request: Request, campaign: Any = None) -> None:
     """Answer this request in the language of a campaign, or in the one that its reader chose, or their browser."""
     chosen = campaign.language if campaign else BROWSER
     if chosen == BROWSER:
         said = request.query_params.get(CHOSEN, "")
         chosen = said if said in LANGUAGES else spoken(request.headers.get("accept-language", ""))
-    request.scope["state"][LANGUAGE] = chosen
+    request.scope.setdefault("state", {})[LANGUAGE] = chosen
 
 
 def allow_links(request: Request, campaign: Any) -> None:
@@ -194,9 +199,9 @@ def refuse(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
     """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
-    if LANGUAGE not in request.scope["state"] and not of_researchers(request):
+    if LANGUAGE not in request.scope.get("state", {}) and not of_researchers(request):
         speak(request)
-    message = in_words(request.scope["state"].get(LANGUAGE, ENGLISH), code, message)
+    message = in_words(language_of(request), code, message)
     if wants_json(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from app.campaigns.groups import ASKED_BY, CRITERIA, CRITERIA_SHOWN, DESIGN_SETTINGS, GROUPS
 from app.campaigns.hints import Hint, hints_of
 from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
+from app.crowd.settings import Currency
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
@@ -32,13 +33,20 @@ DIFFERENCES = {
     "pair": "Between two items that are shown together",
 }
 WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
+CURRENCIES = {code: code for code in get_args(Currency)}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
-TITLES = {"selection": SCHEDULES, "differences": DIFFERENCES, CRITERIA_SHOWN: SHOWN, "quality_preset": WATCHED}
+TITLES = {
+    "selection": SCHEDULES,
+    "differences": DIFFERENCES,
+    CRITERIA_SHOWN: SHOWN,
+    "quality_preset": WATCHED,
+    "currency": CURRENCIES,
+}
 EMPTY: tuple[Any, ...] = (None, "", [])
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}

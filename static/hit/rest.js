@@ -18,7 +18,7 @@ let due;
 
 export function begin() {
   clearTimeout(due);
-  const line = document.querySelector(".rest");
+  const line = document.querySelector(".pause");
   if (!line) return;
   line.querySelector("button").addEventListener("click", () => { line.hidden = true; anew(); begin(); });
   due = setTimeout(() => { line.hidden = false; }, Math.max(0, began() + line.dataset.minutes * MINUTE_MS - Date.now()));

@@ -135,7 +135,7 @@ async def test_it_is_a_plain_form_without_javascript(campaign: Any, visit: Any) 
     page = (await visit(java_script_enabled=False)).page
     await page.goto(campaign.prolific())
     await expect(
-        page.get_by_text("Give it a number from 0 (very rare) to 100 (very frequent); 50 is now and then.")
+        page.get_by_text("Give it a number from 0 (very rare) to 100 (very frequent). 50 is now and then.")
     ).to_be_visible()
     await expect(page.locator(".ends, .steps, .keys").filter(visible=True)).to_have_count(0)
     for score in ("71", "8"):
