@@ -3,10 +3,13 @@
 The responses that count are applied again beside the present revision, without a lock, and then those that came
 meanwhile, until few are left. One short transaction takes the right to store from everybody, applies the last ones, and
 makes the new revision the present one. An answer that waited for that finds its revision gone, and is taken anew.
+
+Of a long campaign all this is done in another process. Decisions that come while a revision is made are acted on
+together, by the next one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +17,18 @@ from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Row, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import Numbers
 from app.database.campaign import finish_if_complete
+from app.database.session import create_engine, sqlstate_of
 from app.designs.criteria import criteria_of, number_of
 from app.errors import Conflict, NotFound
 from app.inference.online.law import Beliefs
+from app.inference.online.laws import ONLINE
 from app.record import states, stream, unjudged
+from app.record.apart import apart
 from app.record.folding import fold, lock
 from app.record.law import law_of
 from app.record.news import Watermark, look
@@ -32,11 +39,27 @@ from app.record.stream import Response
 
 Kind = Literal["exclude", "include", "withdraw"]
 
-FEW = 20  # answers that may be left to apply while nobody can store one
+FEW = 20  # answers that may be left to apply while nobody can store one, by a law that takes microseconds for each
+FEW_SLOW = 3
+LONG, LONG_SLOW = 2_000, 200  # answers that are replayed in about the time in which another process begins
+
+# The switch waits for those who are storing no longer than this, since everybody else waits for it; then it lets them
+# go on for a while.
+PATIENCE_MS = 100
+PAUSE_SECONDS = 0.3
+PATIENCE = text(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
+LOCK_NOT_AVAILABLE = "55P03"
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 DUE = text("SELECT max(seq) FROM decisions WHERE campaign_id = :campaign")
+
+# Whether a campaign has decisions that its revision does not know, and how many answers, :most at most.
+WORK = text("""
+    SELECT update_law, coalesce((SELECT max(seq) FROM decisions WHERE campaign_id = :campaign), 0) > decided AS due,
+           (SELECT count(*) FROM (SELECT FROM responses WHERE campaign_id = :campaign LIMIT :most) AS few) AS answers
+    FROM campaigns WHERE id = :campaign
+""")
 
 ALL_DUE = text("""
     SELECT id FROM campaigns c
@@ -74,7 +97,8 @@ ABOUT = {
     "response": text("SELECT 1 FROM responses WHERE campaign_id = :campaign AND seq = :number"),
 }
 
-TURN = asyncio.Lock()  # one revision at a time in this process, so that they never take all its connections
+# One revision at a time in this process, so that they never take all its connections; and one beside it.
+TURN, TURN_APART = asyncio.Lock(), asyncio.Lock()
 
 About = Literal["annotator", "response"]
 
@@ -82,16 +106,22 @@ About = Literal["annotator", "response"]
 @dataclass
 class NextRevision:
     """A revision in the making: it knows the decisions up to the number `decided`, and what was written before the
-    watermark.
+    watermark. said: by item, who could not judge it.
     """
 
     campaign: Row[Any]
     decided: int
     watermark: Watermark
+    said: dict[int, set[int]]
 
     @property
     def of(self) -> Revision:
         return following(self.campaign)
+
+    @property
+    def few(self) -> int:
+        """How many answers may be left to apply at the switch."""
+        return FEW if law_of(self.campaign).quick else FEW_SLOW
 
 
 def following(campaign: Any) -> Revision:
@@ -133,22 +163,75 @@ async def revise(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> Non
 
     `now` is noted as the time if it finishes the campaign. Interrupted at any point, it leaves the present revision as
     it is, and can be called again. It takes one connection, and waits for others that are being made.
+
+    Raises what `replay.applied` and `apart` raise.
     """
+    _, long = await work_left(engine, campaign_id)
+    async with TURN_APART if long else TURN:
+        due, _ = await work_left(engine, campaign_id)
+        if due and long:
+            url = engine.url.render_as_string(hide_password=False)
+            await apart(make_on, url, campaign_id, now)
+        elif due:
+            await make(engine, campaign_id, now=now)
+
+
+async def work_left(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+    """Whether there are decisions that the present revision does not know, and whether a replay takes long."""
+    async with engine.connect() as connection:
+        row = (await connection.execute(WORK, {"campaign": campaign_id, "most": LONG})).one()
+    return row.due, row.answers >= (LONG if ONLINE[row.update_law].quick else LONG_SLOW)
+
+
+async def make_on(url: str, campaign_id: int, now: datetime) -> None:
+    """`make`, in a process that has no engine."""
+    engine = create_engine(url, pool_size=1)
+    try:
+        await make(engine, campaign_id, now=now)
+    finally:
+        await engine.dispose()
+
+
+async def make(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """The revision, however long it takes."""
     async with turn(engine, campaign_id) as connection:
         draft = await drafted(connection, campaign_id)
         if draft is None:
             return
-        switched = False
-        while not switched:
-            while await caught_up(connection, draft) > FEW:
-                pass
-            switched = await switch(connection, draft)
+        while not await switched(connection, draft):
+            pass
         async with connection.begin():
             await finish_if_complete(connection, campaign_id, now=now)
-        async with connection.begin():
-            await connection.execute(states.LOCK_OUT_HOLDERS, draft.of.parameters)  # who still waits for the old one
+        while not await in_time(alone(connection, draft.of)):  # who still waits for the old one
+            pass
         async with connection.begin():
             await clear(connection, draft.of)
+
+
+async def switched(connection: AsyncConnection, draft: NextRevision) -> bool:
+    """Catch up, then make the draft the present revision, if those who are storing let it come to that."""
+    while await caught_up(connection, draft) > draft.few:
+        pass
+    return await in_time(switch(connection, draft))
+
+
+async def alone(connection: AsyncConnection, of: Revision) -> bool:
+    """Whether everybody who was storing has ended."""
+    async with connection.begin():
+        await connection.execute(PATIENCE)
+        await connection.execute(states.LOCK_OUT_HOLDERS, of.parameters)
+    return True
+
+
+async def in_time(locking: Awaitable[bool]) -> bool:
+    """What it gives; False, after a pause, if others held what it waits for too long."""
+    try:
+        return await locking
+    except DBAPIError as trouble:
+        if sqlstate_of(trouble) != LOCK_NOT_AVAILABLE:
+            raise
+        await asyncio.sleep(PAUSE_SECONDS)
+        return False
 
 
 async def wait_in_line(connection: AsyncConnection, campaign_id: int) -> None:
@@ -193,7 +276,7 @@ async def turn(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[AsyncConn
     """One revision of a campaign at a time, in all processes: a connection that holds a lock, and breaks to let go of
     it, whatever has happened.
     """
-    async with TURN, engine.connect() as connection:
+    async with engine.connect() as connection:
         try:
             async with connection.begin():
                 await connection.execute(ONE_AT_A_TIME, {"campaign": campaign_id})
@@ -210,7 +293,8 @@ async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision
         decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one()
         if decided is None or decided <= campaign.decided:
             return None
-        draft = NextRevision(campaign, decided, (await look(connection, campaign_id)).watermark)
+        said = await unjudged.who(connection, campaign, decided=decided)
+        draft = NextRevision(campaign, decided, (await look(connection, campaign_id)).watermark, said)
         views = criteria_of(campaign)
         again = [await applied(connection, view, decided=decided) for view in views]
     await connection.execution_options(isolation_level="READ COMMITTED")
@@ -218,6 +302,7 @@ async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision
         await clear(connection, Revision.present(campaign))
     async with connection.begin():
         await begin_all(connection, views, again)
+        await unjudged.put(connection, draft.of, draft.said)
     return draft
 
 
@@ -238,6 +323,12 @@ async def follow(connection: AsyncConnection, draft: NextRevision, answers: Sequ
     """
     for view, said in zip(criteria_of(draft.campaign), answers, strict=True):
         await fold(connection, view, said, await lock(connection, following(view), said))
+    if answers[0]:
+        seqs = [answer.seq for answer in answers[0]]
+        more = await unjudged.who(connection, draft.campaign, decided=draft.decided, seqs=seqs)
+        for item, people in more.items():
+            draft.said.setdefault(item, set()).update(people)
+        await unjudged.put(connection, draft.of, {item: draft.said[item] for item in more})
 
 
 async def unseen(connection: AsyncConnection, draft: NextRevision) -> tuple[Watermark, list[list[Response]]]:
@@ -258,14 +349,13 @@ async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
     """
     of = draft.of.parameters
     async with connection.begin():
+        await connection.execute(PATIENCE)
         await connection.execute(states.LOCK_OUT_HOLDERS, of)
         await connection.execute(LOCK_OUT, of)
         _, answers = await unseen(connection, draft)
-        if len(answers[0]) > FEW:
+        if len(answers[0]) > draft.few:
             return False
         await follow(connection, draft, answers)
-        if draft.campaign.cannot_be_judged:
-            await unjudged.count_anew(connection, draft.of, decided=draft.decided)
         if (await connection.execute(SWITCH, {**of, "decided": draft.decided})).rowcount != 1:
             raise RuntimeError(f"somebody else has made revision {draft.of.revision} of campaign {draft.of.campaign}")
     return True

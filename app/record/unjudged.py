@@ -5,7 +5,7 @@ Like a posterior, the number follows from the record: those whose answers do not
 it; whoever makes a revision or verifies one counts anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -15,7 +15,7 @@ from app.database.session import Driver, Record, fetch
 from app.designs.unjudged import EXTRA
 from app.record.states import Revision
 from app.record.store import PRESENT
-from app.record.stream import COUNTING, DECIDED, counting
+from app.record.stream import COUNTING, counting
 
 # One more person for each of :items, except where the same one has said so before.
 ADD = text(f"""
@@ -28,26 +28,31 @@ ADD = text(f"""
     RETURNING p.unjudged
 """)  # noqa: S608  (made of constants)
 
-# Of the answers that count by the decisions up to :decided, or those that the present revision knows.
-DECIDED_OR_PRESENT = f"coalesce(CAST(:decided AS bigint), {DECIDED.format(campaign=':campaign')})"
 # What is said of an output tells nothing of its system, so those of segments are left out.
 SAID = f"""
     FROM responses, jsonb_each_text(extra -> '{EXTRA}') AS said (item, reason)
     WHERE campaign_id = :campaign AND extra ? '{EXTRA}' AND segment IS NULL"""
 COUNT = f"""
-    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people {SAID}
-    AND {counting(":campaign", DECIDED_OR_PRESENT)}
+    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people {SAID} AND {COUNTING}
     GROUP BY 1
 """
 
 PEOPLE = text(COUNT)
 
-SET = text(f"""
-    UPDATE posteriors p SET unjudged = said.people FROM ({COUNT}) AS said
-    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = 0 AND p.subject = said.item
-    AND (CAST(:items AS int[]) IS NULL OR p.subject = ANY(CAST(:items AS int[])))
-""")  # noqa: S608  (made of constants)
+WHO = text(f"""
+    SELECT CAST(said.item AS int) AS item, array_agg(annotator_id) AS people {SAID}
+    AND {counting(":campaign", "CAST(:decided AS bigint)")}
+    AND (CAST(:seqs AS bigint[]) IS NULL OR seq = ANY(CAST(:seqs AS bigint[])))
+    GROUP BY 1
+""")
 
+SET = """
+    UPDATE posteriors p SET unjudged = said.people FROM {said} AS said (item, people)
+    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = 0 AND p.subject = said.item
+    AND p.subject = ANY(CAST(:items AS int[]))
+"""
+COUNT_ANEW = text(SET.format(said=f"({COUNT})"))
+PUT = text(SET.format(said="unnest(CAST(:items AS int[]), CAST(:people AS int[]))"))
 
 # Why, too: of each item and reason how many different people gave it.
 REASONS = text(f"""
@@ -73,7 +78,7 @@ async def add(connection: Driver, campaign: int, annotator: int, seq: int, items
 
 async def people(connection: AsyncConnection, campaign: Row[Any]) -> dict[int, int]:
     """By item, how many people could not judge it, by the present revision."""
-    rows = await connection.execute(PEOPLE, {"campaign": campaign.id, "decided": None})
+    rows = await connection.execute(PEOPLE, {"campaign": campaign.id})
     return {row.item: row.people for row in rows}
 
 
@@ -87,11 +92,23 @@ async def reasons(connection: AsyncConnection, campaign_id: int) -> dict[int, di
     return found
 
 
-async def count_anew(
-    connection: AsyncConnection, of: Revision, *, decided: int | None = None, items: Sequence[int] | None = None
-) -> None:
-    """Set it for these items, whose posteriors are locked, or for all of a revision that nobody else writes.
+async def count_anew(connection: AsyncConnection, of: Revision, *, items: Sequence[int]) -> None:
+    """Set it for these items, whose posteriors in the present revision are locked."""
+    await connection.execute(COUNT_ANEW, {**of.parameters, "items": items})
 
-    decided: the number of the last decision that matters, that of the present revision by default.
-    """
-    await connection.execute(SET, {**of.parameters, "decided": decided, "items": items})
+
+async def who(
+    connection: AsyncConnection, campaign: Row[Any], *, decided: int, seqs: Sequence[int] | None = None
+) -> dict[int, set[int]]:
+    """By item, who could not judge it, by the decisions up to this number. seqs: in the answers of these numbers."""
+    if not campaign.cannot_be_judged:
+        return {}
+    rows = await connection.execute(WHO, {"campaign": campaign.id, "decided": decided, "seqs": seqs})
+    return {row.item: {*row.people} for row in rows}
+
+
+async def put(connection: AsyncConnection, of: Revision, people: Mapping[int, Collection[int]]) -> None:
+    """Set it for these items of a revision that nobody else writes, to as many people."""
+    if people:
+        counts = [len(those) for those in people.values()]
+        await connection.execute(PUT, {**of.parameters, "items": [*people], "people": counts})

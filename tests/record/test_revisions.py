@@ -39,6 +39,12 @@ from tests.serving.campaigns import (
 POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """The switch waits until a test lets it go on."""
+    monkeypatch.setattr(revisions, "PATIENCE", text("SET LOCAL lock_timeout = '30s'"))
+
+
 async def decide(engine, campaign, kind="exclude", **about) -> int:
     async with engine.begin() as connection:
         seq = await decided(connection, campaign, kind, **about)
@@ -262,7 +268,7 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
-async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(engine, law):
+async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(engine, patient, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     quick, slow = [await annotator(engine, campaign, name) for name in ("quick", "slow")]
     hits = [await hit_of(engine, who) for who in (quick, slow)]
@@ -284,7 +290,7 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
     assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
 
 
-async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine):
+async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, patient):
     """Else it would wait for the campaign's row, and the import for the right to store."""
     campaign, (first, *_) = await answered(engine)
     async with engine.begin() as connection:
@@ -301,7 +307,7 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine):
     assert (await verified(engine, campaign)).clean
 
 
-async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine):
+async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, patient):
     """By then its items have fewer judgments to spare than late answers need, yet as many as its lease holds."""
     campaign = await running(engine, items=5, judgments_per_item=3)
     people = [await annotator(engine, campaign, name) for name in ("excluded", "one", "two")]

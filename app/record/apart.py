@@ -1,0 +1,76 @@
+"""Work in a process of its own: beside annotators' requests, minutes of it would keep them waiting for the interpreter.
+
+The process is forked from one that has imported everything and does nothing else, which the first use starts. Whoever
+stops waiting ends it, and so does the end of this process.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from app.database.session import TROUBLE, is_away
+from app.errors import Refusal
+
+NICE = 10  # whoever waits for a page comes first
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["app.record.revisions"])
+
+Work = Callable[..., Coroutine[Any, Any, None]]
+Told = tuple[Callable[..., Exception], str, dict[str, Any]] | None
+"""An exception: how it is made, its message, and what it has besides."""
+
+
+async def apart(work: Work, *arguments: Any) -> None:
+    """`await work(*arguments)` in another process: a function of a module, with what can be pickled.
+
+    Raises the `Refusal` that it raises, `ConnectionError` where the database was away, and RuntimeError where it failed
+    otherwise, or was killed.
+    """
+    here, there = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=run, args=(there, work, arguments), daemon=True)
+    try:
+        await asyncio.to_thread(process.start)  # the first time it takes a second
+        there.close()  # so that its end is heard of
+        told = await asyncio.to_thread(received, here)
+    except asyncio.CancelledError:
+        with suppress(AttributeError):  # it has not begun
+            process.kill()
+        raise
+    if told is not None:
+        raise told
+
+
+def received(here: Connection) -> Exception | None:
+    """What the process raises; None if it has done its work."""
+    try:
+        told: Told = here.recv()
+    except EOFError:
+        return RuntimeError("a process that worked beside this one has ended before its work was done")
+    finally:
+        here.close()
+    return told and told[0](told[1], **told[2])
+
+
+def run(there: Connection, work: Work, arguments: tuple[Any, ...]) -> None:
+    """In the other process: do it, and tell what came of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
+    os.nice(NICE)
+    there.send(asyncio.run(done(work(*arguments))))
+
+
+async def done(work: Coroutine[Any, Any, None]) -> Told:
+    """What it raises."""
+    try:
+        await work
+    except Refusal as refusal:
+        return type(refusal), refusal.message, refusal.details | {"code": refusal.code}
+    except Exception as problem:  # noqa: BLE001  (raised where somebody waits for it)
+        away = isinstance(problem, TROUBLE) and is_away(problem)
+        return ConnectionError if away else RuntimeError, traceback.format_exc(), {}
+    return None

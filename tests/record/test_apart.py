@@ -1,0 +1,103 @@
+"""Revisions of long campaigns, made in a process of their own; and decisions that come at once."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import text
+
+from app.database.session import driver_of
+from app.errors import Conflict
+from app.record import revisions
+from app.record.apart import apart
+from tests.record.test_revisions import POSTERIORS, answered, decided, verified
+from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Every campaign takes long."""
+    monkeypatch.setattr(revisions, "LONG", 1)
+    monkeypatch.setattr(revisions, "LONG_SLOW", 1)
+
+
+async def left_out(engine, campaign, who) -> None:
+    async with engine.begin() as connection:
+        await decided(connection, campaign, annotator=who)
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_another_process_makes_the_same_revision(engine, long, law):
+    campaign, (first, *_) = await answered(engine, update_law=law)
+    before = await values(engine, POSTERIORS)
+    await left_out(engine, campaign, first)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await values(engine, POSTERIORS) != before
+    assert await revisions.due(engine) == []
+    assert (await verified(engine, campaign)).clean
+
+
+async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(engine, long):
+    campaign, (first, *_) = await answered(engine)
+    await left_out(engine, campaign, first)
+    async with engine.connect() as holding:  # an answer that is being stored: the switch waits
+        await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
+        attempt = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(1))
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+    assert await revisions.due(engine) == [campaign.id]
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert (await verified(engine, campaign)).clean
+
+
+async def refuse() -> None:
+    raise Conflict("Not now.", code="not_now", again=3)
+
+
+async def fail() -> None:
+    raise ZeroDivisionError("by nothing")
+
+
+async def lose_the_database() -> None:
+    raise ConnectionResetError("gone")
+
+
+async def test_what_another_process_raises_is_raised_here():
+    with pytest.raises(Conflict, match="Not now") as refusal:
+        await apart(refuse)
+    assert (refusal.value.code, refusal.value.details) == ("not_now", {"again": 3})
+    with pytest.raises(RuntimeError, match="by nothing"):
+        await apart(fail)
+    with pytest.raises(ConnectionError, match="gone"):
+        await apart(lose_the_database)
+
+
+async def test_decisions_that_come_at_once_are_acted_on_together(engine):
+    campaign, people = await answered(engine, people=6, hits=1)
+    for who in people:
+        await left_out(engine, campaign, who)
+    await asyncio.gather(*(revisions.revise(engine, campaign.id, now=NOW) for _ in people))
+    assert await value(engine, "SELECT revision FROM campaigns") == 1
+    assert await revisions.due(engine) == []
+
+
+async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_long(engine):
+    campaign, (first, *_) = await answered(engine)
+    quick = await annotator(engine, campaign, "quick")
+    hit = await hit_of(engine, quick)
+    await left_out(engine, campaign, first)
+    async with engine.connect() as slow:  # who stores something that takes long
+        driver = await driver_of(slow)
+        storing = driver.transaction()
+        await storing.start()
+        await driver.execute(f"SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), {campaign.id})")
+        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        await until(engine, waiting(1))
+        await submit(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
+        assert not revising.done()
+        await storing.rollback()
+    await revising
+    assert await value(engine, "SELECT revision FROM campaigns") == 1
+    assert (await verified(engine, campaign)).clean
