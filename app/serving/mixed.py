@@ -18,7 +18,7 @@ async def due(connection: Driver, here: Standing, cache: PosteriorCache) -> Sequ
 
     It is a matter of chance alone, so no number of HITs tells when the next one comes.
     """
-    copy = cache.copies.get(here.id) or await cache.posteriors(connection, here)
+    copy = cache.at_hand(here.id) or await cache.posteriors(connection, here)
     if not PLATFORMS[here.platform].has_page or copy.rng.random() >= (here.checks_percent or 0) / 100:
         return ()
     return await checks.unseen(connection, here, here.annotator_id, copy.rng)

@@ -158,10 +158,12 @@ class Copy:
 class PosteriorCache:
     """The copies of this process, one per campaign, loaded at first use, and what it is about to lease.
 
+    former: of an earlier revision, for whoever comes while the first who noticed loads the present one.
     asking_more: the campaigns that `ask_more`, as they are known: by id, or by slug.
     """
 
     copies: dict[int, Copy] = field(default_factory=dict)
+    former: dict[int, Copy] = field(default_factory=dict)
     asking_more: set[int | str] = field(default_factory=set)
     proposals: list[PendingLease] = field(default_factory=list)
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -182,6 +184,10 @@ class PosteriorCache:
             yield
         finally:
             self.proposals.remove(proposal)
+
+    def at_hand(self, campaign_id: int) -> Copy | None:
+        """The copy that can be drawn from at once: while another revision is loaded, that of the one before."""
+        return self.copies.get(campaign_id) or (self.former.get(campaign_id) if self.loading.locked() else None)
 
     async def posteriors(self, connection: Driver, campaign: Followed | Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""
@@ -205,6 +211,8 @@ class PosteriorCache:
             return False
         if self.copies.get(campaign.id) is copy:
             del self.copies[campaign.id]
+            if same_run:
+                self.former[campaign.id] = copy
         return True
 
     def hear(self, here: Heard) -> None:
@@ -249,6 +257,7 @@ class PosteriorCache:
         If not, whoever is at work on the old copy goes on with it, and the next one loads a new copy.
         """
         self.copies[campaign_id] = copy
+        self.former.clear()  # nobody else is loading
         if len(self.copies) > MOST_COPIES:
             del self.copies[next(iter(self.copies))]
 

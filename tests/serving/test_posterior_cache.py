@@ -15,7 +15,7 @@ from app.serving import posterior_cache, submission
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import propose
 from app.serving.standing import by_id, standing
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 
 async def judged(engine, campaign, copy_of):
@@ -90,6 +90,32 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     copy = PosteriorCache()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
+
+
+async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(engine, monkeypatch):
+    campaign, cache = await running(engine), PosteriorCache()
+    people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    await hit_of(engine, people[0], cache=cache)
+    old, load, may_load = cache.copies[campaign.id], posterior_cache.load, asyncio.Event()
+    begun = asyncio.Event()
+
+    async def slow(*arguments):
+        begun.set()
+        await may_load.wait()
+        return await load(*arguments)
+
+    monkeypatch.setattr(posterior_cache, "load", slow)
+    await execute(engine, "UPDATE posteriors SET revision = 1")
+    await execute(engine, "UPDATE campaigns SET revision = 1")
+    first = asyncio.create_task(hit_of(engine, people[1], cache=cache))  # who notices it
+    await begun.wait()
+    assert (await hit_of(engine, people[2], cache=cache)).items
+    assert not first.done()
+    assert cache.at_hand(campaign.id) is old
+    may_load.set()
+    assert (await first).items
+    assert cache.copies[campaign.id].revision == 1
+    assert not cache.former
 
 
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
