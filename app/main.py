@@ -22,6 +22,7 @@ from app.analysis.fits import Fits
 from app.audit import api as audit_api
 from app.audit import routes as audit
 from app.auth import api as auth_api
+from app.auth import member_routes
 from app.auth import routes as auth
 from app.auth.guards import researcher
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
@@ -159,6 +160,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(media.router)
     app.include_router(auth.public)
     app.include_router(auth.router)
+    app.include_router(member_routes.router)
     app.include_router(campaigns.public)
     app.include_router(campaigns.router)
     app.include_router(uploads.router)

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import app.database.account_tables
 import app.database.content_tables
 import app.database.quality_tables
+import app.database.sharing_tables
 import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.schema import TransactionId, metadata

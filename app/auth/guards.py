@@ -3,10 +3,11 @@
 Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
 needs to know who it is takes `Researcher`. The serving path looks at the `Token` on the connection that it has.
 What an address needs of a role stands in `roles`.
-Whoever names a campaign also passes `require_access`: further on, a campaign is found by its slug alone.
+Whoever names a campaign is looked at there, in `require_access`: further on, a campaign is found by its slug alone.
 """
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import quote, urlsplit
@@ -15,13 +16,15 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
+from app.auth.access import Access, require_need
 from app.auth.login import Session, note_use, session_of, typed_name
-from app.auth.roles import require_need
+from app.auth.roles import NEEDS
 from app.auth.secret import KnownBrowsers, same, unmasked
-from app.auth.users import admit
+from app.auth.tokens import admit
 from app.database.audit_log import ACTING, Actor
-from app.database.session import Driver, statements
-from app.errors import Forbidden, Unauthenticated
+from app.database.campaign import no_campaign
+from app.database.session import TROUBLE, Driver, statements
+from app.errors import Forbidden, Refusal, Unauthenticated
 from app.web import Database, Now, address_of, base_url, fetched, wants_json
 
 HOME = "/admin"
@@ -52,20 +55,62 @@ async def looking(request: Request, database: Database, now: Now) -> None:
 async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await session_of(connection, session_shown(request), now=now)
+        session = await session_of(connection, session_shown(request), now=now, slug=slug_of(request))
         if session is not None and not fetched(request):  # a page that asks by itself is not somebody at work
             await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)
-    ACTING.set(Actor(session.name, "page"))
-    require_access(session.user_id, request.path_params.get("slug"))
-    require_role(request, session.role)
+    ACTING.set(Actor(session.name, "page", session.user_id))
+    require_access(request, session.access)
     return session
 
 
-def require_role(request: Request, role: str) -> None:
-    """Raises `Forbidden` (`role_forbids`) unless somebody of this role may do what the request asks."""
-    require_need(role, f"{request.method} {request.scope['route'].path}")
+async def still_admitted(request: Request, database: Database, now: Now) -> bool:
+    """Whether whoever watches a page may go on; while the database is away nobody is thrown out."""
+    with suppress(*TROUBLE):
+        async with database.connect() as connection:
+            session = await session_of(connection, session_shown(request), now=now, slug=slug_of(request))
+        if session is None:
+            return False
+        try:
+            require_access(request, session.access)
+        except Refusal:
+            return False
+    return True
+
+
+def slug_of(request: Request) -> str | None:
+    """The campaign that an address names."""
+    slug: str | None = request.path_params.get("slug")
+    return slug
+
+
+def require_access(request: Request, who: Access) -> None:
+    """The one place that says who reaches what. Raises `NotFound` (`campaign_not_found`) for a campaign that is not
+    there for them, as if there were none, and `Forbidden` for what neither their role allows nor their token.
+    """
+    request.state.access = who
+    slug = slug_of(request)
+    if slug is not None and not who.sees:
+        raise no_campaign(slug)
+    require_need(who, need_of(request))
+
+
+def require_access_to_hit(request: Request, who: Access, *, found: bool) -> None:
+    """The same where an address names a HIT: what is not there for them is not found further on, whatever it holds."""
+    if found and who.sees:
+        require_need(who, need_of(request))
+
+
+def need_of(request: Request) -> str:
+    """What an address needs; of one that says nothing, what nobody has."""
+    return NEEDS.get(f"{request.method} {request.scope['route'].path}", "")
+
+
+async def who_asks(request: Request) -> Access:
+    """What the researcher or the program may do here, after a guard has let them in."""
+    access: Access = request.state.access
+    return access
 
 
 async def require_csrf(request: Request) -> None:
@@ -75,14 +120,6 @@ async def require_csrf(request: Request) -> None:
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",
         )
-
-
-def require_access(_user_id: int, _campaign: str | int | None) -> None:
-    """Whether this user may reach this campaign, by its slug or its row's id; None where an address names none.
-
-    Every researcher may reach all campaigns.
-    One that is not for somebody would be refused here, with `campaign_not_found`.
-    """
 
 
 def known_browser(request: Request, name: str) -> str | None:
@@ -143,6 +180,7 @@ async def token_shown(credentials: Annotated[HTTPAuthorizationCredentials | None
 
 Researcher = Annotated[Session, Depends(researcher)]
 Token = Annotated[str, Depends(token_shown)]
+Who = Annotated[Access, Depends(who_asks)]  # behind one of the guards
 
 
 async def program(request: Request, database: Database, now: Now, token: Token) -> None:
@@ -153,7 +191,6 @@ async def program(request: Request, database: Database, now: Now, token: Token) 
 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """The same on a connection that there is already."""
-    found = await admit(connection, token, address_of(request), now=now)
-    ACTING.set(Actor(found.user_name, "api"))
-    require_access(found.user_id, request.path_params.get("slug"))
-    require_role(request, found.role)
+    found = await admit(connection, token, address_of(request), slug=slug_of(request), now=now)
+    ACTING.set(Actor(found.user_name, "api", found.user_id))
+    require_access(request, found.access)

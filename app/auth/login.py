@@ -7,11 +7,14 @@ from typing import Any
 from sqlalchemy import Row, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.auth import passwords, roles, throttle
+from app.auth import passwords, throttle
+from app.auth.access import SHARED_AS, Access
 from app.auth.secret import csrf_token, digest, masked, new_secret
 from app.auth.users import LONGEST_NAME, find_user, first_user, name_of
 from app.database.account_tables import logins, one_time_logins, users
 from app.database.audit_log import Actor, note
+from app.database.sharing_tables import campaign_members
+from app.database.tables import campaigns
 from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24
@@ -28,17 +31,25 @@ class Session:
     none, and for who has just come by a login link, perhaps because they forgot it.
     """
 
-    user_id: int
+    access: Access
     name: str
     has_password: bool
     must_confirm: bool
     csrf: str
     digest: bytes
-    role: str
+
+    @property
+    def user_id(self) -> int:
+        return self.access.user_id
+
+    @property
+    def role(self) -> str:
+        """For the whole server."""
+        return self.access.role
 
     def may(self, need: str) -> bool:
-        """Whether their role allows it: one of the needs in `roles`. Pages leave out what it does not."""
-        return roles.may(self.role, need)
+        """Whether their role here allows it: one of the needs in `roles`. Pages leave out what it does not."""
+        return self.access.may(need)
 
     @property
     def shown_csrf(self) -> str:
@@ -114,11 +125,16 @@ async def log_out(connection: AsyncConnection, session: str) -> None:
     await note(connection, "login.out")
 
 
-async def session_of(connection: AsyncConnection, session: str, *, now: datetime) -> Session | None:
-    """Who has this session, None when it is unknown or over."""
+async def session_of(
+    connection: AsyncConnection, session: str, *, now: datetime, slug: str | None = None
+) -> Session | None:
+    """Who has this session, None when it is unknown or over. slug: of the campaign that they ask for, if they do."""
+    theirs = campaign_members.c
     statement = (
-        select(users.c.id, users.c.name, users.c.password_hash, users.c.role, logins.c.by_link_at)
+        select(users, logins.c.by_link_at, theirs.role.label("member"))
         .join(logins, logins.c.user_id == users.c.id)
+        .outerjoin(campaigns, campaigns.c.slug == slug)
+        .outerjoin(campaign_members, (theirs.campaign_id == SHARED_AS) & (theirs.user_id == users.c.id))
         .where(logins.c.token_hash == digest(session), logins.c.expires_at > now, logins.c.idle_at > now)
     )
     row = (await connection.execute(statement)).one_or_none()
@@ -127,7 +143,8 @@ async def session_of(connection: AsyncConnection, session: str, *, now: datetime
     has_password = row.password_hash is not None
     came_by_link = row.by_link_at is not None and row.by_link_at > now - timedelta(minutes=LINK_IS_PROOF_MINUTES)
     must_confirm = has_password and not came_by_link
-    return Session(row.id, row.name, has_password, must_confirm, csrf_token(session), digest(session), row.role)
+    access = Access(row.id, row.role, row.member)
+    return Session(access, row.name, has_password, must_confirm, csrf_token(session), digest(session))
 
 
 async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:

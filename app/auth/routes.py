@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.auth import login, passwords, users
+from app.auth import login, passwords, tokens, users
 from app.auth.guards import (
     HOME,
     Researcher,
@@ -17,8 +17,8 @@ from app.auth.guards import (
     safe_next,
     session_shown,
 )
-from app.auth.roles import MANAGE_PEOPLE, ROLES, VIEWER
-from app.errors import Invalid, Refusal, Unauthenticated
+from app.auth.roles import MANAGE_PEOPLE, MEMBER, ROLES, SCOPES
+from app.errors import Invalid, NotFound, Refusal, Unauthenticated
 from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
 
@@ -126,7 +126,9 @@ async def account_page(
     context = {
         "users": await users.listed_users(connection) if who.may(MANAGE_PEOPLE) else [],
         "roles": list(ROLES),
-        "tokens": await users.listed_tokens(connection, who.user_id),
+        "tokens": await tokens.listed_tokens(connection, who.user_id),
+        "scopes": list(SCOPES),
+        "campaigns": await tokens.campaigns_for_token(connection, who.access),
         "refusal": refusal,
         "refused_form": form,
         "new_token": new_token,
@@ -180,18 +182,26 @@ async def log_out_everywhere(request: Request, who: Researcher, connection: Tran
 
 @router.post("/tokens")
 async def create_token(
-    request: Request, connection: Transaction, now: Now, who: Researcher, name: Text = ""
+    *,
+    request: Request,
+    connection: Transaction,
+    now: Now,
+    who: Researcher,
+    name: Text = "",
+    scope: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
+    campaign: Text = "",
 ) -> HTMLResponse:
     try:
-        token = await users.create_api_token(connection, who.user_id, name, now=now)
-    except Invalid as refusal:
+        of = await tokens.campaign_for_token(connection, who.access, campaign) if campaign else None
+        token = await tokens.create_api_token(connection, who.user_id, name, now=now, scopes=scope, campaign=of)
+    except (Invalid, NotFound) as refusal:
         return await account_page(request, connection, who, refusal=refusal, form="tokens")
     return await account_page(request, connection, who, new_token=token)
 
 
 @router.post("/tokens/{token_id}/revoke")
 async def revoke_token(connection: Transaction, who: Researcher, token_id: RowId) -> Response:
-    await users.revoke_api_token(connection, who.user_id, token_id)
+    await tokens.revoke_api_token(connection, who.user_id, token_id)
     return RedirectResponse(f"{ACCOUNT}?done=token-revoked", status_code=303)
 
 
@@ -203,7 +213,7 @@ async def add_user(
     now: Now,
     who: Researcher,
     name: Text = "",
-    role: Text = VIEWER,
+    role: Text = MEMBER,
     current: Text = "",
 ) -> HTMLResponse:
     """A new researcher comes in by a link that works once, and then chooses a password."""

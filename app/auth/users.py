@@ -1,55 +1,21 @@
-"""Researchers: who they are, their passwords, and the tokens of their programs. What they may do is in `roles`."""
+"""Researchers: who they are, and their passwords. What they may do is in `roles`, tokens of programs in `tokens`."""
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, text, update
+from sqlalchemy import Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.roles import OWNER, ROLES
-from app.auth.secret import digest, new_secret
 from app.database.account_tables import api_tokens, logins, one_time_logins, users
 from app.database.audit_log import note
-from app.database.session import Driver, Record, execute, fetch_one
-from app.errors import Conflict, Invalid, NotFound, Unauthenticated
+from app.errors import Conflict, Invalid, NotFound
 
 LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
-LONGEST_TOKEN_NAME = 80
-FIND_TOKEN = text("""
-    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.name AS user_name, u.role
-    FROM api_tokens t JOIN users u ON u.id = t.user_id WHERE t.token_hash = :token_hash
-""")
-
-
-class TokenUse(Record):
-    """Whose API token it is, and what role they have now."""
-
-    token_id: int
-    user_id: int
-    role: str
-    last_used_at: datetime | None
-
-
-class NamedTokenUse(TokenUse):
-    """And that user's login name."""
-
-    user_name: str
-
-
-T = TypeVar("T", bound=TokenUse)
-
-# Of many requests at once one writes, and the others do not wait for it.
-NOTE_USE = text("""
-    UPDATE api_tokens SET last_used_at = :now, last_used_from = :address
-    WHERE id = (SELECT id FROM api_tokens WHERE id = :token AND (last_used_at IS NULL OR last_used_at < :stale)
-                FOR NO KEY UPDATE SKIP LOCKED)
-""")
-
-TOKEN_NOTED_MINUTES = 1  # a use is written down at most this often, so that reading costs no write
 
 
 def user_name(raw: str) -> str:
@@ -173,54 +139,6 @@ async def name_of(connection: AsyncConnection, user_id: int) -> str:
     """The login name of a researcher who is there."""
     name: str = (await connection.execute(select(users.c.name).where(users.c.id == user_id))).scalar_one()
     return name
-
-
-async def create_api_token(connection: AsyncConnection, user_id: int, name: str, *, now: datetime) -> str:
-    """A token for a program, shown this once. Raises `Invalid` (`token_name_invalid`)."""
-    name = name.strip()
-    if not name or len(name) > LONGEST_TOKEN_NAME or not name.isprintable():
-        raise Invalid(
-            f"Name the token after its use, in at most {LONGEST_TOKEN_NAME} characters.", code="token_name_invalid"
-        )
-    token = new_secret()
-    await connection.execute(
-        insert(api_tokens).values(user_id=user_id, name=name, token_hash=digest(token), created_at=now)
-    )
-    await note(connection, "token.created", about=name, after={"of": await name_of(connection, user_id)})
-    return token
-
-
-async def listed_tokens(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
-    statement = select(api_tokens).where(api_tokens.c.user_id == user_id).order_by(api_tokens.c.id)
-    return (await connection.execute(statement)).all()
-
-
-async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
-    """Raises `NotFound` (`token_not_found`) for a token that is gone or someone else's."""
-    those = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
-    name = (
-        await connection.execute(delete(api_tokens).where(*those).returning(api_tokens.c.name))
-    ).scalar_one_or_none()
-    if name is None:
-        raise NotFound("This token has already been revoked.", code="token_not_found")
-    await note(connection, "token.revoked", about=name, before={"of": await name_of(connection, user_id)})
-
-
-async def admit(connection: Driver, token: str, address: str, *, now: datetime) -> NamedTokenUse:
-    """The token's row. `address` as `web.address_of` gives it. Raises `Unauthenticated` (`token_invalid`)."""
-    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token)}, NamedTokenUse)
-    return await admit_found(connection, found, address, now=now)
-
-
-async def admit_found(connection: Driver, found: T | None, address: str, *, now: datetime) -> T:
-    """The row that was found for a token, and whatever else was asked."""
-    if found is None:
-        raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    stale = now - timedelta(minutes=TOKEN_NOTED_MINUTES)
-    if found.last_used_at is None or found.last_used_at < stale:
-        use = {"token": found.token_id, "now": now, "address": address, "stale": stale}
-        await execute(connection, NOTE_USE, use)
-    return found
 
 
 async def first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:

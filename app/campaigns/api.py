@@ -11,8 +11,9 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
-from app.auth.guards import program
-from app.campaigns import campaign_zip, items, lifecycle, listing, responses_import, stored_file
+from app.auth.guards import Who, program
+from app.auth.roles import SEE_SETTINGS
+from app.campaigns import campaign_zip, counted, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import downloaded, uploaded
@@ -61,10 +62,10 @@ class Campaign(BaseModel):
 
     @classmethod
     def of(cls, row: Any, base: str) -> Self:
-        """From a row of `lifecycle.listed`."""
+        """From a row of `counted.listed`."""
         asked = AskedValues.of(design_of(for_criterion(row, 0)))
         more = {"settings": lifecycle.settings_of(row), "values": asked, "links": links(base, row.link_key)}
-        return cls.model_validate(lifecycle.summary(row) | more)
+        return cls.model_validate(counted.summary(row) | more)
 
 
 class Campaigns(BaseModel):
@@ -72,18 +73,19 @@ class Campaigns(BaseModel):
 
 
 async def shown(request: Request, connection: Transaction, slug: str) -> Campaign:
-    return Campaign.of(await lifecycle.find_counted(connection, slug), base_url(request))
+    return Campaign.of(await counted.find_counted(connection, slug), base_url(request))
 
 
 @router.get("")
 async def list_campaigns(
     request: Request,
     connection: Transaction,
+    who: Who,
     *,
     archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
 ) -> Campaigns:
-    """The campaigns that are not archived, newest first."""
-    rows = await lifecycle.listed(connection, archived=archived)
+    """The campaigns whose settings you may see and that are not archived, newest first."""
+    rows = await counted.listed(connection, archived=archived, seen_by=who, need=SEE_SETTINGS)
     return Campaigns(campaigns=[Campaign.of(row, base_url(request)) for row in rows])
 
 
@@ -144,9 +146,9 @@ async def get_file(
 
 
 @router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))
-async def copy_campaign(request: Request, connection: Transaction, now: Now, slug: str) -> Campaign:
+async def copy_campaign(request: Request, connection: Transaction, who: Who, now: Now, slug: str) -> Campaign:
     """A draft with the settings and the items of a campaign, and none of its answers."""
-    row = await lifecycle.copy(connection, slug, now=now)
+    row = await lifecycle.copy(connection, slug, now=now, seen_by=who)
     return await shown(request, connection, row.slug)
 
 

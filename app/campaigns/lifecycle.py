@@ -3,20 +3,14 @@
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
-    BigInteger,
     Row,
-    Select,
-    all_,
-    case,
-    cast,
     delete,
     exists,
-    func,
     insert,
     or_,
     select,
@@ -25,11 +19,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.auth import members
+from app.auth.access import Access, visible
 from app.campaigns.settings import LONGEST_NAME, CampaignSettings
 from app.campaigns.start import start_posteriors
-from app.database.audit_log import differences, note
-from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, item_count, only
-from app.database.tables import campaigns, current_posteriors, items, posteriors
+from app.database.audit_log import ACTING, differences, note
+from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, only
+from app.database.tables import campaigns, items, posteriors
 from app.designs.criteria import asked_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
@@ -96,7 +92,7 @@ async def create(
     rehearsal: bool = False,
 ) -> Row[Any]:
     """A new draft, perhaps the copy of a campaign, or its rehearsal. Its slug is made from the name, with a number if
-    another campaign has it already.
+    another campaign has it already. The researcher who acts owns it; a rehearsal is reached as its campaign is.
     """
     wanted = slug_of(settings.name)
     rehearsal_of = copy_of.id if copy_of is not None and rehearsal else None
@@ -105,14 +101,18 @@ async def create(
     values = row_of(settings) | {"slug": await free_slug(connection, wanted), "link_key": secrets.token_urlsafe(9)}
     values |= {"created_at": now, "rehearsal_of": rehearsal_of}
     row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
+    if (owner := ACTING.get().user_id) and not rehearsal:
+        await members.begin(connection, row.id, owner, now=now)
     copied = {} if copy_of is None else {"copy_of": copy_of.slug}
     await note(connection, f"campaign.{'copied' if copied else 'created'}", row, after={"name": row.name} | copied)
     return row
 
 
-async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False) -> Row[Any]:
+async def copy(
+    connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False, seen_by: Access | None = None
+) -> Row[Any]:
     """A new draft with the settings, the items and their files of a campaign, and none of its answers; perhaps to
-    rehearse it.
+    rehearse it. Its name tells of no campaign that is not there for whom it is made.
 
     Raises `NotFound` (`campaign_not_found`).
     """
@@ -120,7 +120,9 @@ async def copy(connection: AsyncConnection, slug: str, *, now: datetime, rehears
     settings = settings_of(campaign)
     usual = list(law_of(campaign).family.default_prior)  # which the launch wrote down: another law has another
     await wait_in_line(connection)
-    name = with_end(settings.name, f" ({REHEARSAL})") if rehearsal else await name_of_copy(connection, settings.name)
+    name = with_end(settings.name, f" ({REHEARSAL})")
+    if not rehearsal:
+        name = await name_of_copy(connection, settings.name, seen_by)
     changes = {"name": name, "prior": None if settings.prior == usual else settings.prior}
     copied = await create(
         connection, settings.model_copy(update=changes), now=now, copy_of=campaign, rehearsal=rehearsal
@@ -137,11 +139,11 @@ async def note_segments(connection: AsyncConnection, campaign_id: int, count: in
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign_id).values(segment_count=count))
 
 
-async def name_of_copy(connection: AsyncConnection, name: str) -> str:
-    """`name (copy)`, or `name (copy 2)`, ...: one that no campaign has."""
+async def name_of_copy(connection: AsyncConnection, name: str, seen_by: Access | None) -> str:
+    """`name (copy)`, or `name (copy 2)`, ...: one that no campaign has of those that they see."""
     original = COPIES.sub("", name)
     alike = select(campaigns.c.name).where(campaigns.c.name.startswith(original[:LONGEST_SLUG], autoescape=True))
-    taken = set(await connection.scalars(alike))
+    taken = set(await connection.scalars(alike.where(visible(seen_by))))
     ends = (OF_COPY, *(f" (copy {k})" for k in range(2, len(taken) + 3)))
     return next(copy for end in ends if (copy := with_end(original, end)) not in taken)
 
@@ -171,75 +173,6 @@ async def free_slug(connection: AsyncConnection, wanted: str) -> str:
 async def wait_in_line(connection: AsyncConnection) -> None:
     """Until this transaction ends, nobody else creates a campaign."""
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
-
-
-async def listed(
-    connection: AsyncConnection, *, archived: bool = False, rehearsals: bool = False
-) -> Sequence[Row[Any]]:
-    """The campaigns, or those that were archived, or the rehearsals, newest first: each with its number of items and of
-    judgments taken and wanted.
-    """
-    is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
-    those = is_rehearsal if rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
-    rows: Sequence[Row[Any]] = (await connection.execute(counted().where(those).order_by(campaigns.c.id.desc()))).all()
-    return rows
-
-
-async def archived_count(connection: AsyncConnection) -> int:
-    """How many campaigns were archived."""
-    those = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_(None)
-    statement = select(func.count()).select_from(campaigns).where(*those)
-    return (await connection.execute(statement)).scalar_one()
-
-
-async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """One campaign as `listed` has it. Raises `NotFound` (code `campaign_not_found`)."""
-    campaign = await find(connection, slug)
-    row: Row[Any] = (await connection.execute(counted().where(campaigns.c.id == campaign.id))).one()
-    return row
-
-
-def counted() -> Select[Any]:
-    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn."""
-    count = item_count(campaigns.c.id)
-    taken = (
-        select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
-        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
-        .scalar_subquery()
-    )
-    drawn = count - func.cardinality(campaigns.c.always_shown)
-    wanted = cast(drawn, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
-    # What nobody is asked for any more; only where there can be any, since it goes through all items.
-    missing = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
-    spared = (
-        select(func.coalesce(func.sum(missing), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
-        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
-        .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)
-        .scalar_subquery()
-    )
-    wanted -= case((campaigns.c.cannot_be_judged, spared), else_=0)
-    return select(
-        campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
-    )
-
-
-def summary(campaign: Row[Any]) -> dict[str, Any]:
-    """How far a campaign of `listed` is."""
-    return {
-        "slug": campaign.slug,
-        "name": campaign.name,
-        "status": campaign.status,
-        "rehearsal": campaign.rehearsal_of is not None,
-        "items": campaign.item_count,
-        "judgments_taken": campaign.judgments_taken,
-        "judgments_wanted": campaign.judgments_wanted,
-        "created_at": campaign.created_at,
-        "launched_at": campaign.launched_at,
-        "finished_at": campaign.finished_at,
-        "archived_at": campaign.archived_at,
-    }
 
 
 def settings_of(campaign: Row[Any]) -> CampaignSettings:

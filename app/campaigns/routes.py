@@ -15,7 +15,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.auth.guards import researcher
+from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, form, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
@@ -229,9 +229,10 @@ def downloaded(filed: stored_file.Filed, name: str = "") -> Response:
 
 
 @router.post(CAMPAIGN + "/copy")
-async def copy(connection: Transaction, slug: str, now: Now) -> Response:
+async def copy(connection: Transaction, who: Who, slug: str, now: Now) -> Response:
     """A draft to change."""
-    return see_other(address((await lifecycle.copy(connection, slug, now=now)).slug, "/edit", done="copied"))
+    copied = await lifecycle.copy(connection, slug, now=now, seen_by=who)
+    return see_other(address(copied.slug, "/edit", done="copied"))
 
 
 @router.post(CAMPAIGN + "/delete")

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import campaign_zip, form, groups, items, lifecycle, responses_import, stored_file
+from app.campaigns import campaign_zip, counted, form, groups, items, lifecycle, responses_import, stored_file
 from app.campaigns.campaign_zip import Table
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
@@ -230,9 +230,9 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 @as_json
 def list_(*, archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
-    rows = in_transaction(partial(lifecycle.listed, archived=archived))
+    rows = in_transaction(partial(counted.listed, archived=archived))
     if as_json:
-        show_json([lifecycle.summary(row) for row in rows])
+        show_json([counted.summary(row) for row in rows])
     elif rows:
         titles = ["Campaign", "Status", "Items", "Judgments", "of"]
         cells = [
@@ -251,13 +251,13 @@ def list_(*, archived: bool, as_json: bool) -> None:
 @as_json
 def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign: its state, its settings, and the links for annotators."""
-    row = in_transaction(partial(lifecycle.find_counted, slug=slug))
+    row = in_transaction(partial(counted.find_counted, slug=slug))
     addresses = links(base_of(), row.link_key)
     settings = lifecycle.settings_of(row).model_dump()
     if as_json:
-        show_json(lifecycle.summary(row) | {"settings": settings, "links": addresses})
+        show_json(counted.summary(row) | {"settings": settings, "links": addresses})
         return
-    for name, value in (lifecycle.summary(row) | settings | addresses).items():
+    for name, value in (counted.summary(row) | settings | addresses).items():
         click.echo(f"{name.replace('_', ' ')}: {in_words(value)}")
 
 

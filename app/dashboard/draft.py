@@ -5,13 +5,13 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import lifecycle, rehearsed
+from app.campaigns import counted, rehearsed
 from app.designs.registry import design_of
 
 
 async def of(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """What the page shows of the draft with this slug. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await lifecycle.find_counted(connection, slug)
+    campaign = await counted.find_counted(connection, slug)
     return {"campaign": campaign, "hits": hits(campaign), "rehearsal": await rehearsed.offer(connection, campaign)}
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth.login import session_of
 from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import Marker, State, marker, newest_state
@@ -196,11 +195,3 @@ async def changed_before_heartbeat(bell: asyncio.Event) -> bool:
             await bell.wait()
             return True
     return False
-
-
-async def still_logged_in(database: AsyncEngine, cookie: str, *, now: datetime) -> bool:
-    """Whether the session lasts; while the database is away nobody is thrown out."""
-    with suppress(*TROUBLE):
-        async with database.connect() as connection:
-            return await session_of(connection, cookie, now=now) is not None
-    return True

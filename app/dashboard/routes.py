@@ -13,13 +13,13 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from app.alerts import shown as alerts
 from app.analysis.formats import file_name
 from app.analysis.routes import CriterionName, of_criterion
-from app.auth.guards import researcher, session_shown
-from app.campaigns import lifecycle, rehearsed
+from app.auth.guards import Who, researcher, still_admitted
+from app.campaigns import counted, lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
 from app.dashboard.heatmap import Heatmap, closest
-from app.dashboard.live import Live, still_logged_in
+from app.dashboard.live import Live
 from app.dashboard.state import State
 from app.database import audit_log
 from app.database.alerts import said
@@ -77,13 +77,13 @@ Launched = Annotated[Any, Depends(launched)]
 
 
 @home.get("")
-async def listed(request: Request, database: Database, now: Now, *, archived: bool = False) -> HTMLResponse:
-    """The campaigns, or those that were archived."""
+async def listed(request: Request, database: Database, who: Who, now: Now, *, archived: bool = False) -> HTMLResponse:
+    """The campaigns that are there for them, or those that were archived."""
     async with database.begin() as connection:
-        rows = await lifecycle.listed(connection, archived=archived)
+        rows = await counted.listed(connection, archived=archived, seen_by=who)
         going = await campaigns.how_they_go(connection, live_of(request).followers.precisions, rows, now=now)
-        count = await lifecycle.archived_count(connection)
-        rehearsals = [] if archived else await lifecycle.listed(connection, rehearsals=True)
+        count = await counted.archived_count(connection, seen_by=who)
+        rehearsals = [] if archived else await counted.listed(connection, rehearsals=True, seen_by=who)
     context = {"campaigns": rows, "going": going, "archived": archived, "archived_count": count}
     context |= {"rehearsals": rehearsals}
     return page(request, "admin/campaigns.html", context)
@@ -148,14 +148,13 @@ async def events(
     request: Request, database: Database, campaign: Launched, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
     """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
-    cookie = session_shown(request)
 
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT
         newest = live_of(request).states(campaign.slug, number_of(campaign), seen=last_event_id)
         async with aclosing(newest) as states:
             async for state in states:
-                if not await still_logged_in(database, cookie, now=await get_now()):
+                if not await still_admitted(request, database, await get_now()):
                     yield LOGGED_OUT
                     return
                 yield HEARTBEAT if state is None else event(state)

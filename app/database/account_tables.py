@@ -19,7 +19,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from app.database.schema import Time, goes_with, index_where, metadata
 
@@ -39,8 +39,8 @@ users = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
     Column("created_at", Time, nullable=False),
-    Column("role", Text, nullable=False, server_default="viewer"),  # what they may do: `auth/roles.py`
-    CheckConstraint("role IN ('viewer', 'manager', 'owner')", name="role"),
+    Column("role", Text, nullable=False, server_default="guest"),  # what they may do: `auth/roles.py`
+    CheckConstraint("role IN ('guest', 'member', 'viewer', 'manager', 'owner')", name="role"),
 )
 
 # Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.
@@ -83,6 +83,9 @@ api_tokens = Table(
     Column("created_at", Time, nullable=False),
     Column("last_used_at", Time),
     Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
+    Column("scopes", ARRAY(Text), nullable=False),  # what it may be used for: `auth/roles.py`
+    # The one campaign that it is for; NULL: all that its owner reaches.
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), index=True),
 )
 
 WAYS = ("page", "api", "command", "server")  # by which a change came

@@ -43,6 +43,9 @@ ACTIONS = {
     "user.removed": "removed the researcher",
     "user.role": "changed the role of the researcher",
     "user.password": "set the password",
+    "member.added": "shared the campaign with",
+    "member.role": "changed the role in the campaign of",
+    "member.removed": "ended the role in the campaign of",
     "login.in": "logged in",
     "login.failed": "failed to log in",
     "login.out": "logged out",
@@ -59,6 +62,7 @@ KINDS = {
     "people": "People",
     "alert": "Alerts",
     "user": "Researchers",
+    "member": "Members",
     "login": "Logins",
     "token": "API tokens",
 }
@@ -72,6 +76,7 @@ class Actor:
 
     name: str
     way: Way
+    user_id: int | None = None  # of a researcher, whose campaigns are theirs
 
 
 SERVER = Actor("Easel", "server")

@@ -38,10 +38,13 @@ async def on_annotator(
 
 
 async def on_answer(
-    engine: AsyncEngine, slug: str, answer: int, action: str, *, reason: str, now: datetime
+    engine: AsyncEngine, slug: str, answer: int, action: str, *, reason: str, now: datetime, of: str = ""
 ) -> Callable[[], Awaitable[None]]:
-    """The same to an answer, by its number."""
+    """The same to an answer, by its number; it must be this annotator's, if one is named."""
     async with engine.begin() as connection:
         campaign = await campaign_by_slug(connection, slug)
+        if of:
+            annotator = await who_counts.annotator_named(connection, campaign, of)
+            await who_counts.require_answer_of(connection, campaign, annotator, answer)
         await ON_ANSWERS[action](connection, campaign, answer, reason=reason, now=now)
     return partial(revise, engine, campaign.id, now=now)

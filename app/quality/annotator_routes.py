@@ -118,7 +118,7 @@ async def act_on_answer(
 ) -> Response:
     """The same about one answer."""
     reason = form.get("reason", "")
-    await follow(await acting.on_answer(database, slug, answer, action, reason=reason, now=now), later)
+    await follow(await acting.on_answer(database, slug, answer, action, reason=reason, now=now, of=annotator), later)
     return back(slug, annotator)
 
 

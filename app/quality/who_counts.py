@@ -230,13 +230,25 @@ async def answer_of(connection: AsyncConnection, campaign: Row[Any], answer: int
     parameters = {"campaign": campaign.id, "number": answer}
     found: Row[Any] | None = (await connection.execute(OF_ANSWER, parameters)).one_or_none()
     if found is None:
-        raise NotFound(f"“{campaign.name}” has no answer {answer}.", code="response_not_found")
+        raise no_answer(campaign, answer)
     if found.last == "withdraw":
         raise Conflict(
             f"The annotator took answer {answer} back, and another one counts in its place. Nothing was changed.",
             code="answer_withdrawn",
         )
     return found
+
+
+async def require_answer_of(connection: AsyncConnection, campaign: Row[Any], annotator: int, answer: int) -> None:
+    """Raises `NotFound` (`response_not_found`) for an answer of somebody else."""
+    parameters = {"campaign": campaign.id, "number": answer}
+    found = (await connection.execute(OF_ANSWER, parameters)).one_or_none()
+    if found is None or found.annotator != annotator:
+        raise no_answer(campaign, answer)
+
+
+def no_answer(campaign: Row[Any], answer: int) -> NotFound:
+    return NotFound(f"“{campaign.name}” has no answer {answer}.", code="response_not_found")
 
 
 async def noted(

@@ -49,8 +49,7 @@ async def hit_shown_to_program(request: Request, token: guards.Token) -> outside
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
         hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
-    guards.require_access(hit.user_id, hit.campaign_id)
-    guards.require_role(request, hit.role)
+    guards.require_access_to_hit(request, hit.access, found=hit.campaign_id is not None)
     return hit
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy import text
 
 from app.auth.secret import digest
-from app.auth.users import TokenUse, admit_found
+from app.auth.tokens import TokenUse, admit_found
 from app.crowd.annotators import AssignmentId, arrive
 from app.crowd.platform import Arrival
 from app.crowd.programs import API
@@ -31,12 +31,15 @@ CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS
 
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
 THEIRS = text("""
-    SELECT t.id AS token_id, t.user_id, t.last_used_at, u.role, a.worker_id,
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.role,
+           m.role AS member, t.campaign_id IS NULL OR t.campaign_id IS NOT DISTINCT FROM h.campaign_id AS reaches,
+           a.worker_id,
            h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
            ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
                  ORDER BY array_position(h.items, i.number)) AS ids
     FROM api_tokens t JOIN users u ON u.id = t.user_id
     LEFT JOIN hits h ON h.id = :hit
+    LEFT JOIN campaign_members m ON m.campaign_id = h.campaign_id AND m.user_id = u.id
     LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
     WHERE t.token_hash = :token_hash
 """)
@@ -94,8 +97,8 @@ async def hit_answered(
 
 
 def refuse_others(hit: HitOfProgram, hit_id: int, annotator: str) -> None:
-    """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API."""
-    if hit.worker_id != annotator:
+    """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, from such a program."""
+    if hit.worker_id != annotator or not hit.access.sees:
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{shortened(annotator)}”. Nothing was stored.",
             code="hit_not_found",

@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Row, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.campaigns import lifecycle
+from app.campaigns import counted, lifecycle
 from app.campaigns.rehearsed import rehearsal_of
 from app.database.audit_log import note
 from app.database.campaign import finish_where
@@ -70,7 +70,7 @@ async def begin(connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, n
     `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth that cannot be.
     """
     await lifecycle.wait_in_line(connection)
-    campaign = await lifecycle.find_counted(connection, slug)
+    campaign = await counted.find_counted(connection, slug)
     if there := await rehearsal_of(connection, campaign.id):
         return there, False
     await refuse_unless_small(connection, campaign)

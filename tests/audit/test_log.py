@@ -7,7 +7,7 @@ import json
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from app.auth import users
+from app.auth import tokens, users
 from app.campaigns import lifecycle
 from app.database.audit_log import ACTING, ACTIONS, KINDS, Actor, differences, note
 from app.errors import Conflict
@@ -63,7 +63,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
     async with engine.begin() as connection:
         admin = await users.first_user(connection, now=NOW)
         bea = await users.add_user(connection, "bea", now=NOW)
-        await users.create_api_token(connection, bea.id, "notebook", now=NOW)
+        await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
         await users.remove_user(connection, bea.id, by=admin.id)
     assert [row[:4] for row in await values(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
@@ -143,7 +143,7 @@ async def test_programs_read_the_log(engine, app, client):
     campaign = await running(engine)
     async with engine.begin() as connection:
         admin = await users.first_user(connection, now=NOW)
-        token = await users.create_api_token(connection, admin.id, "notebook", now=NOW)
+        token = await tokens.create_api_token(connection, admin.id, "notebook", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     found = (await client.get(f"/api/v1/campaigns/{campaign.slug}/log?size=1")).json()
     assert found["total"] == 2

@@ -6,12 +6,13 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.auth import login, users
+from app.auth import login, tokens, users
 from app.auth.secret import csrf_token
 from app.database.session import statements
 from tests.conftest import browser_of
 
 ACCOUNT = "/admin/account"
+NOTEBOOK = {"name": "notebook", "scope": "read"}
 PASSWORD = "ten small verbs"
 
 
@@ -60,7 +61,7 @@ async def test_a_new_password_ends_other_sessions_and_keeps_this_one(researcher,
 
 
 async def test_a_token_is_shown_once_works_and_can_be_revoked(researcher, client):
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
     bearer = {"authorization": f"Bearer {token}"}
     assert (await client.get("/api/v1/campaigns", headers=bearer)).json() == {"campaigns": []}
     page = (await researcher.get(ACCOUNT)).text
@@ -78,7 +79,7 @@ async def test_a_token_is_shown_once_works_and_can_be_revoked(researcher, client
     ("address", "told"), [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("?", "")]
 )
 async def test_the_account_page_tells_when_and_from_where_a_token_was_last_used(app, researcher, address, told):
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
     assert last_use((await researcher.get(ACCOUNT)).text) == "never"
     transport = httpx.ASGITransport(app, client=(address, 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://easel.test") as program:
@@ -89,26 +90,26 @@ async def test_the_account_page_tells_when_and_from_where_a_token_was_last_used(
 
 
 def last_use(page):
-    """The third cell of the only row in the table of tokens, as it is read."""
+    """The fourth cell of the only row in the table of tokens, as it is read."""
     row = page.split('aria-label="Table of tokens"')[1].split("<tbody>")[1].split("</tr>")[0]
-    return " ".join(re.sub(r"<[^>]*>", " ", row.split("<td")[2].partition(">")[2]).split())
+    return " ".join(re.sub(r"<[^>]*>", " ", row.split("<td")[3].partition(">")[2]).split())
 
 
 async def test_a_use_is_noted_at_most_once_a_minute(app, researcher):
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
     start = datetime(2026, 1, 1, tzinfo=UTC)
     noted = []
     for seconds, address in ((0, "192.0.2.1"), (59, "192.0.2.2"), (61, "192.0.2.3")):
         async with statements(app.state.database) as connection:
-            await users.admit(connection, token, address, now=start + timedelta(seconds=seconds))
+            await tokens.admit(connection, token, address, now=start + timedelta(seconds=seconds))
         async with app.state.database.connect() as connection:
-            (row,) = await users.listed_tokens(connection, 1)
+            (row,) = await tokens.listed_tokens(connection, 1)
         noted.append(((row.last_used_at - start).seconds, row.last_used_from))
     assert noted == [(0, "192.0.2.1"), (0, "192.0.2.1"), (61, "192.0.2.3")]
 
 
 async def test_no_program_waits_while_a_use_of_its_token_is_noted(app, researcher, client):
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
     async with app.state.database.begin() as another:
         await another.execute(text("UPDATE api_tokens SET last_used_at = NULL"))
         reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
@@ -222,7 +223,7 @@ async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_t
 async def test_a_new_password_ends_login_links_and_if_wished_tokens(app, researcher, client):
     await set_password(researcher)
     link = await a_link_for(app)
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data={"name": "notebook"})).text, "new-token")
+    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
     bearer = {"authorization": f"Bearer {token}"}
     await set_password(researcher, "another password", PASSWORD)
     assert (await client.post("/login", data={"token": link})).status_code == 410

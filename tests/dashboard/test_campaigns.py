@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from app.campaigns import lifecycle
+from app.campaigns import counted
 from app.dashboard import campaigns, follow, precision
 from app.dashboard.follow import Precisions
 from app.inference.ratings.moderated import moderated
@@ -24,7 +24,7 @@ async def answered(engine, number, count):
 
 async def intervals(engine, precisions):
     async with engine.connect() as connection:
-        rows = await lifecycle.listed(connection)
+        rows = await counted.listed(connection)
         going = await campaigns.how_they_go(connection, precisions, rows, now=NOW)
     return {number: one.interval for number, one in going.items()}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from app.campaigns import lifecycle
+from app.campaigns import counted, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
@@ -148,7 +148,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     who = await annotator(app.state.database, campaign)
     await submit(app.state.database, who, await hit_of(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
-        found = await lifecycle.find_counted(connection, campaign.slug)
+        found = await counted.find_counted(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
     for page in ("", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import TextClause, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
-from app.auth import users
+from app.auth import tokens
 from app.crowd import annotators
 from app.database import campaign
 from app.record import news, states, store
@@ -34,8 +34,8 @@ STATEMENTS = {
     if isinstance(statement, TextClause)
 } | {
     "races.LEASE": text(races.LEASE),
-    "users.FIND_TOKEN": users.FIND_TOKEN,
-    "users.NOTE_USE": users.NOTE_USE,
+    "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
+    "tokens.NOTE_USE": tokens.NOTE_USE,
 }
 for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS", "news.SETTLE_RESTORED"):
     del STATEMENTS[elsewhere]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.campaigns import lifecycle
+from app.campaigns import counted
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import statements
@@ -189,7 +189,7 @@ async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_n
     campaign = await asking(engine, items=2, judgments_per_item=3)
     await execute(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
     async with engine.begin() as connection:
-        assert (await lifecycle.find_counted(connection, campaign.slug)).judgments_wanted == 6
+        assert (await counted.find_counted(connection, campaign.slug)).judgments_wanted == 6
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.campaigns import lifecycle
+from app.campaigns import counted, lifecycle
 from app.errors import Refusal
 from app.simulation import rehearsals
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
@@ -77,8 +77,8 @@ async def test_of_two_clicks_at_once_one_begins_it(engine):
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
     copy, _ = await begun(engine, await running(engine))
     async with engine.connect() as connection:
-        assert [row.name for row in await lifecycle.listed(connection)] == ["Verbs"]
-        assert [row.name for row in await lifecycle.listed(connection, rehearsals=True)] == [copy.name]
+        assert [row.name for row in await counted.listed(connection)] == ["Verbs"]
+        assert [row.name for row in await counted.listed(connection, rehearsals=True)] == [copy.name]
     assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
     address = PAGE.format(copy.slug)
     assert (await researcher.get(f"{address}/share")).status_code == 409

@@ -1,0 +1,89 @@
+"""Campaigns with how far each is, as lists and summaries say it; of a researcher, those that are there for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BigInteger, Row, Select, all_, case, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.auth import members
+from app.auth.access import SHARED_AS, Access, visible
+from app.auth.roles import SEE
+from app.database.campaign import campaign_by_slug, item_count
+from app.database.tables import campaigns, current_posteriors
+
+
+async def listed(
+    connection: AsyncConnection,
+    *,
+    archived: bool = False,
+    rehearsals: bool = False,
+    seen_by: Access | None = None,
+    need: str = SEE,
+) -> Sequence[Row[Any]]:
+    """The campaigns, or those that were archived, or the rehearsals, newest first: each with its number of items and of
+    judgments taken and wanted. Of some researcher, those of which they may do what has this need, with their role as
+    `member`.
+    """
+    is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
+    those = is_rehearsal if rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
+    statement = counted().add_columns(members.role_in(SHARED_AS, seen_by)).where(those, visible(seen_by, need))
+    rows: Sequence[Row[Any]] = (await connection.execute(statement.order_by(campaigns.c.id.desc()))).all()
+    return rows
+
+
+async def archived_count(connection: AsyncConnection, *, seen_by: Access | None = None) -> int:
+    """How many campaigns were archived, of those that somebody sees."""
+    those = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_(None), visible(seen_by)
+    statement = select(func.count()).select_from(campaigns).where(*those)
+    return (await connection.execute(statement)).scalar_one()
+
+
+async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """One campaign as `listed` has it. Raises `NotFound` (code `campaign_not_found`)."""
+    campaign = await campaign_by_slug(connection, slug)
+    row: Row[Any] = (await connection.execute(counted().where(campaigns.c.id == campaign.id))).one()
+    return row
+
+
+def counted() -> Select[Any]:
+    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn."""
+    count = item_count(campaigns.c.id)
+    taken = (
+        select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
+        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
+        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
+        .scalar_subquery()
+    )
+    drawn = count - func.cardinality(campaigns.c.always_shown)
+    wanted = cast(drawn, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
+    # What nobody is asked for any more; only where there can be any, since it goes through all items.
+    missing = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
+    spared = (
+        select(func.coalesce(func.sum(missing), 0))
+        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
+        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
+        .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)
+        .scalar_subquery()
+    )
+    wanted -= case((campaigns.c.cannot_be_judged, spared), else_=0)
+    return select(
+        campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
+    )
+
+
+def summary(campaign: Row[Any]) -> dict[str, Any]:
+    """How far a campaign of `listed` is."""
+    return {
+        "slug": campaign.slug,
+        "name": campaign.name,
+        "status": campaign.status,
+        "rehearsal": campaign.rehearsal_of is not None,
+        "items": campaign.item_count,
+        "judgments_taken": campaign.judgments_taken,
+        "judgments_wanted": campaign.judgments_wanted,
+        "created_at": campaign.created_at,
+        "launched_at": campaign.launched_at,
+        "finished_at": campaign.finished_at,
+        "archived_at": campaign.archived_at,
+    }

@@ -1,0 +1,50 @@
+"""Researchers of any role, logged in, with the token of a program; and requests to every address."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import FastAPI
+
+from app.auth import login, members, tokens, users
+from app.auth.secret import csrf_token
+
+ENDLESS = "/admin/campaigns/{slug}/events"
+
+
+async def came_in(app: FastAPI, client: Any, role: str, member: str | None = None, campaign: Any = None, **of: Any):
+    """A researcher of this role for the server, and perhaps in a campaign, logged in, and the token of their program.
+
+    of: what the token is for, as `create_api_token` takes it.
+    """
+    now = datetime.now(UTC)
+    async with app.state.database.begin() as connection:
+        await users.first_user(connection, now=now)
+        user = await users.add_user(connection, f"one.{role}.{member or 'none'}", now=now, role=role)
+        if member:
+            await members.join(connection, campaign, user, member, now=now)
+        session = await login.log_in(connection, user.id, now=now, hours=12)
+        token = await tokens.create_api_token(connection, user.id, "program", now=now, **of)
+    client.cookies.set(app.state.cookie_name, session)
+    client.headers["X-CSRF-Token"] = csrf_token(session)
+    return user, token
+
+
+def named(path: str, **known: Any) -> str:
+    """A path with what is known of its names, and `x` for the rest."""
+    for name, value in known.items():
+        path = path.replace(f"{{{name}}}", str(value))
+    return re.sub(r"\{[a-z_]+\}", "x", re.sub(r"\{[a-z_]+_id\}", "1", path))
+
+
+async def answered(client: Any, address: str, token: str, **known: Any):
+    """The status and the code of what an address of `NEEDS` answers."""
+    method, path = address.split()
+    headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
+    response = await client.request(method, named(path, **known), headers=headers)
+    if response.status_code < 400:
+        return response.status_code, None
+    if "There is no campaign" in response.text:
+        return response.status_code, "campaign_not_found"
+    codes = ("role_forbids", "scope_forbids", "token_of_one_campaign", "hit_not_found")
+    return response.status_code, next((code for code in codes if code in response.text), None)
