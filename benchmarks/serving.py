@@ -32,7 +32,8 @@ import uvloop
 from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth.users import create_api_token, first_user
+from app.auth.tokens import create_api_token
+from app.auth.users import first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import WorkerTokens, arrive

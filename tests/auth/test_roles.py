@@ -81,10 +81,9 @@ async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alo
         await hit_of(app.state.database, await annotator(app.state.database, one, "ann", "api"))
         for one in (campaign, other)
     ]
-    _, token = await came_in(app, client, OWNER, campaign=None)
+    user, _ = await came_in(app, client, OWNER)
     async with app.state.database.begin() as connection:
-        admin = await users.find_user(connection, "one.owner.none")
-        token = await tokens.create_api_token(connection, admin.id, "one", now=NOW, campaign=campaign)
+        token = await tokens.create_api_token(connection, user.id, "one", now=NOW, campaign=campaign)
     for address, need in NEEDS.items():
         path = address.split()[1]
         if not path.startswith("/api/"):
