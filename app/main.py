@@ -41,6 +41,8 @@ from app.media import routes as media
 from app.quality import annotator_routes
 from app.quality import api as quality_api
 from app.quality import routes as quality
+from app.quality.annotators import MedianSeconds
+from app.quality.compared import AnnotatorComparisons
 from app.quality.looks import Looks
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
@@ -92,6 +94,8 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.fits = Fits()
     state.live = Live(state.database, state.posterior_cache, web.get_now)
     state.rehearsals = Rehearsals(state.database, web.now)
+    state.comparisons = AnnotatorComparisons(state.reading_database)
+    state.median_seconds = MedianSeconds()
     state.looks = Looks(state.database, web.get_now)
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
@@ -105,6 +109,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
     await state.looks.stop()
+    await state.comparisons.stop()
     await state.rehearsals.stop()
     await state.live.stop()
     await state.serving_connections.close()

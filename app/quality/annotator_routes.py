@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request, Response
@@ -13,11 +13,25 @@ from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
 from app.designs.registry import design_of
 from app.quality import acting, annotators
-from app.quality.compared import with_others
+from app.quality.compared import AnnotatorComparisons
 from app.quality.who_counts import LONGEST_REASON, annotator_named
 from app.web import Database, Entered, Now, RowId, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
+
+
+async def get_comparisons(request: Request) -> AnnotatorComparisons:
+    comparisons: AnnotatorComparisons = request.app.state.comparisons
+    return comparisons
+
+
+async def get_medians(request: Request) -> annotators.MedianSeconds:
+    medians: annotators.MedianSeconds = request.app.state.median_seconds
+    return medians
+
+
+Compared = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
+Medians = Annotated[annotators.MedianSeconds, Depends(get_medians)]
 
 SHOWN = 50  # annotators, and answers of one, on a page
 PATIENCE_SECONDS = 3.0  # until a page is shown whose scores are yet to follow
@@ -33,8 +47,10 @@ async def annotators_page(
     request: Request,
     connection: Transaction,
     slug: str,
-    sort: annotators.Sorting = "name",
     *,
+    comparisons: Compared,
+    medians: Medians,
+    sort: annotators.Sorting = "name",
     rising: bool = False,
     number: Page = 1,
 ) -> HTMLResponse:
@@ -42,11 +58,13 @@ async def annotators_page(
     total = await annotators.count(connection, campaign.id)
     pages = max(1, -(-total // SHOWN))
     number = min(number, pages)
-    how = {"sorting": sort, "rising": rising, "limit": SHOWN, "offset": (number - 1) * SHOWN}
+    how: dict[str, Any] = {"sorting": sort, "rising": rising, "limit": SHOWN, "offset": (number - 1) * SHOWN}
+    compared = await comparisons.newest(connection, campaign)
     context = {
         "campaign": campaign,
-        "lines": await annotators.listed(connection, campaign, **how),  # type: ignore[arg-type]
-        "agreement": await with_others(connection, campaign),
+        "lines": await annotators.listed(connection, campaign, medians=medians, **how),
+        "compared": compared,
+        "learned": compared.learned,
         "behind": await annotators.behind(connection, campaign.id),
         "bins": design_of(campaign).classes,
         "sort": sort,
@@ -63,7 +81,7 @@ async def annotators_page(
 
 @router.get("/annotators/{annotator}")
 async def annotator_page(
-    request: Request, connection: Transaction, slug: str, annotator: Name, *, number: Page = 1
+    request: Request, connection: Transaction, comparisons: Compared, slug: str, annotator: Name, *, number: Page = 1
 ) -> HTMLResponse:
     campaign = await campaign_of_page(connection, slug)
     row = await annotator_named(connection, campaign, annotator)
@@ -74,7 +92,7 @@ async def annotator_page(
     context = {
         "campaign": campaign,
         "line": line,
-        "agreement": (await with_others(connection, campaign) or {}).get(row),
+        "compared": await comparisons.newest(connection, campaign),
         "behind": await annotators.behind(connection, campaign.id),
         "bins": design_of(campaign).classes,
         "actions": ACTIONS[line.barred],

@@ -1,7 +1,7 @@
 """The annotators of a campaign as researchers see them: what each did, and whether they are held or excluded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -11,10 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
+from app.quality.gather import annotators_since
+from app.record.news import Watermark, look
 from app.record.stream import COUNTING, DECIDED, Response, values_by
 
 Sorting = Literal["name", "answers", "seconds", "last", "standing"]
 
+MOST_KEPT = 50  # campaigns
 BINS = 10  # of the scale, in a histogram
 
 SECONDS = "extract(epoch FROM r.received_at - h.issued_at)::float8"
@@ -24,12 +27,11 @@ TIMED = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.
 
 THEIRS = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
 
-# By what annotators can be sorted, who has most first: as little is read of everybody as that needs.
+# By what annotators can be sorted, who has most first: as little is read of everybody as that needs. Of seconds, which
+# need every answer, the medians are kept.
 KEYS: dict[Sorting, str] = {
     "name": "-a.number",
     "answers": f"(SELECT count(*) {THEIRS})",
-    "seconds": f"""(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) FROM responses r {TIMED}
-                    WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)""",  # noqa: S608  (constants)
     "last": f"(SELECT max(r.received_at) {THEIRS})",
     "standing": "a.barred_at",
 }
@@ -41,7 +43,7 @@ CHOSEN = """
         SELECT a.*, row_number() OVER (ORDER BY {key} {way} NULLS LAST, a.id) AS place
         FROM (SELECT *, row_number() OVER (ORDER BY id) AS number FROM annotators WHERE campaign_id = :campaign) AS a
     ) AS a
-    WHERE (CAST(:annotator AS bigint) IS NULL OR a.id = :annotator)
+    WHERE CAST(:only AS bigint[]) IS NULL OR a.id = ANY(:only)
     ORDER BY a.place LIMIT :limit OFFSET :offset
 """
 
@@ -51,10 +53,16 @@ LISTED = {
     for rising in (False, True)
 }
 
+MEDIANS = text(f"""
+    SELECT r.annotator_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) AS seconds
+    FROM responses r {TIMED}
+    WHERE r.campaign_id = :campaign AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
+""")  # noqa: S608  (made of constants)
+
 OF_ANSWERS = text(f"""
     SELECT a.id, count(*) AS answers, count(*) FILTER (WHERE a.counts) AS counted, max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds, sum(a.seconds) / 3600 AS hours,
-           avg(a.changes) AS changes
+           count(a.seconds) AS timed, avg(a.changes) AS changes
     FROM (
         SELECT r.annotator_id AS id, r.received_at, r.counts, {SECONDS} AS seconds, (
             SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
@@ -75,6 +83,7 @@ FOUND = text("""
     WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1
 """)
 
+EVERYBODY = text("SELECT id FROM annotators WHERE campaign_id = :campaign")
 COUNT = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
 
 ANSWERS = text(f"""
@@ -104,9 +113,10 @@ class AnnotatorLine:
     """An annotator, with what they did; None where nobody knows.
 
     answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
-    its answer. hours: of all of these. changes: of an item's value after it was first given, the mean. histogram: how
-    many of their values lie in each tenth of the scale, or of each class; empty where values are places in an order.
-    barred: held or excluded, why, by whom and when. findings: what rules saw.
+    its answer. hours: of all of these. pay_per_hour: what these paid, in the campaign's currency. changes: of an item's
+    value after it was first given, the mean. histogram: how many of their values lie in each tenth of the scale, or of
+    each class; empty where values are places in an order. barred: held or excluded, why, by whom and when. findings:
+    what rules saw.
     """
 
     id: int
@@ -123,6 +133,7 @@ class AnnotatorLine:
     last_at: datetime | None = None
     seconds: float | None = None
     hours: float | None = None
+    pay_per_hour: float | None = None
     changes: float | None = None
     histogram: Sequence[int] = ()
     findings: Sequence[str] = ()
@@ -143,6 +154,28 @@ class AnswerLine:
     withdrawn: bool
 
 
+@dataclass
+class MedianSeconds:
+    """Of all annotators of campaigns in which somebody asked who is quick, by campaign and annotator: with new answers
+    only those are asked for again who gave some.
+    """
+
+    kept: dict[int, tuple[Watermark, dict[int, float]]] = field(default_factory=dict)
+
+    async def newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
+        """As of now."""
+        before, known = self.kept.pop(campaign_id, (None, {}))
+        now, first, since = await look(connection, campaign_id, before)
+        if first is not None:
+            those = None if since is None else [*await annotators_since(connection, campaign_id, first)]
+            rows = await connection.execute(MEDIANS, {"campaign": campaign_id, "those": those})
+            known = ({} if since is None else known) | {row.id: row.seconds for row in rows}
+        self.kept[campaign_id] = now, known
+        while len(self.kept) > MOST_KEPT:
+            del self.kept[next(iter(self.kept))]
+        return known
+
+
 async def count(connection: AsyncConnection, campaign_id: int) -> int:
     return int((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one())
 
@@ -161,15 +194,33 @@ async def listed(
     limit: int,
     offset: int = 0,
     annotator: int | None = None,
+    medians: MedianSeconds | None = None,
 ) -> list[AnnotatorLine]:
-    """A page of annotators; of names A1 comes first. annotator: only this one, by their row's id."""
-    key = {"campaign": campaign.id, "limit": limit, "offset": offset, "annotator": annotator}
+    """A page of annotators; of names A1 comes first. annotator: only this one, by their row's id. medians: what is
+    known of them already.
+    """
+    only = None if annotator is None else [annotator]
+    if sorting == "seconds":
+        order = await by_seconds(connection, campaign.id, medians or MedianSeconds(), rising=rising)
+        only, offset, sorting = order[offset : offset + limit], 0, "name"
+    key = {"campaign": campaign.id, "limit": limit, "offset": offset, "only": only}
     lines = [line_of(row) for row in await connection.execute(LISTED[sorting, rising], key)]
+    if only is not None:
+        lines.sort(key=lambda line: only.index(line.id))
     those = {"campaign": campaign.id, "those": [line.id for line in lines]}
     told = {row.id: row for row in await connection.execute(OF_ANSWERS, those)}
     found = {row.id: row.said for row in await connection.execute(FOUND, those)}
     drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
-    return [completed(line, told, found, drawn) for line in lines]
+    return [completed(campaign, line, told, found, drawn) for line in lines]
+
+
+async def by_seconds(
+    connection: AsyncConnection, campaign_id: int, medians: MedianSeconds, *, rising: bool
+) -> list[int]:
+    """All annotators, by their rows' ids, who took longest first; those of whom nobody knows last."""
+    known, way = await medians.newest(connection, campaign_id), 1 if rising else -1
+    everybody = (await connection.execute(EVERYBODY, {"campaign": campaign_id})).scalars()
+    return sorted(everybody, key=lambda one: (one not in known, way * known.get(one, 0.0), one))
 
 
 def line_of(row: Row[Any]) -> AnnotatorLine:
@@ -178,13 +229,17 @@ def line_of(row: Row[Any]) -> AnnotatorLine:
 
 
 def completed(
+    campaign: Any,
     line: AnnotatorLine,
     told: Mapping[int, Row[Any]],
     found: Mapping[int, Sequence[str]],
     drawn: Mapping[int, Sequence[int]],
 ) -> AnnotatorLine:
     names = ("answers", "counted", "last_at", "seconds", "hours", "changes")
-    of = {name: getattr(told[line.id], name) for name in names} if line.id in told else {}
+    row = told.get(line.id)
+    of = {name: getattr(row, name) for name in names} if row else {}
+    if row and row.hours and campaign.pay_per_hit:
+        of["pay_per_hour"] = campaign.pay_per_hit * row.timed / row.hours
     return replace(line, **of, findings=found.get(line.id, ()), histogram=drawn.get(line.id, ()))
 
 

@@ -11,6 +11,8 @@ from pydantic import BaseModel, Field
 from app.auth.guards import program
 from app.database.campaign import campaign_by_slug
 from app.quality import acting, annotators, shown
+from app.quality.annotator_routes import Compared, Medians
+from app.quality.compared import ComparedOne
 from app.quality.who_counts import LONGEST_REASON, annotator_named
 from app.web import Database, Now, RowId, Transaction, refusals
 
@@ -41,6 +43,14 @@ class Bar(BaseModel):
     at: datetime
 
 
+class WithOthers(BaseModel):
+    """The correlation with the others' means and its 95 % interval; of labels the share that most others gave too."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
 class Annotator(BaseModel):
     name: str = Field(description="A1 for the first one, as on pages.")
     pseudonym: str = Field(description="As in exports.")
@@ -51,12 +61,18 @@ class Annotator(BaseModel):
     last_answer_at: datetime | None
     median_seconds: float | None = Field(description="From getting a HIT to its answer; null where nobody knows.")
     hours: float | None = Field(description="All of these together.")
+    pay_per_hour: float | None = Field(description="What these hours paid, in the campaign's currency, if it says.")
+    with_others: WithOthers | None = Field(
+        description="Null where too little is known; going along is not being right."
+    )
+    reliability: float | None = Field(description="0 to 1: the expected correlation with what items are worth.")
+    bias: float | None = Field(description="How much higher they score the same items, in points.")
     changes: float | None = Field(description="Of a value after it was first given, the mean.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
     findings: list[str] = Field(description="What rules saw.")
 
     @classmethod
-    def of(cls, line: annotators.AnnotatorLine) -> "Annotator":
+    def of(cls, line: annotators.AnnotatorLine, beside: ComparedOne) -> "Annotator":
         bar = line.barred and Bar.model_validate(
             {"how": line.barred, "reason": line.barred_reason, "by": line.barred_by, "at": line.barred_at}
         )
@@ -70,6 +86,10 @@ class Annotator(BaseModel):
             last_answer_at=line.last_at,
             median_seconds=line.seconds,
             hours=line.hours,
+            pay_per_hour=line.pay_per_hour,
+            with_others=WithOthers(**beside.goes._asdict()) if beside.goes else None,
+            reliability=beside.reliability,
+            bias=beside.bias,
             changes=line.changes,
             histogram=list(line.histogram),
             findings=list(line.findings),
@@ -78,6 +98,7 @@ class Annotator(BaseModel):
 
 class Annotators(BaseModel):
     total: int
+    comparing: bool = Field(description="Whether newer answers than `with_others` to `bias` know are being compared.")
     annotators: list[Annotator]
 
 
@@ -95,27 +116,34 @@ class AnswerOfAnnotator(BaseModel):
 async def list_annotators(
     connection: Transaction,
     slug: str,
+    *,
+    comparisons: Compared,
+    medians: Medians,
     sort: annotators.Sorting = "name",
     limit: Limit = 100,
     offset: Offset = 0,
-    *,
     rising: bool = False,
 ) -> Annotators:
     """A campaign's annotators with what each did; of all columns but the name, who has most comes first."""
     campaign = await campaign_by_slug(connection, slug)
-    found = await annotators.listed(connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset)
+    found = await annotators.listed(
+        connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, medians=medians
+    )
+    beside = await comparisons.newest(connection, campaign)
     return Annotators(
-        total=await annotators.count(connection, campaign.id), annotators=[Annotator.of(line) for line in found]
+        total=await annotators.count(connection, campaign.id),
+        comparing=beside.under_way,
+        annotators=[Annotator.of(line, beside.of(line.id)) for line in found],
     )
 
 
 @router.get("/annotators/{annotator}", responses=refusals(NOT_FOUND))
-async def get_annotator(connection: Transaction, slug: str, annotator: Name) -> Annotator:
+async def get_annotator(connection: Transaction, comparisons: Compared, slug: str, annotator: Name) -> Annotator:
     """One of them."""
     campaign = await campaign_by_slug(connection, slug)
     number = await annotator_named(connection, campaign, annotator)
     (line,) = await annotators.listed(connection, campaign, limit=1, annotator=number)
-    return Annotator.of(line)
+    return Annotator.of(line, (await comparisons.newest(connection, campaign)).of(number))
 
 
 @router.get("/annotators/{annotator}/answers", responses=refusals(NOT_FOUND))

@@ -1,20 +1,44 @@
-"""How far each annotator goes with the others, where few enough have answered to ask it for a page."""
+"""How each annotator goes with the others, and what can be learned of them from that.
+
+It is worked out when somebody looks, in another process where that takes long, and kept until there are other answers.
+Of very many judgments those of some items are enough, drawn at random.
+"""
 
 import asyncio
+import logging
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.database.bulk import Numbers
+from app.database.campaign import campaign_by_slug
+from app.database.session import TROUBLE, create_engine
+from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
+from app.errors import Refusal
+from app.inference.ground.inestimable import Inestimable
+from app.inference.online.law import AnnotatorDescribed
+from app.inference.ratings import annotator_aware
 from app.quality import gather
 from app.quality.conduct import Conduct
 from app.quality.evidence import interval
 from app.quality.rules.agreement import AgreementWithOthers
+from app.record.apart import apart
+from app.record.news import Watermark, look
+from app.record.stream import judgments
 
-MOST_ANSWERS = 5_000  # of more, the analysis has it, which keeps what it has fitted
+log = logging.getLogger(__name__)
+
+AT_ONCE = 2_000  # answers that are compared while somebody waits
+MOST_JUDGMENTS = 200_000
+MOST_ROUNDS = 60  # of learning; after fewer, little changes where anything can be learned
 ALARM = 0.05
+MOST_KEPT = 50  # campaigns
 
 FEW = text("""
     SELECT count(*) <= :most FROM (
@@ -32,20 +56,163 @@ class GoesWithOthers(NamedTuple):
     high: float | None = None
 
 
-async def with_others(connection: AsyncConnection, campaign: Any) -> dict[int, GoesWithOthers] | None:
-    """By annotator, for whom enough is known; None in a campaign of too many answers."""
-    key = {"campaign": campaign.id, "most": MOST_ANSWERS}
-    if not (await connection.execute(FEW, key)).scalar_one():
-        return None
-    record = await gather.read(connection, campaign)
-    conducts = await asyncio.to_thread(gather.conducts, design_of(campaign), record)
-    found = {number: of(conduct) for number, conduct in conducts.items()}
-    return {number: one for number, one in found.items() if not math.isnan(one.value)}
+class ComparedOne(NamedTuple):
+    """An annotator beside the others; None where too little is known. reliability: 0 to 1, the expected correlation of
+    their answers with what items are worth. bias: how much higher they score the same items, in points.
+    """
+
+    goes: GoesWithOthers | None = None
+    reliability: float | None = None
+    bias: float | None = None
 
 
-def of(conduct: Conduct) -> GoesWithOthers:
+@dataclass(frozen=True)
+class ComparedAll:
+    """All annotators by their rows' ids, from the judgments of `items` of the `of_items` that were judged."""
+
+    by: Mapping[int, ComparedOne]
+    items: int
+    of_items: int
+
+
+class NewestComparison(NamedTuple):
+    """What was compared last, None if nothing was yet; whether newer answers are being compared."""
+
+    found: ComparedAll | None
+    under_way: bool
+
+    @property
+    def learned(self) -> bool:
+        """Whether it tells of anybody's reliability."""
+        return self.found is not None and any(one.reliability is not None for one in self.found.by.values())
+
+    def of(self, annotator: int) -> ComparedOne:
+        """By their row's id."""
+        return self.found.by.get(annotator, ComparedOne()) if self.found else ComparedOne()
+
+
+@dataclass
+class AnnotatorComparisons:
+    """What this process has compared, by campaign; one at a time is compared in another process."""
+
+    engine: AsyncEngine
+    kept: dict[int, tuple[Watermark, ComparedAll]] = field(default_factory=dict)
+    tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def newest(self, connection: AsyncConnection, campaign: Any) -> NewestComparison:
+        """As of now, if that is known or quickly found."""
+        before, found = self.kept.get(campaign.id, (None, None))
+        now, first, _ = await look(connection, campaign.id, before)
+        if found is not None and first is None:
+            return NewestComparison(found, under_way=False)
+        key = {"campaign": campaign.id, "most": AT_ONCE}
+        if (await connection.execute(FEW, key)).scalar_one():
+            found = await compare(connection, campaign)
+            self.keep(campaign.id, now, found)
+            return NewestComparison(found, under_way=False)
+        if campaign.id not in self.tasks:
+            task = self.tasks[campaign.id] = asyncio.create_task(self.beside(campaign, now))
+            task.add_done_callback(lambda _task: self.tasks.pop(campaign.id))
+        return NewestComparison(found, under_way=True)
+
+    async def beside(self, campaign: Any, now: Watermark) -> None:
+        """Compare in another process."""
+        async with self.turn:
+            url = self.engine.url.render_as_string(hide_password=False)
+            try:
+                self.keep(campaign.id, now, await apart(compare_on, url, campaign.slug))
+            except (Refusal, RuntimeError, *TROUBLE) as problem:
+                log.warning("the annotators of campaign %s were not compared: %s", campaign.id, problem)
+
+    def keep(self, campaign: int, now: Watermark, found: ComparedAll) -> None:
+        self.kept.pop(campaign, None)
+        self.kept[campaign] = now, found
+        while len(self.kept) > MOST_KEPT:
+            del self.kept[next(iter(self.kept))]
+
+    async def stop(self) -> None:
+        """What is under way is broken off."""
+        tasks = list(self.tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def compare_on(url: str, slug: str) -> ComparedAll:
+    """`compare`, in a process that has no engine."""
+    engine = create_engine(url, pool_size=1)
+    try:
+        async with engine.connect() as connection:
+            return await compare(connection, await campaign_by_slug(connection, slug))
+    finally:
+        await engine.dispose()
+
+
+async def compare(connection: AsyncConnection, campaign: Any) -> ComparedAll:
+    """All annotators, by the first criterion and the answers that count; those without judgments are not there."""
+    view = criteria_of(campaign)[0]
+    limit = gather.MOST // max(1, campaign.items_per_hit)
+    found = await judgments(connection, campaign.id, limit=limit)
+    some, items, of_items = some_items(found, np.random.default_rng(campaign.seed))
+    by_law = await gather.described(connection, campaign, np.unique(some["annotator"]).tolist())
+    by = await asyncio.to_thread(side_by_side, view, some, by_law)
+    return ComparedAll(by, items, of_items)
+
+
+def some_items(found: Mapping[str, Numbers], rng: np.random.Generator) -> tuple[Mapping[str, Numbers], int, int]:
+    """The judgments of as many items, drawn at random, as have `MOST_JUDGMENTS` together; how many these are, and of
+    how many.
+    """
+    items, which, counts = np.unique(found["item"], return_inverse=True, return_counts=True)
+    if len(which) <= MOST_JUDGMENTS:
+        return found, len(items), len(items)
+    order = rng.permutation(len(items))
+    chosen = order[np.cumsum(counts[order]) <= MOST_JUDGMENTS]
+    kept = np.isin(which, chosen)
+    return {name: column[kept] for name, column in found.items()}, len(chosen), len(items)
+
+
+def side_by_side(
+    campaign: Any, found: Mapping[str, Numbers], by_law: Mapping[int, AnnotatorDescribed]
+) -> dict[int, ComparedOne]:
+    """By annotator. Where the campaign's law has learned nothing of them, from all judgments at once."""
+    nobody = {name: np.zeros(0) for name in ("seq", "annotator", "seconds")}
+    known = gather.conducts(design_of(campaign), gather.RecordRead(found, nobody, {}))
+    learned = {number: (one.reliability, one.bias) for number, one in by_law.items()} or learned_of(known)
+    return {
+        number: ComparedOne(goes(conduct), *told(*learned.get(number, (math.nan, math.nan))))
+        for number, conduct in known.items()
+    }
+
+
+def told(reliability: float, bias: float) -> tuple[float | None, float | None]:
+    """The bias in points."""
+    return (None, None) if math.isnan(reliability) else (reliability, 100.0 * bias)
+
+
+def learned_of(known: Mapping[int, Conduct]) -> dict[int, tuple[float, float]]:
+    """Reliability and bias of annotators who score, as in the analysis."""
+    conducts = [*known.values()]
+    if not conducts or conducts[0].yields != "points":
+        return {}
+    items = np.concatenate([one.item for one in conducts])
+    who = np.repeat(np.arange(len(conducts)), [len(one.item) for one in conducts])
+    numbers = np.unique(items, return_inverse=True)[1]
+    try:
+        found = annotator_aware.fit(
+            numbers, who, np.concatenate([one.share for one in conducts]), max_iterations=MOST_ROUNDS
+        )
+    except Inestimable:
+        return {}
+    return dict(zip(known, zip(found.reliability.tolist(), found.bias.tolist(), strict=True), strict=True))
+
+
+def goes(conduct: Conduct) -> GoesWithOthers | None:
     rule = AgreementWithOthers()
     value = rule.measure(conduct)
-    if math.isnan(value) or conduct.yields == "classes":
+    if math.isnan(value):
+        return None
+    if conduct.yields == "classes":
         return GoesWithOthers(value)
     return GoesWithOthers(value, *interval(value, int(rule.compared(conduct).sum()), ALARM))

@@ -15,6 +15,7 @@ from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers, quotient
+from app.inference.online.law import AnnotatorDescribed
 from app.inference.ratings.annotator_evidence import Judged
 from app.quality.checks import CheckKind, CheckMet, answered
 from app.quality.conduct import Conduct, Met
@@ -66,20 +67,21 @@ async def read(connection: AsyncConnection, campaign: Any) -> RecordRead:
     arguments = (campaign.id,)
     seconds = await numbers(connection, SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
     annotators = np.unique(judgments["annotator"]).tolist()
-    by_law = await chances(connection, campaign, annotators)
-    return RecordRead(judgments, seconds, by_law, await answered(connection, campaign))
+    by_law = await described(connection, campaign, annotators)
+    at_random = {number: one.at_random for number, one in by_law.items()}
+    return RecordRead(judgments, seconds, at_random, await answered(connection, campaign))
 
 
-async def chances(connection: AsyncConnection, campaign: Any, annotators: Sequence[int]) -> dict[int, float]:
-    """Of each annotator the probability of answering at random that the campaign's law has learned; of none by most
-    laws.
-    """
+async def described(
+    connection: AsyncConnection, campaign: Any, annotators: Sequence[int]
+) -> dict[int, AnnotatorDescribed]:
+    """What the campaign's law has learned of annotators, by their rows' ids; of none by most laws."""
     law = law_of(campaign)
     if not law.layout:
         return {}
     driver, of = await driver_of(connection), Revision.present(campaign)
     common = await states.of_campaign(driver, of, layout=law.layout)
-    return await asyncio.to_thread(law.at_random, await states.annotators(driver, of, annotators), common or [])
+    return await asyncio.to_thread(law.described, await states.annotators(driver, of, annotators), common or [])
 
 
 def conducts(design: Design, record: RecordRead) -> dict[int, Conduct]:

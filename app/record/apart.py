@@ -12,21 +12,21 @@ import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from app.database.session import TROUBLE, is_away
 from app.errors import Refusal
 
 NICE = 10  # whoever waits for a page comes first
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["app.record.revisions"])
+CONTEXT.set_forkserver_preload(["app.record.revisions", "app.quality.compared"])
 
-Work = Callable[..., Coroutine[Any, Any, None]]
-Told = tuple[Callable[..., Exception], str, dict[str, Any]] | None
+T = TypeVar("T")
+Problem = tuple[Callable[..., Exception], str, dict[str, Any]]
 """An exception: how it is made, its message, and what it has besides."""
 
 
-async def apart(work: Work, *arguments: Any) -> None:
+async def apart(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
     """`await work(*arguments)` in another process: a function of a module, with what can be pickled.
 
     Raises the `Refusal` that it raises, `ConnectionError` where the database was away, and RuntimeError where it failed
@@ -37,40 +37,53 @@ async def apart(work: Work, *arguments: Any) -> None:
     try:
         await asyncio.to_thread(process.start)  # the first time it takes a second
         there.close()  # so that its end is heard of
-        told = await asyncio.to_thread(received, here)
+        await readable(here)
+        result: T
+        result, problem = await asyncio.to_thread(received, here)
     except asyncio.CancelledError:
         with suppress(AttributeError):  # it has not begun
             process.kill()
         raise
-    if told is not None:
-        raise told
-
-
-def received(here: Connection) -> Exception | None:
-    """What the process raises; None if it has done its work."""
-    try:
-        told: Told = here.recv()
-    except EOFError:
-        return RuntimeError("a process that worked beside this one has ended before its work was done")
     finally:
         here.close()
-    return told and told[0](told[1], **told[2])
+    if problem is not None:
+        kind, message, details = problem
+        raise kind(message, **details)
+    return result
 
 
-def run(there: Connection, work: Work, arguments: tuple[Any, ...]) -> None:
+async def readable(here: Connection) -> None:
+    """Wait until there is something to receive, or nothing will come; no thread waits meanwhile."""
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(here.fileno(), told.set)
+    try:
+        await told.wait()
+    finally:
+        loop.remove_reader(here.fileno())
+
+
+def received(here: Connection) -> tuple[Any, Problem | None]:
+    """What came of the work, and what it raised."""
+    try:
+        told: tuple[Any, Problem | None] = here.recv()
+    except EOFError:
+        return None, (RuntimeError, "a process that worked beside this one has ended before its work was done", {})
+    return told
+
+
+def run(there: Connection, work: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
     """In the other process: do it, and tell what came of it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
     os.nice(NICE)
     there.send(asyncio.run(done(work(*arguments))))
 
 
-async def done(work: Coroutine[Any, Any, None]) -> Told:
-    """What it raises."""
+async def done(work: Coroutine[Any, Any, Any]) -> tuple[Any, Problem | None]:
+    """What comes of it, and what it raises."""
     try:
-        await work
+        return await work, None
     except Refusal as refusal:
-        return type(refusal), refusal.message, refusal.details | {"code": refusal.code}
+        return None, (type(refusal), refusal.message, refusal.details | {"code": refusal.code})
     except Exception as problem:  # noqa: BLE001  (raised where somebody waits for it)
         away = isinstance(problem, TROUBLE) and is_away(problem)
-        return ConnectionError if away else RuntimeError, traceback.format_exc(), {}
-    return None
+        return None, (ConnectionError if away else RuntimeError, traceback.format_exc(), {})

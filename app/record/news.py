@@ -50,7 +50,7 @@ def written(since: str) -> str:
 
 
 class News(Record):
-    """What `changes` found: of no item, None. new_uses: pairs of a segment and how many answers are about it."""
+    """What `changes` found: of no item, None. new_uses: pairs of a segment and how many answers about it count."""
 
     revision: int
     watermark: str
@@ -76,7 +76,7 @@ def changes(*, campaign: str, revision: str, people: str, since: str, segments: 
     return f"""
     WITH recent AS MATERIALIZED ({written(since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
-    )
+    ){left_out(campaign) if segments else ""}
     SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg({counted("p", people=people)}) AS new_judgments,
@@ -86,14 +86,23 @@ def changes(*, campaign: str, revision: str, people: str, since: str, segments: 
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
 
+def left_out(campaign: str) -> str:
+    """SQL for what decisions leave out of a campaign's present revision, as one more of several queries."""
+    return f""", left_out AS MATERIALIZED (
+        SELECT annotator_id, response_seq
+        FROM exclusions({campaign}, (SELECT decided FROM campaigns WHERE id = {campaign}))
+    )"""  # noqa: S608  (made of constants)
+
+
 def new_uses(campaign: str, segments: str) -> str:
-    """SQL for how many answers there are about each segment of the `recent` ones."""
+    """SQL for how many answers that count there are about each segment of the `recent` ones."""
     return f"""
     CASE WHEN {segments} > 0 THEN (
         SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
             SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
             WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
                 SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
+            AND NOT EXISTS (SELECT FROM left_out WHERE annotator_id = r.annotator_id OR response_seq = r.seq)
             GROUP BY r.segment
         ) AS judged
     ) END"""  # noqa: S608  (made of constants)

@@ -12,7 +12,7 @@ from app.database.session import Driver
 from app.designs.criteria import number_of
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.record.stream import COUNTING, values_by
+from app.record.stream import COUNTING, DECIDED, counting, values_by
 from app.selection.segments import Segments
 
 # Of each output, the first system whose output for the segment is the same.
@@ -21,9 +21,10 @@ OUTPUTS = """
     WHERE campaign_id = $1 AND segment < $2 AND item < $3
 """
 
-USES = """
-    SELECT segment, CAST(count(*) AS int) FROM responses WHERE campaign_id = $1 AND segment < $2 GROUP BY segment
-"""
+USES = f"""
+    SELECT segment, CAST(count(*) AS int) FROM responses
+    WHERE campaign_id = $1 AND segment < $2 AND {counting("$1", DECIDED.format(campaign="$1"))} GROUP BY segment
+"""  # noqa: S608  (made of constants)
 
 # By the index of segments, so that this costs what their own answers cost.
 JUDGED = text(f"""

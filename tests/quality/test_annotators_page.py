@@ -3,7 +3,7 @@
 import re
 
 from tests.quality.deciding import answered, verified
-from tests.serving.campaigns import value, values
+from tests.serving.campaigns import execute, hit_of, submit, value, values
 
 REASON = {"reason": "answers at random"}
 
@@ -70,3 +70,46 @@ async def test_annotators_stand_in_the_order_that_is_asked_for(engine, researche
     ):
         html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators?sort={sort}{rising}")).text
         assert re.findall(r'/annotators/(A\d)">', html) == order.split()
+
+
+async def test_by_seconds_annotators_stand_as_their_newest_answers_have_it(engine, researcher):
+    campaign, visits, _ = await answered(engine, people=3, hits=1)
+    await took(engine, {1: 30, 2: 10, 3: 20})
+    address = f"/admin/campaigns/{campaign.slug}/annotators?sort=seconds"
+    assert named_in((await researcher.get(address)).text) == ["A1", "A3", "A2"]
+    hit = await hit_of(engine, visits[1])
+    await submit(engine, visits[1], hit)
+    await took(engine, {2: 90})
+    assert named_in((await researcher.get(address)).text) == ["A2", "A1", "A3"]
+    assert named_in((await researcher.get(f"{address}&rising=true")).text) == ["A3", "A1", "A2"]
+
+
+async def took(engine, seconds):
+    """So many seconds for each answer of the first annotator, the second, ..."""
+    for place, long in seconds.items():
+        await execute(
+            engine,
+            "UPDATE hits SET issued_at = r.received_at - make_interval(secs => :long) FROM responses r "
+            "WHERE r.hit_id = hits.id AND hits.annotator_id = "
+            "(SELECT id FROM named_annotators WHERE name = :name)",
+            long=long,
+            name=f"A{place}",
+        )
+
+
+def named_in(html):
+    return re.findall(r'/annotators/(A\d)">', html)
+
+
+async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
+    campaign, _, _ = await answered(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
+    await took(engine, {1: 60, 2: 120})
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert "EUR an hour" in html
+    assert re.findall(r">(30\.00|15\.00)<", html) == ["30.00", "15.00"]
+    assert (
+        "<dt>EUR an hour</dt><dd>15.00</dd>"
+        in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A2")).text
+    )
+    other, _, _ = await answered(engine, people=1, hits=1)
+    assert "an hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text

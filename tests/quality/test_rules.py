@@ -173,7 +173,7 @@ def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_ro
 
 
 def of_pairs(rng, slip, pairs=400):
-    """Comparisons of ten items by one annotator, of whom a share of `slip` is the other way round."""
+    """AnnotatorComparisons of ten items by one annotator, of whom a share of `slip` is the other way round."""
     item = np.array([rng.choice(60, 2, replace=False) for _ in range(pairs)])
     better = (item[:, 0] > item[:, 1]) ^ (rng.random(pairs) < slip)
     return conduct(np.where(better[:, None], [1.0, 0.0], [0.0, 1.0]).ravel(), n=2, yields="order", item=item.ravel())

@@ -212,6 +212,26 @@ async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(e
     assert await is_clean(engine, campaign.slug)
 
 
+async def test_answers_that_are_left_out_use_no_segment(engine):
+    campaign = await of_systems(engine, judgments_per_item=12)
+    await answered(engine, campaign, by=3, each=2)
+    out = await value(engine, "SELECT min(annotator_id) FROM responses")
+    async with engine.begin() as connection:
+        await decide(connection, campaign, "exclude", "annotator", out, reason="bot", by="me", now=NOW)
+    await revise(engine, campaign.id, now=NOW)
+    cache, me = PosteriorCache(), await annotator(engine, campaign, "one more")
+    hit = await hit_of(engine, me, cache=cache)
+    assert uses(cache, campaign) == 4  # as they were loaded
+    await submit(engine, me, hit)
+    await next_hit(engine, me, cache=cache)
+    assert uses(cache, campaign) == 5  # as they were heard of
+
+
+def uses(cache, campaign):
+    """Of all segments together."""
+    return cache.copies[campaign.id].segments.uses.sum()
+
+
 async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined(engine):
     campaign = await of_systems(engine)
     await answered(engine, campaign, by=2, each=2)

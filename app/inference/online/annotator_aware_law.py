@@ -14,6 +14,7 @@ from app.inference.online.annotator_aware_online import ItemState
 from app.inference.online.beta import BETA
 from app.inference.online.item_law import checked_priors
 from app.inference.online.law import (
+    AnnotatorDescribed,
     Ask,
     Change,
     Counted,
@@ -70,9 +71,9 @@ class AnnotatorAwareLaw(Law):
         }
         return Change(numbers, (change.a, change.b), Kept(change.totals, change.annotators, changed))
 
-    def at_random(self, annotators: Mapping[int, State], campaign: State) -> dict[int, float]:
+    def described(self, annotators: Mapping[int, State], campaign: State) -> dict[int, AnnotatorDescribed]:
         """As the analysis describes them: who is odd but goes with the others is not random."""
-        return aware.at_random(annotators, campaign)
+        return aware.described(annotators, campaign)
 
     def counted(self, item: int) -> Generator[Ask, Any, Counted]:
         """By what is known of its annotators now."""

@@ -32,10 +32,17 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online.law import checked_scores
+from app.inference.online.law import AnnotatorDescribed, checked_scores
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
-from app.inference.ratings.annotator_evidence import EVIDENCE, OTHERS, Judged, evidence_of
+from app.inference.ratings.annotator_evidence import (
+    COMPARED,
+    COMPARED_AT_LEAST,
+    EVIDENCE,
+    OTHERS,
+    Judged,
+    evidence_of,
+)
 
 State = list[float]
 
@@ -328,10 +335,15 @@ def counted(
     return weight.tolist(), score.tolist()
 
 
-def at_random(annotators: Mapping[int, Sequence[float]], totals: Sequence[float]) -> dict[int, float]:
-    """The probability that each of these annotators answers at random, by number, as of what is known of them now."""
+def described(annotators: Mapping[int, Sequence[float]], totals: Sequence[float]) -> dict[int, AnnotatorDescribed]:
+    """These annotators, by number, as of what is known of them now; those who judged less than `COMPARED_AT_LEAST`
+    items that others have judged too only by their chance of answering at random.
+    """
     if not annotators:
         return {}
-    evidence = np.array([*annotators.values()])[:, :EVIDENCE]
-    found = learning.described(evidence, learning.crowd(_sums(totals)))
-    return dict(zip(annotators, found.classes[:, 0].tolist(), strict=True))
+    evidence, common = np.array([*annotators.values()])[:, :EVIDENCE], learning.crowd(_sums(totals))
+    found = learning.described(evidence, common)
+    known = np.where(evidence[:, COMPARED] >= COMPARED_AT_LEAST, 1.0, np.nan)
+    columns = found.classes[:, 0], known * found.reliability, known * found.bias * common.spread
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {number: AnnotatorDescribed(*row) for number, row in zip(annotators, rows, strict=True)}

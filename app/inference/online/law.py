@@ -232,6 +232,17 @@ class Family:
         return np.where(level, -1, state.argmax(axis=0))
 
 
+class AnnotatorDescribed(NamedTuple):
+    """What a law has learned of an annotator, NaN where nothing. at_random: the probability that they answer at random.
+    reliability: 0 to 1, the expected correlation of their answers with what items are worth. bias: how much higher they
+    score the same items, in scores.
+    """
+
+    at_random: float
+    reliability: float
+    bias: float
+
+
 @dataclass(frozen=True, slots=True)
 class Law(ABC):
     """An online update law: what it keeps per item, and what one HIT does to that.
@@ -270,8 +281,8 @@ class Law(ABC):
         """The law for so many classes."""
         return self
 
-    def at_random(self, annotators: Mapping[int, State], campaign: State) -> dict[int, float]:  # noqa: ARG002  (some read it)
-        """The probability that each annotator answers at random, by number; nothing by most laws.
+    def described(self, annotators: Mapping[int, State], campaign: State) -> dict[int, AnnotatorDescribed]:  # noqa: ARG002  (some read it)
+        """What the law has learned of each annotator, by number; nothing by most laws.
 
         annotators, campaign: what is kept of them.
         """

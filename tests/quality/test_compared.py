@@ -1,0 +1,105 @@
+"""How annotators go with each other, and what is learned of them from that."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.quality import compared
+from app.quality.compared import AnnotatorComparisons, ComparedOne, some_items
+from tests.quality.deciding import decide
+from tests.serving.campaigns import annotator, hit_of, running, submit
+
+
+async def judged(engine, *, careless=(), **settings):
+    """A campaign of 30 items whose scores all know, but the careless ones."""
+    campaign = await running(engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings)
+    for k in range(6):
+        visit = await annotator(engine, campaign, f"ann {k}")
+        for _ in range(6):
+            hit = await hit_of(engine, visit)
+            right = [3.0 * item + 3 * (k == 1) for item in hit.items]
+            if settings.get("design") == "ranking":
+                right = [1.0 + sum(other < item for other in hit.items) for item in hit.items]
+            await submit(engine, visit, hit, scores=[90 - score for score in right] if k in careless else right)
+    return campaign
+
+
+async def compare(engine, campaign) -> Any:
+    async with engine.connect() as connection:
+        return await compared.compare(connection, campaign)
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliable(engine, law):
+    *careful, careless = (await compare(engine, await judged(engine, careless=[5], update_law=law))).by.values()
+    assert careless.goes.value < -0.8
+    assert all(one.goes.low > 0.5 for one in careful)
+    assert all(one.reliability > careless.reliability for one in careful)
+    assert careful[1].bias > careful[2].bias
+
+
+async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
+    campaign = await judged(engine, careless=[5])
+    before = await compare(engine, campaign)
+    out = max(before.by)
+    await decide(engine, campaign, "exclude", out)
+    after = await compare(engine, campaign)
+    assert {*before.by} - {*after.by} == {out}
+
+
+async def test_of_places_in_an_order_there_is_no_bias(engine):
+    campaign = await judged(engine, design="ranking")
+    found = (await compare(engine, campaign)).by.values()
+    assert len(found) == 6
+    assert all(one.reliability is None and one.bias is None for one in found)
+
+
+async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):
+    campaign = await judged(engine, careless=[5])
+    monkeypatch.setattr(compared, "AT_ONCE", 1)
+    comparisons = AnnotatorComparisons(engine)
+    async with engine.connect() as connection:
+        first = await comparisons.newest(connection, campaign)
+        assert first.under_way
+        assert first.of(1) == ComparedOne()
+        await asyncio.gather(*comparisons.tasks.values())
+        second = await comparisons.newest(connection, campaign)
+        assert not second.under_way
+        assert second.learned
+        again = await comparisons.newest(connection, campaign)
+        assert again.found is second.found
+    visit = await annotator(engine, campaign, "one more")
+    await submit(engine, visit, await hit_of(engine, visit))
+    async with engine.connect() as connection:
+        newer = await comparisons.newest(connection, campaign)
+        assert newer.under_way
+        assert newer.found is second.found  # what was compared is shown until then
+    await comparisons.stop()
+
+
+async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out(engine, researcher, monkeypatch):
+    campaign = await judged(engine)
+    address = f"/admin/campaigns/{campaign.slug}/annotators"
+    html = (await researcher.get(address)).text
+    assert "Reliability" in html
+    assert "being worked out" not in html
+    monkeypatch.setattr(compared, "AT_ONCE", 1)
+    visit = await annotator(engine, campaign, "one more")
+    await submit(engine, visit, await hit_of(engine, visit))
+    assert "this is being done anew" in (await researcher.get(address)).text
+
+
+def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(compared, "MOST_JUDGMENTS", 100)
+    found = {"item": rng.integers(0, 50, 1_000), "seq": np.arange(1_000)}
+    some, items, of_items = some_items(found, np.random.default_rng(1))
+    assert len(some["item"]) <= 100
+    assert (items, of_items) == (len(np.unique(some["item"])), 50)
+    assert all((found["item"] == item).sum() == (some["item"] == item).sum() for item in np.unique(some["item"]))
+    again, _, _ = some_items(found, np.random.default_rng(1))
+    np.testing.assert_array_equal(some["seq"], again["seq"])
+    whole, items, of_items = some_items({"item": np.arange(60)}, rng)
+    assert (len(whole["item"]), items, of_items) == (60, 60, 60)
