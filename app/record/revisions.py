@@ -44,10 +44,9 @@ FEW_SLOW = 3
 LONG, LONG_SLOW = 2_000, 200  # answers that are replayed in about the time in which another process begins
 
 # The switch waits for those who are storing no longer than this, since everybody else waits for it; then it lets them
-# go on for a while.
-PATIENCE_MS = 100
-PAUSE_SECONDS = 0.3
-PATIENCE = text(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
+# go on for three times as long. Each time it waits longer: where storing takes long, its turn would never come.
+PATIENCE_MS, MOST_PATIENCE_MS = 100, 3_200
+PATIENCE = text("SELECT set_config('lock_timeout', CAST(CAST(:milliseconds AS int) AS text), true)")
 LOCK_NOT_AVAILABLE = "55P03"
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
@@ -106,13 +105,14 @@ About = Literal["annotator", "response"]
 @dataclass
 class NextRevision:
     """A revision in the making: it knows the decisions up to the number `decided`, and what was written before the
-    watermark. said: by item, who could not judge it.
+    watermark. said: by item, who could not judge it. in_vain: how often it came no nearer to being the present one.
     """
 
     campaign: Row[Any]
     decided: int
     watermark: Watermark
     said: dict[int, set[int]]
+    in_vain: int = 0
 
     @property
     def of(self) -> Revision:
@@ -120,8 +120,13 @@ class NextRevision:
 
     @property
     def few(self) -> int:
-        """How many answers may be left to apply at the switch."""
-        return FEW if law_of(self.campaign).quick else FEW_SLOW
+        """How many answers may be left to apply at the switch: more each time, or the last ones might never be few."""
+        return (FEW if law_of(self.campaign).quick else FEW_SLOW) << self.in_vain
+
+    @property
+    def patience(self) -> dict[str, int]:
+        """How long it may wait for a lock, as a parameter."""
+        return {"milliseconds": min(PATIENCE_MS << self.in_vain, MOST_PATIENCE_MS)}
 
 
 def following(campaign: Any) -> Revision:
@@ -202,7 +207,7 @@ async def make(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
             pass
         async with connection.begin():
             await finish_if_complete(connection, campaign_id, now=now)
-        while not await in_time(alone(connection, draft.of)):  # who still waits for the old one
+        while not await in_time(alone(connection, draft), draft):  # who still waits for the old one
             pass
         async with connection.begin():
             await clear(connection, draft.of)
@@ -210,27 +215,30 @@ async def make(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
 
 async def switched(connection: AsyncConnection, draft: NextRevision) -> bool:
     """Catch up, then make the draft the present revision, if those who are storing let it come to that."""
-    while await caught_up(connection, draft) > draft.few:
-        pass
-    return await in_time(switch(connection, draft))
+    left = await caught_up(connection, draft)
+    while left > draft.few:
+        before, left = left, await caught_up(connection, draft)
+        draft.in_vain += left >= before
+    return await in_time(switch(connection, draft), draft)
 
 
-async def alone(connection: AsyncConnection, of: Revision) -> bool:
+async def alone(connection: AsyncConnection, draft: NextRevision) -> bool:
     """Whether everybody who was storing has ended."""
     async with connection.begin():
-        await connection.execute(PATIENCE)
-        await connection.execute(states.LOCK_OUT_HOLDERS, of.parameters)
+        await connection.execute(PATIENCE, draft.patience)
+        await connection.execute(states.LOCK_OUT_HOLDERS, draft.of.parameters)
     return True
 
 
-async def in_time(locking: Awaitable[bool]) -> bool:
+async def in_time(locking: Awaitable[bool], draft: NextRevision) -> bool:
     """What it gives; False, after a pause, if others held what it waits for too long."""
     try:
         return await locking
     except DBAPIError as trouble:
         if sqlstate_of(trouble) != LOCK_NOT_AVAILABLE:
             raise
-        await asyncio.sleep(PAUSE_SECONDS)
+        draft.in_vain += 1
+        await asyncio.sleep(3 * draft.patience["milliseconds"] / 1000)
         return False
 
 
@@ -349,11 +357,12 @@ async def switch(connection: AsyncConnection, draft: NextRevision) -> bool:
     """
     of = draft.of.parameters
     async with connection.begin():
-        await connection.execute(PATIENCE)
+        await connection.execute(PATIENCE, draft.patience)
         await connection.execute(states.LOCK_OUT_HOLDERS, of)
         await connection.execute(LOCK_OUT, of)
         _, answers = await unseen(connection, draft)
         if len(answers[0]) > draft.few:
+            draft.in_vain += 1
             return False
         await follow(connection, draft, answers)
         if (await connection.execute(SWITCH, {**of, "decided": draft.decided})).rowcount != 1:

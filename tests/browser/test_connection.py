@@ -207,6 +207,7 @@ async def test_who_has_to_wait_gets_the_next_free_hit_by_itself(page: Page, task
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
+    await expect(page.locator("html.started")).to_be_attached()
     await page.clock.resume()
     await page.get_by_role("link", name="Look again now").click()
     await expect(page.locator("#announcer")).to_have_text("Nothing yet.")
@@ -222,6 +223,7 @@ async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: 
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
+    await expect(page.locator("html.started")).to_be_attached()  # before, the link loads the page anew
     await page.clock.resume()
     await page.context.set_offline(offline=True)
     await page.get_by_role("link", name="Look again now").click()

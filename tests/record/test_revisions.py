@@ -15,7 +15,7 @@ from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.inference.online.law import Hit
-from app.record import replay, revisions
+from app.record import replay, revisions, states
 from app.record.law import law_of, parameters_of
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
@@ -42,7 +42,8 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 @pytest.fixture
 def patient(monkeypatch):
     """The switch waits until a test lets it go on."""
-    monkeypatch.setattr(revisions, "PATIENCE", text("SET LOCAL lock_timeout = '30s'"))
+    monkeypatch.setattr(revisions, "PATIENCE_MS", 30_000)
+    monkeypatch.setattr(revisions, "MOST_PATIENCE_MS", 30_000)
 
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
@@ -305,6 +306,24 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
     await asyncio.gather(importing, revising)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).clean
+
+
+async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes_long(engine):
+    campaign, (row, *_) = await answered(engine)
+
+    async def store(seconds):
+        while True:
+            async with engine.begin() as connection:
+                await connection.execute(states.SHARE, {"campaign": campaign.id})
+                await asyncio.sleep(seconds)
+
+    storing = [asyncio.create_task(store(seconds)) for seconds in (0.21, 0.25, 0.29)]
+    async with asyncio.timeout(30):
+        await decide(engine, campaign, annotator=row)
+    for task in storing:
+        task.cancel()
+    await asyncio.wait(storing)
+    assert await values(engine, "SELECT DISTINCT revision FROM current_posteriors") == [(1,)]
 
 
 async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, patient):

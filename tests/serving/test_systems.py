@@ -11,12 +11,24 @@ from app.database.session import statements
 from app.designs.answer import Answer, Form
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.record import unjudged
+from app.record import states, unjudged
 from app.record.revisions import decide, revise
 from app.serving import entrance, submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_items, is_clean
-from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, submit, value, values
+from tests.serving.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    expire,
+    hit_of,
+    next_hit,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
 from tests.serving.systems import SYSTEMS, answered, of_systems, table
 
 
@@ -62,8 +74,11 @@ async def test_segments_that_others_hold_count_as_used(engine):
     hits = [await hit_of(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
     assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
     more = [await annotator(engine, campaign, f"more {k}") for k in range(4)]
-    one_process = await asyncio.gather(*(hit_of(engine, me, cache=caches[0]) for me in more))
-    assert len({hit.segment for hit in one_process}) == 4
+    async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
+        await storing.execute(states.LOCK_OUT_HOLDERS, {"campaign": campaign.id})
+        choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
+        await until(engine, waiting(4))
+    assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
 
 
 async def test_nobody_sees_a_segment_twice_while_others_remain(engine):
