@@ -18,7 +18,7 @@ ASSIGNMENT_COLUMNS = (
 ASSIGNMENTS = text(f"""
     SELECT a.pseudonym, named.name, a.platform, s.external_id, s.arrived_at, s.completed_at,
            a.barred, count(r.seq) FILTER (WHERE r.counts) AS hits_counted,
-           count(r.seq) AS hits_answered, max(r.received_at) AS last_answer_at
+           count(r.seq) FILTER (WHERE r.replaces IS NULL) AS hits_answered, max(r.received_at) AS last_answer_at
     FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
     LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id

@@ -44,7 +44,7 @@ GROUPS = (
     FieldGroup(
         "Pay, pace, and the way back",
         ("minutes_per_hit", "pay", WAYS_BACK[0]),
-        ("pay_per_hit", "currency", "leave_early", "break_minutes", *WAYS_BACK[1:]),
+        ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *WAYS_BACK[1:]),
         seen=True,
     ),
     FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),

@@ -107,7 +107,7 @@ NUMBERS = text("""
 ANSWER = """
     SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
     FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
-OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id"
+OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id AND r.replaces IS NULL"
 
 # Where an assignment's id stands for one annotator's alone.
 STORED = text(f"""{ANSWER}

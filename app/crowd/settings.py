@@ -50,6 +50,11 @@ class CrowdSettings(BaseModel):
         description="A button to finish after any HIT, also where there is a number of HITs per annotator. Without "
         "such a number people from a platform can always leave.",
     )  # fmt: skip
+    undo: bool = Field(
+        default=True, title="People may change their last answers", json_schema_extra=OPEN,
+        description="Until they submit the next HIT, from pages that ask for one HIT after another. Both answers are "
+        "kept, and the newer one counts.",
+    )  # fmt: skip
     break_minutes: Annotated[int, Field(ge=5, le=240)] | None = Field(
         default=None, title="Remind of a break (minutes)", json_schema_extra=OPEN,
         description="Optional. After so many minutes of work a line says so, which one press puts away.",

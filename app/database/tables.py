@@ -73,6 +73,7 @@ campaigns = Table(
     Column("currency", Text, nullable=False, server_default="USD"),
     Column("in_short", Text, nullable=False, server_default=""),  # the instructions in one line
     Column("leave_early", Boolean, nullable=False, server_default="false"),
+    Column("undo", Boolean, nullable=False, server_default="true"),
     Column("break_minutes", Integer),  # after which a line reminds of a break
     # How answers become posteriors
     Column("update_law", Text, nullable=False),
@@ -334,8 +335,13 @@ responses = Table(
     Column("telemetry", JSONB),  # how the answer came about; what the page could not know is left out
     Column("received_at", Time, nullable=False),
     Column("transaction_id", TransactionId, nullable=False, server_default=func.pg_current_xact_id()),
+    # The number of the annotator's answer to the same HIT that this one replaces. It counts from the decision on that
+    # withdraws the other one; the function `exclusions` says so.
+    Column("replaces", BigInteger),
     PrimaryKeyConstraint("campaign_id", "seq"),
-    UniqueConstraint("campaign_id", "hit_id"),
+    # One first answer of each HIT, and one in the place of each: whoever comes second finds it.
+    Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
+    index_where("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
     goes_with("annotators", "annotator_id", in_table="responses"),
     goes_with("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),

@@ -64,6 +64,10 @@ class BestWorst(TwoEnds):
         values = dict.fromkeys(items, MIDDLE) if len(chosen) == len(CHOICES) else {}
         return values | {item: CHOICES[name] for name, item in chosen.items()}
 
+    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+        """The fields `best` and `worst`."""
+        return {name: str(item) for name, end in CHOICES.items() for item, value in values.items() if value == end}
+
     def together(self, values: list[float]) -> list[float]:
         """One best, one worst."""
         if values.count(BEST) != 1 or values.count(WORST) != 1:

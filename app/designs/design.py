@@ -185,6 +185,10 @@ class Design(BaseModel, ABC):
                 values[item] = self.number(raw, position)
         return values
 
+    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+        """The fields of a form in which somebody entered these values: what `entered` reads as them again."""
+        return {f"{FIELD}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
+
     def number(self, raw: str, position: int) -> float:
         """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
         try:

@@ -55,6 +55,13 @@ class Pairwise(Order):
             raise unknown_items()
         return {item: 1.0 if item == winner else 2.0 for item in items}
 
+    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+        """The field `preferred`."""
+        if not values:
+            return {}
+        best = [item for item, value in values.items() if value == min(values.values())]
+        return {CHOICE: TIE if len(best) > 1 else str(best[0])}
+
     def missing(self, positions: Sequence[int], count: int) -> Invalid:
         """That nothing was chosen; a program may also have sent a place for one of the two."""
         refusal = super().missing(positions, count)

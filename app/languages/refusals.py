@@ -6,6 +6,7 @@ In English a refusal speaks for itself; it names what it is about. In other lang
 from app.languages.catalogue import ENGLISH, mark, said
 
 FOR_ANNOTATORS = {
+    "answer_final": mark("These answers can be changed no more. They are stored as you gave them first."),
     "answer_impossible": mark("These choices do not go together. What you entered is kept."),
     "answer_too_long": mark("One of the answers is too long, or holds something that cannot be seen."),
     "answer_unknown": mark("Please choose one of the answers that are offered."),

@@ -68,6 +68,7 @@ async def look(
     """Look at all annotators who have answered since the last look; at all where there was none, or by other settings.
     None where another look is under way.
     """
+    await revisions.revise(engine, campaign_id, now=now)  # where annotators have changed answers
     async with engine.begin() as connection:
         if not (await connection.execute(TURN, {"campaign": campaign_id})).scalar_one():
             return None

@@ -26,11 +26,11 @@ from app.designs.content import Above, DrawnItems
 from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
-from app.errors import Gone, Invalid, Refusal
+from app.errors import Conflict, Gone, Invalid, Refusal
 from app.media.shown import drawn
-from app.serving import broken, drafts, ending, leases, submission
+from app.serving import broken, drafts, ending, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
-from app.serving.standing import ServedCampaign, Standing, by_id
+from app.serving.standing import ServedCampaign, Standing, by_id, standing
 from app.templating import CHOSEN, sanitised
 from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
@@ -67,13 +67,14 @@ LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches ne
 @dataclass(frozen=True)
 class Shown:
     """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
-    not load was reported, and what was entered.
+    not load was reported, and what was entered. replaces: the number of the answer that is being changed.
     """
 
     receipt: submission.Receipt | None = None
     notice: Refusal | None = None
     reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)
+    replaces: int | None = None
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
@@ -144,13 +145,24 @@ async def post(
         return await work_page(request, connection, work, Shown())
     if "broken" in form:
         return await report(request, connection, assignment, form, now=now)
+    if "undo" in form:
+        return await show_again(request, connection, assignment, now=now)
+    return await take_answer(request, connection, assignment, form, now=now)
+
+
+async def take_answer(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> HTMLResponse:
+    """Store what was entered, and show what is next."""
     try:
         shown = Shown(receipt=await answer(request, connection, assignment, form, now=now))
-    except Gone as refusal:
+    except (Gone, Conflict) as refusal:
         shown = Shown(notice=refusal)
     except Invalid as refusal:
         if fetched(request):
             raise
+        if "replaces" in form:
+            return await show_again(request, connection, assignment, refusal, form, now=now)
         shown = Shown(notice=refusal, form=form)
     return await show_work(request, connection, assignment, shown, now=now)
 
@@ -266,8 +278,11 @@ async def answer(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> submission.Receipt:
     """Store what the form holds; committed when this returns."""
-    sent = Form(form, source="page" if fetched(request) else "form")
-    receipt = await submission.submit(connection, assignment, whole_id(form.get("hit")), sent, now=now)
+    sent, hit = Form(form, source="page" if fetched(request) else "form"), whole_id(form.get("hit"))
+    if "replaces" in form:
+        receipt = await undo.replace(connection, assignment, hit, whole_id(form["replaces"]), sent, now=now)
+    else:
+        receipt = await submission.submit(connection, assignment, hit, sent, now=now)
     request.app.state.looks.ask(assignment.campaign)
     return receipt
 
@@ -294,6 +309,26 @@ async def show_work(
     if hit is not None:
         items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)
     return await work_page(request, connection, work, shown, items)
+
+
+async def show_again(
+    request: Request,
+    connection: Driver,
+    assignment: AssignmentId,
+    refusal: Refusal | None = None,
+    entered: Mapping[str, str] | None = None,
+    *,
+    now: datetime,
+) -> HTMLResponse:
+    """What somebody answered last, to be changed; the HIT that they hold stays theirs."""
+    try:
+        last = await undo.reopen(connection, assignment, now=now)
+    except Conflict as final:
+        return await show_work(request, connection, assignment, Shown(notice=final), now=now)
+    here = await standing(connection, request.app.state.posterior_cache, by_id(assignment))
+    items = await drawn(connection, here, last.hit.items, last.hit.texts, last.hit.above)
+    shown = Shown(notice=refusal, form=entered or last.form, replaces=last.seq)
+    return await work_page(request, connection, leases.Work(here, last.hit), shown, items)
 
 
 async def step_page(request: Request, connection: Driver, campaign: Standing, shown: Shown) -> HTMLResponse:

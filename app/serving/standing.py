@@ -36,8 +36,12 @@ THEIRS = f"""
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608  (constants)
 
+# One of each answered HIT, however often it was changed.
+FIRST_ANSWER = "r.replaces IS NULL"
+
 # The HIT is answered. Asked by EXISTS, PostgreSQL may go through all of the campaign's responses.
-ANSWERED = "(SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id)"
+ANSWERED = f"""
+    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {FIRST_ANSWER})"""  # noqa: S608  (constants)
 
 # The HIT is open or answered.
 TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
@@ -104,6 +108,7 @@ class ServedCampaign(Followed):
     currency: str
     in_short: str
     leave_early: bool
+    undo: bool
     break_minutes: int | None
     selection: str
     hits_per_annotator: int | None
@@ -173,7 +178,8 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
            a.barred IS NOT NULL AS held_back,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS hits_answered,
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {FIRST_ANSWER})
+           AS hits_answered,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {ANSWERED})
            AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,

@@ -33,7 +33,7 @@ from app.record.store import PRESENT, UPDATE, UPDATE_POSTERIORS
 from app.record.stream import Response
 from app.selection.segments import for_all, said_of_all, shown_once
 from app.serving.races import STILL_ALLOWED, STILL_ROOM, lock_annotator_and_posteriors, lock_revision
-from app.serving.standing import CLOCK, ONE_HIT, THEIRS
+from app.serving.standing import CLOCK, FIRST_ANSWER, ONE_HIT, THEIRS
 
 
 def closing(condition: str) -> str:
@@ -85,7 +85,9 @@ FIND_AND_LOCK_HIT = text(f"""
 
 IS_PRESENT = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
 
-ANSWERED = text("SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit")
+ANSWERED = text(f"""
+    SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {FIRST_ANSWER}
+""")  # noqa: S608  (made of constants)
 
 # All locks are held when this is sent, so the revision stays. A lease that ended in the wait for them is no lease any
 # more, and what was read of an earlier revision leads to nothing.
@@ -295,7 +297,7 @@ async def store(
     return Receipt(key["hit"], stored.seq)
 
 
-def apart(hit: ClosedHit, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
+def apart(hit: Any, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
     """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
 
     Raises `Invalid`.
@@ -308,7 +310,7 @@ def apart(hit: ClosedHit, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer,
     return replace(answer, values=told, unjudged=unjudged), values
 
 
-def read_all(hit: ClosedHit, sent: Sent) -> list[tuple[Answer, list[float]]]:
+def read_all(hit: Any, sent: Sent) -> list[tuple[Answer, list[float]]]:
     """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
     parts = zip(criteria_of(hit), parts_of(sent, hit), strict=True)
     if isinstance(sent, Answer) and not hit.hit_items:  # all that it shows are checks

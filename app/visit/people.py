@@ -33,7 +33,8 @@ ADD = text("""
 
 LISTED = text("""
     SELECT p.number, p.name, p.link, a.created_at AS opened_at,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = p.campaign_id AND r.annotator_id = a.id) AS answered
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = p.campaign_id AND r.annotator_id = a.id
+            AND r.replaces IS NULL) AS answered
     FROM personal_links p
     LEFT JOIN annotators a ON a.campaign_id = p.campaign_id AND a.platform = :platform
          AND a.worker_id = CAST(p.number AS text)

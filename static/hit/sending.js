@@ -60,7 +60,7 @@ export function submit({ whole: hit }, event) {
 
 function answer(hit) {
   const form = new URLSearchParams(hit.fields());
-  for (const name of ["token", "step", "hit", "viewport"]) {
+  for (const name of ["token", "step", "hit", "replaces", "viewport"]) {
     if (hit.form.elements[name]) form.set(name, hit.form.elements[name].value);
   }
   return form;

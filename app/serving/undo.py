@@ -1,0 +1,235 @@
+"""An annotator changes the answer that they gave last, until they have answered the next HIT.
+
+Nothing is taken out of the record: the new answer names the one that it replaces, and a decision withdraws that. Which
+of the two counts, the revision of the posteriors says: before it knows the decision the old one, then the new one. So
+no item has a judgment more or less meanwhile, nobody's limit is touched, and whoever thinks better of it has lost
+nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.crowd.annotators import AssignmentId
+from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
+from app.designs.answer import telemetry
+from app.designs.beside import extra
+from app.designs.criteria import Sent, criteria_of, prefix_of
+from app.designs.registry import design_of
+from app.designs.unjudged import EXTRA, FIELD, YES
+from app.errors import Conflict, NotFound
+from app.quality import checks
+from app.record.revisions import DECIDE, LOCK_CAMPAIGN
+from app.selection.segments import shown_once
+from app.serving import mixed
+from app.serving.leases import ShownHit
+from app.serving.races import (
+    LOCK_HIT,
+    LOCK_POSTERIORS,
+    LOCKED_ANNOTATOR,
+    SHOWN,
+    SHOWN_OUTPUTS,
+    ShownItems,
+    lock_revision,
+)
+from app.serving.standing import ONE_HIT
+from app.serving.submission import Answered, Receipt, apart, read_all
+
+REASON, BY = "changed it", "the annotator"
+GOING_ON = ("running", "paused")  # answers are still taken
+
+
+class WayItAsks(Record):
+    """What decides how an answer of a campaign reads."""
+
+    design: str
+    design_settings: dict[str, Any]
+    criteria: list[dict[str, Any]]
+    seed: int
+    always_shown: list[int]
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    has_checks: bool
+
+
+class LastAnswer(WayItAsks):
+    """The newest answer of an annotator, its HIT and its campaign."""
+
+    id: int
+    annotator_id: int
+    hit_id: int
+    hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
+    seq: int
+    said: list[float]
+    beside: dict[str, Any] | None
+
+
+# None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
+LAST = text(f"""
+    SELECT c.id, {columns(WayItAsks, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
+           h.shown_as, r.seq, r.values AS said, r.extra AS beside
+    FROM assignments s
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN campaigns c ON c.id = s.campaign_id,
+    LATERAL (SELECT * FROM responses r WHERE r.campaign_id = s.campaign_id AND r.annotator_id = a.id
+             ORDER BY r.seq DESC LIMIT 1) AS r
+    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = (
+        SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
+    AND c.undo AND c.status IN {GOING_ON} AND a.barred IS NULL AND NOT a.{ONE_HIT} AND r.source <> 'import'
+    AND 'exclude' <> coalesce((
+        SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
+        ORDER BY d.seq DESC LIMIT 1), '')
+""")  # noqa: S608  (made of constants)
+
+OF_HIT = {False: text(SHOWN), True: text(SHOWN_OUTPUTS)}  # by whether it shows outputs of systems
+
+ITS_ANNOTATOR = text("""
+    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit
+    AND annotator_id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
+""")
+
+IN_PLACE = text("""
+    SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces
+""")
+
+REPLACE = text("""
+    INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
+                           received_at, replaces)
+    VALUES (:campaign, :hit, :annotator, :source, :items, :values, :segment, CAST(:extra AS jsonb),
+            CAST(:telemetry AS jsonb), :now, :replaces)
+    RETURNING seq
+""")
+
+CHECKED = text("SELECT check_number, value FROM check_answers WHERE campaign_id = :campaign AND hit_id = :hit")
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """An answered HIT as it was shown, the number of its answer, and the fields of the form as they were filled in."""
+
+    hit: ShownHit
+    seq: int
+    form: Mapping[str, str]
+
+
+class OfCheck(Record):
+    """What was said of a check, by its number."""
+
+    check_number: int
+    value: float
+
+
+class StatusOf(Record):
+    """Of a campaign."""
+
+    status: str
+
+
+class HitOf(Record):
+    """Whose it is."""
+
+    annotator: int
+
+
+async def reopen(connection: Driver, assignment: AssignmentId, *, now: datetime) -> Reopened:
+    """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`)."""
+    last = await fetch_one(connection, LAST, assignment.parameters, LastAnswer)
+    if last is None:
+        raise final()
+    items = shown_once(last.hit_items, last.shown_as)
+    parameters = {"campaign": last.id, "hit": last.hit_id, "items": items, "shown": items, "segment": last.segment}
+    shown = await fetch_one(connection, OF_HIT[last.segment is not None], parameters, ShownItems)
+    assert shown is not None  # noqa: S101  (an aggregate has a row)
+    seen = items, shown.ids, shown.texts
+    of_checks: dict[int, float] = {}
+    if last.has_checks:
+        among, known = await checks.of_hit(connection, last.id, last.hit_id)
+        said = {row.check_number: row.value for row in await fetch(connection, CHECKED, parameters, OfCheck)}
+        seen = mixed.shown(*seen, among, known)
+        of_checks = {one.number: said[one.check] for one in among}
+    hit = ShownHit(last.hit_id, *seen, {}, now, last.segment, shown.above)
+    return Reopened(hit, last.seq, {**filled_in(last, items, of_checks), "hit": str(last.hit_id)})
+
+
+def filled_in(last: LastAnswer, shown: Sequence[int], of_checks: Mapping[int, float]) -> dict[str, str]:
+    """The fields of the form as they were when the answer was sent. shown: the items, each output once."""
+    fields = {}
+    count = len(last.hit_items)
+    for number, view in enumerate(criteria_of(last)):
+        row = dict(zip(last.hit_items, last.said[number * count : (number + 1) * count], strict=True))
+        values = {item: row[item] for item in shown if not math.isnan(row[item])} | {**of_checks}
+        told = design_of(view).form_of(values)
+        fields.update({f"{prefix_of(view)}{name}": value for name, value in told.items()})
+    unjudged = (last.beside or {}).get(EXTRA, {})
+    return fields | {f"{FIELD}{item}": unjudged[str(item)] or YES for item in shown if str(item) in unjudged}
+
+
+async def replace(
+    connection: Driver, assignment: AssignmentId, hit: int, answer: int, sent: Sent, *, now: datetime
+) -> Receipt:
+    """Store what was sent in the place of an answer, by its number, to a HIT; committed when this returns. Posteriors
+    follow with `revisions.revise`.
+
+    Sent again, it changes nothing and gets the first one's receipt. Raises `NotFound` (`hit_not_found`), `Conflict`
+    (`answer_final`) and `Invalid`, as `submission.submit` does. What was said of checks stays as it was said first.
+
+    Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
+    that is there already; the campaign's row comes last.
+    """
+    key = {**assignment.parameters, "hit": hit, "replaces": answer, "now": now}
+    async with connection.transaction():
+        await lock_revision(connection, key)
+        await execute(connection, LOCK_HIT, key)
+        owner = await fetch_one(connection, ITS_ANNOTATOR, key, HitOf)
+        if owner is None:
+            raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+        if again := await fetch_one(connection, IN_PLACE, key, Answered):
+            return Receipt(hit, again.seq, repeated=True)
+        await execute(connection, LOCKED_ANNOTATOR, {**key, "annotator": owner.annotator})
+        last = await fetch_one(connection, LAST, key, LastAnswer)
+        if last is None or (last.hit_id, last.seq) != (hit, answer):
+            raise final()
+        among = await checks.places(connection, last.id, hit) if last.has_checks else []
+        own, _ = apart(last, sent, among) if among else (sent, [])
+        await execute(connection, LOCK_POSTERIORS, {**key, "capped": last.hit_items})
+        stored = await fetch_one(connection, REPLACE, key | response_of(last, own), Answered)
+        assert stored is not None  # noqa: S101  (it is returned, or this raises)
+        await withdraw(connection, key)
+    return Receipt(hit, stored.seq)
+
+
+async def withdraw(connection: Driver, key: Mapping[str, Any]) -> None:
+    """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
+    campaign = await fetch_one(connection, LOCK_CAMPAIGN, key, StatusOf)
+    if campaign is None or campaign.status not in GOING_ON:
+        raise final()
+    decision = {"kind": "withdraw", "annotator": None, "response": key["replaces"], "reason": REASON, "by": BY}
+    await execute(connection, DECIDE, {**key, **decision})
+
+
+def response_of(last: LastAnswer, sent: Sent) -> dict[str, Any]:
+    """The columns of the response. Raises `Invalid`."""
+    said = read_all(last, sent)
+    answers = [answer for answer, _ in said]
+    return {
+        "annotator": last.annotator_id,
+        "source": answers[0].source,
+        "items": last.hit_items,
+        "values": [value for _, row in said for value in row],
+        "segment": last.segment,
+        "extra": extra(last, answers[0], last.annotator_id),
+        "telemetry": telemetry(answers, last.hit_items),
+    }
+
+
+def final() -> Conflict:
+    return Conflict(
+        "These answers can be changed no more. They are stored as you gave them first.", code="answer_final"
+    )
