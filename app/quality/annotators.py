@@ -20,7 +20,8 @@ Sorting = Literal["name", "answers", "seconds", "last", "standing"]
 MOST_KEPT = 50  # campaigns
 BINS = 10  # of the scale, in a histogram
 
-SECONDS = "extract(epoch FROM r.received_at - h.issued_at)::float8"
+# Until the first answer: who changed it took no longer.
+SECONDS = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.received_at - h.issued_at)::float8 END"
 
 # Of answers that were given here: nobody knows how long others took.
 TIMED = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
@@ -31,7 +32,7 @@ THEIRS = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_i
 # need every answer, the medians are kept.
 KEYS: dict[Sorting, str] = {
     "name": "-a.number",
-    "answers": f"(SELECT count(*) {THEIRS})",
+    "answers": f"(SELECT count(*) {THEIRS} AND r.replaces IS NULL)",
     "last": f"(SELECT max(r.received_at) {THEIRS})",
     "standing": "a.barred_at",
 }
@@ -56,15 +57,15 @@ LISTED = {
 MEDIANS = text(f"""
     SELECT r.annotator_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) AS seconds
     FROM responses r {TIMED}
-    WHERE r.campaign_id = :campaign AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
+    WHERE r.campaign_id = :campaign AND r.replaces IS NULL AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
 """)  # noqa: S608  (made of constants)
 
 OF_ANSWERS = text(f"""
-    SELECT a.id, count(*) AS answers, count(*) FILTER (WHERE a.counts) AS counted, max(a.received_at) AS last_at,
+    SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted, max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds, sum(a.seconds) / 3600 AS hours,
            count(a.seconds) AS timed, avg(a.changes) AS changes
     FROM (
-        SELECT r.annotator_id AS id, r.received_at, r.counts, {SECONDS} AS seconds, (
+        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first, {SECONDS} AS seconds, (
             SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
         FROM (SELECT *, {COUNTING} AS counts FROM responses
               WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))) AS r

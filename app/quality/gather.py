@@ -26,9 +26,15 @@ from app.record.states import Revision
 FEWEST_ANSWERS = 5  # of different people mostly, so that a check can be called wrong
 MOST = 3_000_000  # judgments that are read; of a longer record the last ones
 
+# When the HIT of an answer was answered first.
+FIRST_AT = """
+    CASE WHEN r.replaces IS NULL THEN r.received_at ELSE (
+        SELECT f.received_at FROM responses f
+        WHERE f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL) END"""
+
 # Of answers that came by leases, since nobody knows how long others took.
 SECONDS = f"""
-    SELECT r.seq, r.annotator_id, extract(epoch FROM r.received_at - h.issued_at)::float8 AS seconds
+    SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_AT} - h.issued_at)::float8 AS seconds
     FROM (SELECT * FROM responses
           WHERE campaign_id = $1 AND {stream.counting("$1", stream.DECIDED.format(campaign="$1"))}) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL

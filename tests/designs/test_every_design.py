@@ -58,6 +58,13 @@ def test_it_has_a_picture_and_a_line_where_it_is_chosen(name):
     assert (PLACES[0] / "designs" / f"{name}_picture.svg").exists()
 
 
+def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
+    for shares in np.random.default_rng(5).uniform(-0.5, 1.5, (50, len(items))).tolist():
+        given = dict(zip(items, design.given(shares), strict=True))
+        assert design.read(Form(design.form_of(given), source="form"), items).values == given
+    assert design.form_of({}) == {}
+
+
 def test_it_says_what_annotators_do(design):
     campaign = SimpleNamespace(items_per_hit=design.usual_items, **CAMPAIGN)
     assert design.task(campaign).startswith("You ")
