@@ -107,7 +107,10 @@ NUMBERS = text("""
 ANSWER = """
     SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
     FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
-OF_HIT = "LEFT JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id AND r.replaces IS NULL"
+OF_HIT = """
+    LEFT JOIN LATERAL (
+        SELECT * FROM responses WHERE campaign_id = h.campaign_id AND hit_id = h.id ORDER BY seq DESC LIMIT 1
+    ) AS r ON true"""
 
 # Where an assignment's id stands for one annotator's alone.
 STORED = text(f"""{ANSWER}

@@ -19,7 +19,7 @@ from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
 OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
-    *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts"),
+    *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
 )
 ASKED = "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
@@ -44,7 +44,7 @@ def recognises(columns: Sequence[str]) -> bool:
 
 def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultRow]:
     """The HITs of a file, in the order of their first rows, by each criterion apart. The rows of a HIT need not stand
-    together.
+    together. Of an answer that its annotator replaced, an export has both; the newer one is read.
 
     Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
@@ -52,7 +52,8 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
     `time_unreadable`, `criterion_unknown`, `file_empty`.
     """
     check_needed(upload.columns)
-    hits: dict[tuple[str, str, str], list[JudgedItem]] = {}
+    hits: dict[tuple[str, str, str, str], list[JudgedItem]] = {}
+    replaced: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
     known = {upload.columns: check_known(1, upload.columns)}
     for record in upload.records:
         columns = tuple(record.values)
@@ -61,14 +62,18 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
         exported = known[columns]
         for line, given in rows_of(record):
             cells = {name: unguarded(cell) for name, cell in given.items()} if exported else given
-            key = id_in(cells, "annotator", line), id_in(cells, "hit", line), cells.get("criterion", "")
-            hits.setdefault(key, []).append(
-                judged(line, cells, by(values, line, cells.get("criterion")), exported=exported)
-            )
+            annotator, hit = id_in(cells, "annotator", line), id_in(cells, "hit", line)
+            replaced.add((annotator, cells.get("replaces", "")))
+            rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
+            rows.append(judged(line, cells, by(values, line, cells.get("criterion")), exported=exported))
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
-    keys = list(reversed(hits))  # to let go of all at once would take a moment in which nothing else is done
-    return [hit_of(*(key := keys.pop()), hits.pop(key)) for _ in range(len(keys))]
+    # To let go of all rows at once would take a moment in which nothing else is done.
+    return [
+        hit_of(annotator, hit, criterion, hits.pop((annotator, hit, criterion, seq)))
+        for annotator, hit, criterion, seq in list(hits)
+        if not seq or (annotator, seq) not in replaced
+    ]
 
 
 def check_needed(columns: Sequence[str]) -> None:

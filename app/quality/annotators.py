@@ -57,11 +57,13 @@ LISTED = {
 MEDIANS = text(f"""
     SELECT r.annotator_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) AS seconds
     FROM responses r {TIMED}
-    WHERE r.campaign_id = :campaign AND r.replaces IS NULL AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
+    WHERE r.campaign_id = :campaign AND r.replaces IS NULL
+    AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
 """)  # noqa: S608  (made of constants)
 
 OF_ANSWERS = text(f"""
-    SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted, max(a.received_at) AS last_at,
+    SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
+           max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds, sum(a.seconds) / 3600 AS hours,
            count(a.seconds) AS timed, avg(a.changes) AS changes
     FROM (

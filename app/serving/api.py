@@ -20,7 +20,7 @@ from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
-from app.serving import leases, outside, submission
+from app.serving import leases, outside, submission, undo
 from app.visit import consent, progress
 from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
 
@@ -237,6 +237,11 @@ class Response(BaseModel):
         default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
     )
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
+    replaces: Annotated[int, Field(ge=1, le=LARGEST_ID)] | None = Field(
+        default=None,
+        description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once "
+        "that is acted on this one counts.",
+    )
 
     @model_validator(mode="after")
     def one_of_both(self) -> Self:
@@ -282,6 +287,7 @@ class Receipt(BaseModel):
     responses=refusals(
         {
             404: "`hit_not_found`",
+            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more",
             410: "`lease_expired`: others have answered meanwhile",
             422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
             "`criteria_missing`, `criterion_unknown`, `judged_in_part`",
@@ -301,9 +307,11 @@ async def submit(
     outside.refuse_others(hit, hit_id, response.annotator)
     answers = {name: answer_of(hit, values, touches, response) for name, (values, touches) in response.parts().items()}
     answer = AnswerByCriterion(answers) if response.by_criterion else answers[""]
-    receipt = await submission.submit(
-        connection, AssignmentId(hit.campaign_id, hit.assignment_id), hit_id, answer, now=now
-    )
+    assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
+    if response.replaces is None:
+        receipt = await submission.submit(connection, assignment, hit_id, answer, now=now)
+    else:
+        receipt = await undo.replace(connection, assignment, hit_id, response.replaces, answer, now=now)
     request.app.state.looks.ask(hit.campaign_id)
     return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 

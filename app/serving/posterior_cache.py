@@ -6,7 +6,7 @@ what other processes wrote. What open HITs hold stays with the copy for a second
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -185,9 +185,14 @@ class PosteriorCache:
         finally:
             self.proposals.remove(proposal)
 
-    def at_hand(self, campaign_id: int) -> Copy | None:
-        """The copy that can be drawn from at once: while another revision is loaded, that of the one before."""
-        return self.copies.get(campaign_id) or (self.former.get(campaign_id) if self.loading.locked() else None)
+    def at_hand(self, campaign_id: int, items: Iterable[int] = ()) -> Copy | None:
+        """The copy that can be drawn from at once: while another revision is loaded, that of the one before, if it
+        knows these items. Systems and segments may have joined.
+        """
+        copy, former = self.copies.get(campaign_id), self.former.get(campaign_id)
+        if copy is None and former is not None and self.loading.locked() and former.segments is None:
+            return former if max(items, default=0) < len(former.index.score) else None
+        return copy
 
     async def posteriors(self, connection: Driver, campaign: Followed | Row[Any]) -> Copy:
         """The campaign's copy as of now. `campaign` has been launched."""

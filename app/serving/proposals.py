@@ -141,7 +141,7 @@ async def propose(
     connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime, places: int = 0
 ) -> Proposal | None:
     """What to ask this annotator next; None when there is nothing right now. places: so many that checks take."""
-    copy = cache.at_hand(here.id) or await cache.posteriors(connection, here)
+    copy = cache.at_hand(here.id, chain(here.held or (), here.seen)) or await cache.posteriors(connection, here)
     if here.selection == "iterations":
         return await place_in_plan(connection, here, copy, cache, now=now)
     await tell_labels(connection, here, copy)

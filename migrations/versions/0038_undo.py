@@ -27,8 +27,9 @@ NOT_YET = """
 
 
 def upgrade() -> None:
-    """No answer of before replaces another one. In campaigns that run, people may now change their last answers."""
+    """No answer of before replaces another one. Campaigns that were launched stay as their annotators know them."""
     op.execute("ALTER TABLE campaigns ADD undo boolean NOT NULL DEFAULT true")
+    op.execute("UPDATE campaigns SET undo = false WHERE status <> 'draft'")
     op.execute("ALTER TABLE responses ADD replaces bigint, DROP CONSTRAINT responses_campaign_id_hit_id_key")
     op.execute("CREATE UNIQUE INDEX responses_hit_id_idx ON responses (campaign_id, hit_id, coalesce(replaces, 0))")
     op.execute(

@@ -131,6 +131,21 @@ async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothi
     assert (await program.get(address)).json()["judgments_taken"] == 3
 
 
+async def test_the_last_answer_can_be_replaced_until_the_next_one(program):
+    address = await launched(program, judgments_per_item=2)
+    hit = await hit_for(program, address)
+    first = (await answer(program, hit)).json()
+    newer = (await answer(program, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
+    assert newer == first | {"seq": first["seq"] + 1}
+    again = (await answer(program, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
+    assert again == newer | {"repeated": True}
+    export = list(csv.DictReader(io.StringIO((await program.get(f"{address}/export/responses")).text)))
+    assert [row["replaces"] for row in export] == [""] * 3 + [str(first["seq"])] * 3
+    refused(await answer(program, hit, scores=(1, 2, 3), replaces=first["seq"] + 7), 409, "answer_final")
+    await answer(program, await hit_for(program, address))
+    refused(await answer(program, hit, scores=(1, 2, 3), replaces=newer["seq"]), 409, "answer_final")
+
+
 async def test_an_answer_is_a_use_of_its_token(app, program):
     hit = await hit_for(program, await launched(program))
     async with app.state.database.begin() as connection:

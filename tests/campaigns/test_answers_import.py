@@ -16,10 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.export import Format, export
 from app.campaigns import responses_import
 from app.crowd.answered import ResultRow
+from app.database.session import statements
+from app.designs.answer import Answer
 from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
 from app.designs.written import Written
 from app.errors import Conflict, Refusal
+from app.record.revisions import revise
+from app.serving import undo
 from tests.campaigns.drafts import import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import register
@@ -255,6 +259,26 @@ async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_
         for slug in (campaign.slug, copy.slug)
     ]
     assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, format_):
+    campaign, copy = await launched(engine), await launched(engine, name="Copy")
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    told = await submit(engine, me, hit, scores=[1.0] * len(hit.items))
+    async with statements(engine) as connection:
+        for score in (50.0, 90.0):
+            sent = Answer(dict.fromkeys(hit.items, score))
+            told = await undo.replace(connection, me, hit.id, told.seq, sent, now=NOW)
+    await revise(engine, campaign.id, now=NOW)
+    exported = await text_of(engine, campaign.slug, "responses", format_)
+    assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
+    assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
+    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await is_clean(engine, copy.slug)
+    for known in (campaign, copy):
+        assert (await refused(engine, known, exported, f"responses.{format_}")).code == "assignment_known"
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):

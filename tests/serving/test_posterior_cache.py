@@ -112,6 +112,8 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     assert (await hit_of(engine, people[2], cache=cache)).items
     assert not first.done()
     assert cache.at_hand(campaign.id) is old
+    assert cache.at_hand(campaign.id, [11]) is old
+    assert cache.at_hand(campaign.id, [12]) is None  # an item that joined since: whoever has seen it waits
     may_load.set()
     assert (await first).items
     assert cache.copies[campaign.id].revision == 1

@@ -37,6 +37,9 @@ class Smiley(Design):
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         return {item: self.number(form[name], item) for item in items if (name := f"face-{item}") in form}
 
+    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+        return {f"face-{item}": f"{value:g}" for item, value in values.items()}
+
     def stored(self, value: float) -> float | None:
         return value + 0.0 if value in range(FACES) else None
 

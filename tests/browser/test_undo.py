@@ -1,0 +1,45 @@
+"""After a slip, annotators change the answers that they gave last."""
+
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.browser.acts import SUBMIT, open_hit, score_all, see_scores, submit, texts
+
+CHANGE = "Change my last answers"
+
+
+async def test_the_last_set_comes_back_as_it_was_filled_in_and_the_newer_scores_are_sent(task: Any, visit: Any) -> None:
+    campaign, page = await task(), (await visit()).page
+    await open_hit(page, campaign.link)
+    order = await texts(page)
+    await score_all(page, [71, 93, 17, 4, 41])
+    await submit(page)
+    following = await texts(page)
+    await page.get_by_role("button", name=CHANGE).press("Enter")
+    await expect(page.get_by_text("These are the answers that you gave last.")).to_be_visible()
+    assert await texts(page) == order
+    await see_scores(page, [71, 93, 17, 4, 41])
+    await expect(page.get_by_role("button", name=CHANGE)).to_have_count(0)
+    await page.get_by_role("slider").first.press("ArrowUp")
+    await page.locator(SUBMIT).click()
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await expect(page.get_by_text("These are the answers")).to_have_count(0)
+    assert await texts(page) == following
+    assert [list(said.values()) for said in await campaign.scores()] == [[71, 93, 17, 4, 41], [72, 93, 17, 4, 41]]
+
+
+async def test_who_keeps_them_goes_on_where_they_were(task: Any, visit: Any) -> None:
+    campaign, page = await task(), (await visit()).page
+    await open_hit(page, campaign.link)
+    await score_all(page, [71, 93, 17, 4, 41])
+    await submit(page)
+    following = await texts(page)
+    await score_all(page, [5, 6])
+    await page.get_by_role("button", name=CHANGE).click()
+    await expect(page.get_by_text("These are the answers that you gave last.")).to_be_visible()
+    await page.get_by_role("link", name="Keep them").click()
+    await expect(page.get_by_text("These are the answers")).to_have_count(0)
+    assert await texts(page) == following
+    await see_scores(page, [5, 6, None, None, None])
+    assert len(await campaign.responses()) == 1
