@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from app.analysis import posteriors
 from app.analysis.export import export
 from app.analysis.findings import MOST_CLASSES, Options, ResultTable
+from app.analysis.groups import LONGEST_GROUP
 from app.analysis.methods import SCORES, TABLES, every_export
 from app.analysis.offer import offered
 from app.analysis.routes import KeptFits, streamed
@@ -55,6 +56,16 @@ Criterion = Annotated[
     str,
     Query(
         max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
+    ),
+]
+
+
+Group = Annotated[
+    str,
+    Query(
+        max_length=LONGEST_GROUP,
+        description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
+        "another one, as `question!=answer`; default: all.",
     ),
 ]
 
@@ -251,7 +262,7 @@ NOTE_CODES = (
     "`halo`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
     "`items_unseen`, `items_without_label`, `judged_again`, `judged_nothing`, `labels_are_cut`, `labels_in_points`, "
     "`labels_of_one_annotator`, "
-    "`mean_over_pairs`, `never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, "
+    "`mean_over_pairs`, `most_groups`, `never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, "
     "`no_intervals`, `no_reliability`, "
     "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, "
     "`not_judged`, `not_settled`, "
@@ -303,11 +314,11 @@ INESTIMABLE = {
     409: "`method_reads_other_answers`: it cannot read those of this campaign; or nothing can be estimated, and the "
     "message says why, such as `no_judgments`, `no_pairs`, `one_annotator`, `no_shared_items`, `nothing_varies`, "
     "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
-    "`not_converged`, `one_criterion`"
+    "`not_converged`, `one_criterion`, `no_groups`"
 }
 
 
-NOT_FOUND = "`campaign_not_found`, `criterion_not_found`, `{}`"
+NOT_FOUND = "`campaign_not_found`, `criterion_not_found`, `group_not_found`, `{}`"
 
 
 class Scores(Rows):
@@ -324,9 +335,10 @@ async def get_scores(
     offset: Offset = 0,
     limit: Limit = 1000,
     criterion: Criterion = "",
+    group: Group = "",
 ) -> Scores:
     """The scores of all items by one method, with 95 % intervals, from the newest answers."""
-    answers, found = await fits.scores(database, slug, method, criterion=criterion)
+    answers, found = await fits.scores(database, slug, method, criterion=criterion, group=group)
     table = await asyncio.to_thread(one_table, answers, found)
     return Scores.model_validate(rows_of(table, offset, limit) | {"method": score_method(method)})
 
@@ -358,9 +370,10 @@ async def get_comparison(
     offset: Offset = 0,
     limit: Limit = 1000,
     criterion: Criterion = "",
+    group: Group = "",
 ) -> Comparison:
     """Two methods side by side: their correlations, and both scores of every item."""
-    answers, found = await fits.compare(database, slug, one, other, criterion=criterion)
+    answers, found = await fits.compare(database, slug, one, other, criterion=criterion, group=group)
     of_both = score_method(one), score_method(other)
     table = await asyncio.to_thread(two_table, answers, found, *(method.title for method in of_both))
     of = {"one": of_both[0], "other": of_both[1], "n": found.n, "refusal": found.refusal}
@@ -385,8 +398,9 @@ async def get_table(
     offset: Offset = 0,
     limit: Limit = 1000,
     criterion: Criterion = "",
+    group: Group = "",
 ) -> AnalysisTable:
     """One of the tables that the analysis lists, from the newest answers."""
-    found = await fits.table(database, slug, name, Options(classes, baseline), criterion=criterion)
+    found = await fits.table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
     of = {"table": table_method(name), "verdict": found.verdict}
     return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
 from typing import Any, TypeVar, cast
@@ -16,6 +16,7 @@ from app.analysis import answers as stored
 from app.analysis import calibrated
 from app.analysis.calibrated import Counted
 from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
+from app.analysis.groups import in_group
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.offer import Offer, offered, scored, tabled
 from app.analysis.scores import compare
@@ -30,6 +31,7 @@ from app.record.news import Watermark, look
 
 MOST_CAMPAIGNS = 5  # each criterion of one counts as one
 MOST_RESULTS = 100  # of one campaign
+MOST_GROUPS = 6  # of one campaign
 
 Result = TypeVar("Result")
 
@@ -37,7 +39,7 @@ Result = TypeVar("Result")
 @dataclass
 class CampaignFits:
     """A campaign's answers by a criterion as they were last read, what they reach, and what was made of them, results
-    and refusals.
+    and refusals; groups: the same of some annotators' answers.
 
     There are no others as long as the campaign's row is the same and nothing was written since the watermark.
     """
@@ -47,16 +49,19 @@ class CampaignFits:
     answers: Answers
     offer: Offer
     results: dict[Hashable, Any] = field(default_factory=dict)
+    groups: dict[str, "CampaignFits"] = field(default_factory=dict)
 
 
 @dataclass
 class Fits:
     """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
 
-    criterion: the name of that by which the campaign is read; of several the first where it is empty.
+    criterion: the name of that by which the campaign is read; of several the first where it is empty. group: of
+    annotators, as `in_group` has it; all where it is empty.
 
-    All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `method_not_found`, `table_not_found`),
-    and `Conflict` with the sentence and code of an `Inestimable`, such as `method_reads_other_answers`.
+    All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
+    `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
+    `method_reads_other_answers`.
     """
 
     kept: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
@@ -64,25 +69,25 @@ class Fits:
     one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
     one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> Answers:
+    async def answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
         """The campaign's answers as of now."""
-        return (await self.newest(engine, slug, criterion=criterion)).answers
+        return (await self.newest(engine, slug, criterion=criterion, group=group)).answers
 
     async def offer(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> Offer:
         """What they reach."""
         return (await self.newest(engine, slug, criterion=criterion)).offer
 
     async def scores(
-        self, engine: AsyncEngine, slug: str, method: str, *, criterion: str = ""
+        self, engine: AsyncEngine, slug: str, method: str, *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
-        return await self.made(engine, slug, ("scores", method), scores_by(method), criterion=criterion)
+        return await self.made(engine, slug, ("scores", method), scores_by(method), criterion=criterion, group=group)
 
     async def some_scores(
-        self, engine: AsyncEngine, slug: str, names: Iterable[str], *, criterion: str = ""
+        self, engine: AsyncEngine, slug: str, names: Iterable[str], *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
-        newest = await self.newest(engine, slug, criterion=criterion)
+        newest = await self.newest(engine, slug, criterion=criterion, group=group)
         found: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in names:
@@ -96,21 +101,28 @@ class Fits:
         return newest.answers, found, tuple(notes)
 
     async def table(
-        self, engine: AsyncEngine, slug: str, name: str, options: Options = Options(), *, criterion: str = ""
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        name: str,
+        options: Options = Options(),
+        *,
+        criterion: str = "",
+        group: str = "",
     ) -> ResultTable:
         """A table of `TABLES`."""
         method = known(TABLES, name, "table_not_found")
         chosen = method.chosen(options)
         what = ("table", name, chosen)
         fit = partial(tabled, method, options=chosen)
-        return (await self.made(engine, slug, what, fit, criterion=criterion))[1]
+        return (await self.made(engine, slug, what, fit, criterion=criterion, group=group))[1]
 
     async def compare(
-        self, engine: AsyncEngine, slug: str, one: str, other: str, *, criterion: str = ""
+        self, engine: AsyncEngine, slug: str, one: str, other: str, *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, Comparison]:
         """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
         fits = {method: scores_by(method) for method in (one, other)}
-        newest = await self.newest(engine, slug, criterion=criterion)
+        newest = await self.newest(engine, slug, criterion=criterion, group=group)
         both = [await self.fitted(newest, ("scores", method), fits[method]) for method in (one, other)]
         what = ("compare", one, other)
         return newest.answers, await self.fitted(newest, what, lambda answers: compare(answers, *both))
@@ -123,12 +135,21 @@ class Fits:
         fit: Callable[[Answers], Result],
         *,
         criterion: str = "",
+        group: str = "",
     ) -> tuple[Answers, Result]:
         """What `fit` makes of the newest answers, kept under the name `what`."""
-        newest = await self.newest(engine, slug, criterion=criterion)
+        newest = await self.newest(engine, slug, criterion=criterion, group=group)
         return newest.answers, await self.fitted(newest, what, fit)
 
-    async def newest(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
+    async def newest(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> CampaignFits:
+        """Those of a group, of all annotators if it is empty."""
+        newest = await self.of_all(engine, slug, criterion=criterion)
+        if group and group not in newest.groups:
+            own = await asyncio.to_thread(in_group, newest.answers, group)
+            keep(newest.groups, group, replace(newest, answers=own, results={}, groups={}), MOST_GROUPS)
+        return newest.groups[group] if group else newest
+
+    async def of_all(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
         async with self.reading(engine) as connection:
             campaign = await campaign_by_slug(connection, slug)

@@ -26,9 +26,9 @@ class TableFile:
     chunks: AsyncIterator[list[Cells]]
 
 
-def file_name(slug: str, what: str, end: str, criterion: str = "") -> str:
-    """Of a download. criterion: the name of the one that it is of, if there are others."""
-    return "-".join([slug, what, *re.findall("[a-z0-9]+", criterion.lower())]) + f".{end}"
+def file_name(slug: str, what: str, end: str, criterion: str = "", group: str = "") -> str:
+    """Of a download. criterion, group: what it is of, if there are others."""
+    return "-".join([slug, what, *re.findall("[a-z0-9]+", f"{criterion} {group}".lower())])[:150] + f".{end}"
 
 
 FLOATS = frozenset({float, type(None)})

@@ -74,6 +74,8 @@ async def offered(connection: AsyncConnection, campaign: Any) -> Offer:
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_systems})
     if not campaign.criteria:
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_criteria})
+    if not campaign.questions:
+        found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_groups})
     if design.always_shown:
         return found
     needs = {table.needs for table in found.tables.values() if table.needs}

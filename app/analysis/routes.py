@@ -14,6 +14,7 @@ from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines, file_name
+from app.analysis.groups import LONGEST_GROUP, choices
 from app.analysis.offer import offered
 from app.analysis.sections import parts, picture_of
 from app.analysis.view import ROWS, AnalysisView, between, criterion_in_address
@@ -148,13 +149,14 @@ async def view_of(
     classes: Annotated[int, Query(ge=2, le=MOST_CLASSES)] = 2,
     baseline: Annotated[str, Query(max_length=1000)] = "",
     criterion: CriterionName = "",
+    group: Annotated[str, Query(max_length=LONGEST_GROUP)] = "",
     table: Name = "",
     sort: Name = "",
     order: Literal["up", "down"] = "down",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     search: Annotated[str, Query(max_length=200)] = "",
 ) -> AnalysisView:
-    return AnalysisView(one, other, classes, baseline, criterion, table, sort, order, page, search.strip())
+    return AnalysisView(one, other, classes, baseline, criterion, group, table, sort, order, page, search.strip())
 
 
 Seen = Annotated[AnalysisView, Depends(view_of)]
@@ -173,12 +175,14 @@ async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone:
         answered = await has_answers(connection, campaign)
         seen = await size(connection, campaign, ROWS)
         offer = await offered(connection, campaign)
+        groups = await choices(connection, campaign)
     expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), min(offer.classes or view.classes, ROWS))
     shown = parts(offer)
     shown |= {alone: parts()[alone]} if alone and alone not in shown else {}
     return of_criterion(campaign) | {
         "answered": answered,
         "view": view,
+        "groups": groups,
         "alone": alone,
         "titles": {name: part.title for name, part in shown.items()},
         "rows": {name: part.room(expected) for name, part in shown.items()},
@@ -192,7 +196,7 @@ async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, 
     if picture is None:
         raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
     drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = {"Content-Disposition": f'inline; filename="{file_name(slug, name, "svg", view.criterion)}"'}
+    headers = {"Content-Disposition": f'inline; filename="{file_name(slug, name, "svg", *view.reads.values())}"'}
     return Response(drawn, media_type="image/svg+xml", headers=headers)
 
 
@@ -200,10 +204,10 @@ async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, 
 async def analysis_table(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
     """A table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
-    table = await fits.table(database, slug, name, options, criterion=view.criterion)
+    table = await fits.table(database, slug, name, options, **view.reads)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(csv_lines, columns, [columns, *table.rows])
-    headers = {"Content-Disposition": f'attachment; filename="{file_name(slug, name, "csv", view.criterion)}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{file_name(slug, name, "csv", *view.reads.values())}"'}
     return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
 
 

@@ -98,20 +98,22 @@ async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView
 
 async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
-    answers = await fits.answers(engine, slug, criterion=view.criterion)
+    answers = await fits.answers(engine, slug, **view.reads)
     offer = await fits.offer(engine, slug, criterion=view.criterion)
     names = chosen(view, answers.law, offer.scores or SCORES, offer.usual)
-    found = [await scores_or_reason(fits, engine, slug, view.criterion, name) for name in names]
+    found = [await scores_or_reason(fits, engine, slug, view, name) for name in names]
     comparison = None
     if not any(isinstance(one, Conflict) for one in found):
-        answers, comparison = await fits.compare(engine, slug, *names, criterion=view.criterion)
+        answers, comparison = await fits.compare(engine, slug, *names, **view.reads)
         found = [comparison.one, comparison.other]
     return await asyncio.to_thread(composed, view.of("scores"), answers, names, found, comparison)
 
 
-async def scores_or_reason(fits: Fits, engine: AsyncEngine, slug: str, criterion: str, name: str) -> Scores | Conflict:
+async def scores_or_reason(
+    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
+) -> Scores | Conflict:
     try:
-        return (await fits.scores(engine, slug, name, criterion=criterion))[1]
+        return (await fits.scores(engine, slug, name, **view.reads))[1]
     except Conflict as reason:
         return reason
 

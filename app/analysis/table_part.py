@@ -152,7 +152,7 @@ async def table_part(fits: Fits, engine: AsyncEngine, slug: str, name: str, view
     """Raises `NotFound` (`table_not_found`)."""
     try:
         options = Options(view.classes, view.baseline or None)
-        table = await fits.table(engine, slug, name, options, criterion=view.criterion)
+        table = await fits.table(engine, slug, name, options, **view.reads)
     except Conflict as reason:
         return TablePart(name, TABLES[name], view.of(name), refusal=reason.message)
     return await asyncio.to_thread(composed, name, TABLES[name], table, view.of(name))

@@ -20,7 +20,7 @@ ROWS = 20
 @dataclass(frozen=True)
 class AnalysisView:
     """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system;
-    criterion: the name of one, the first if empty.
+    criterion: the name of one, the first if empty; group: of annotators, all if empty.
 
     table, sort, order, page and search are of one table; every other one is shown from its start, in its own order.
     """
@@ -30,11 +30,17 @@ class AnalysisView:
     classes: int = 2
     baseline: str = ""
     criterion: str = ""
+    group: str = ""
     table: str = ""
     sort: str = ""
     order: Literal["up", "down"] = "down"
     page: int = 1
     search: str = ""
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """Which answers it is made from."""
+        return {"criterion": self.criterion, "group": self.group}
 
     def query(self, **changes: Any) -> str:
         """The address of this view with some parts changed; what is as usual is left out."""
@@ -54,7 +60,7 @@ class AnalysisView:
         """The same view if it is of that table, else the start of that table."""
         if self.table == table:
             return self
-        return AnalysisView(self.one, self.other, self.classes, self.baseline, self.criterion, table)
+        return AnalysisView(self.one, self.other, self.classes, self.baseline, self.criterion, self.group, table)
 
     def sorted_by(self, column: Column) -> str:
         """The address after a press on a column's head: sort by it, or turn the order around."""

@@ -53,16 +53,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What is asked of which campaign, by which of its criteria, the first if it is empty."""
+    """What is asked of which campaign, by which of its criteria, the first if it is empty, and of which annotators."""
 
     engine: AsyncEngine
     slug: str
     criterion: str = ""
+    group: str = ""
     fits: Fits = field(default_factory=Fits)
 
     async def answered(self, names: Sequence[str], against: str | None, table: str | None, options: Options) -> Finding:
         """By the first of these that is given: table, against, names."""
-        of = {"criterion": self.criterion}
+        of = {"criterion": self.criterion, "group": self.group}
         if table:
             found = await self.fits.table(self.engine, self.slug, table, options, **of)
             return Finding(found, [TABLES[table].title, TABLES[table].explanation])
@@ -80,7 +81,9 @@ class Inquiry:
 
     async def compared(self, one: str, other: str) -> Finding:
         """Two methods side by side."""
-        answers, found = await self.fits.compare(self.engine, self.slug, one, other, criterion=self.criterion)
+        answers, found = await self.fits.compare(
+            self.engine, self.slug, one, other, criterion=self.criterion, group=self.group
+        )
         figures = [asdict(figure) for figure in found.figures]
         more = {"one": one, "other": other, "n": found.n, "figures": figures, "refusal": found.refusal}
         titles = SCORES[one].title, SCORES[other].title
@@ -213,6 +216,10 @@ BASELINE_HELP = (
     f"Of {next(name for name, table in TABLES.items() if 'baseline' in table.options)}: the system that others are "
     "compared with. Default: the one judged most."
 )
+GROUP_HELP = (
+    "Only annotators who gave an answer to a question that was asked once, as QUESTION=ANSWER, or another one, as "
+    "QUESTION!=ANSWER."
+)
 EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."
 
 
@@ -224,6 +231,7 @@ EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot t
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
 @criterion_option
+@click.option("--group", default="", help=GROUP_HELP)
 @click.option("--explain", is_flag=True, help=EXPLAIN_HELP)
 @click.option("--format", "shape", type=click.Choice(SHAPES), default="table", show_default=True)
 @output_option
@@ -235,6 +243,7 @@ def analyse(
     output: Path | None,
     *,
     criterion: str,
+    group: str,
     explain: bool,
     **asked: Any,
 ) -> None:
@@ -246,7 +255,7 @@ def analyse(
         raise click.UsageError("Give --table, or --method as often as you like, or one --method with --against.")
 
     async def work(engine: AsyncEngine) -> None:
-        found = await Inquiry(engine, slug, criterion).answered(**asked, options=Options(classes, baseline))
+        found = await Inquiry(engine, slug, criterion, group).answered(**asked, options=Options(classes, baseline))
         await put_out(pieces(in_shape(found, shape, explained=explain)), output)
         for note in found.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

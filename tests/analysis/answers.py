@@ -15,8 +15,11 @@ from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
 
 REACHED = reached_by(Slider())
-# What a campaign of scores reaches that asks by one criterion.
-OFFERED = replace(REACHED, tables={name: table for name, table in REACHED.tables.items() if not table.of_criteria})
+# What a campaign of scores reaches that asks by one criterion, and its annotators nothing.
+OFFERED = replace(
+    REACHED,
+    tables={name: one for name, one in REACHED.tables.items() if not one.of_criteria and not one.of_groups},
+)
 
 
 def answers(

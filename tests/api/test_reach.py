@@ -124,7 +124,8 @@ async def test_what_is_offered_is_there_and_everything_else_is_refused(answered,
         reply = await program.get(f"{answered}/analysis/tables/{name}")
         assert reply.status_code == 200 or reply.json()["error"]["code"] != "method_reads_other_answers"
         assert reply.status_code == 200 or name not in NEEDS_NOTHING
-    can = {"scale", *(name for name, table in TABLES.items() if table.of_systems or table.of_criteria)}
+    of_others = [name for name, one in TABLES.items() if one.of_systems or one.of_criteria or one.of_groups]
+    can = {"scale", *of_others}
     refused = [
         *(f"{answered}/analysis/scores/{name}" for name in SCORES.keys() - {*scores} if SCORES[name].reads != "order"),
         *(f"{answered}/analysis/tables/{name}" for name in TABLES.keys() - {*tables} - can),

@@ -1,0 +1,73 @@
+"""The analysis of some annotators' answers, on its page and for programs."""
+
+import json
+import re
+
+import pytest
+
+from app.analysis.findings import Options
+from app.analysis.fits import Fits
+from tests.quality.deciding import answered
+from tests.serving.campaigns import execute
+
+
+@pytest.fixture
+async def campaign(engine):
+    """Three annotators, two of whom said that they speak English."""
+    found, _, rows = await answered(engine, people=3, hits=2, items=10)
+    lines = json.dumps(["language: Which language? | en | de | fr", "job: Which job?"])
+    await execute(
+        engine, "UPDATE campaigns SET questions = ARRAY(SELECT jsonb_array_elements_text(CAST(:q AS jsonb)))", q=lines
+    )
+    for row, said in zip(rows, ("en", "de", "en"), strict=True):
+        await execute(
+            engine,
+            "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at) "
+            "VALUES (:c, :a, 'questions', 1, 'passed', CAST(:said AS jsonb), now())",
+            c=found.id,
+            a=row,
+            said=json.dumps({"language": said, "job": f"job {row}"}),
+        )
+    return found
+
+
+async def test_the_page_offers_groups_and_shows_one_alone(campaign, researcher):
+    address = f"/admin/campaigns/{campaign.slug}/analysis"
+    html = (await researcher.get(address)).text
+    assert re.findall(r'<option value="([^"]*)"( selected)?>([^<]*)<', html)[:3] == [
+        ("", "", "all annotators"),
+        ("language=en", "", "language: en (2)"),
+        ("language=de", "", "language: de (1)"),
+    ]
+    assert "job 1" not in html  # what people wrote themselves may say who they are
+    html = (await researcher.get(address, params={"group": "language=en"})).text
+    assert '<option value="language=en" selected>' in html
+    assert "from the answers of one group of annotators alone" in html
+    assert f"{address}/groups?group=language%3Den" in html
+    table = (await researcher.get(f"{address}/tables/annotators.csv", params={"group": "language=en"})).text
+    assert [row.split(",")[1] for row in table.splitlines()[1:]] == ["A1", "A3"]
+    part = (await researcher.get(f"{address}/groups")).text
+    assert "Items by group" in part
+    assert "en: mean" in part
+    assert (await researcher.get(f"{address}/scores", params={"group": "language=en"})).status_code == 200
+    gone = await researcher.get(f"{address}/agreement", params={"group": "language=it"})
+    assert gone.status_code == 404
+    assert "There is no group" in gone.text
+
+
+async def test_what_a_group_gave_is_kept_until_somebody_answers(campaign, engine):
+    fits = Fits()
+    of_group = {"group": "language=en"}
+    first = await fits.answers(engine, campaign.slug, **of_group)
+    assert (first.n_annotators, (await fits.answers(engine, campaign.slug)).n_annotators) == (2, 3)
+    assert await fits.answers(engine, campaign.slug, **of_group) is first
+    table = await fits.table(engine, campaign.slug, "agreement", Options(), **of_group)
+    assert await fits.table(engine, campaign.slug, "agreement", Options(), **of_group) is table
+    assert await fits.table(engine, campaign.slug, "agreement", Options()) is not table
+
+
+async def test_a_campaign_without_questions_offers_no_groups(engine, researcher):
+    campaign, *_ = await answered(engine, people=2, hits=1)
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis")).text
+    assert 'name="group"' not in html
+    assert "Groups of annotators" not in html
