@@ -18,7 +18,7 @@ from app.inference.ground.arrays import Array
 from app.record.law import law_of, parameters_of
 from app.record.news import Watermark
 from app.record.stream import COUNTING, judgments
-from app.visit.asked_once import of_lines
+from app.visit.asked_once import with_choices
 from app.visit.groups import answers_by_annotator
 
 ROWS_AT_ONCE = 5_000
@@ -95,7 +95,7 @@ async def read(connection: AsyncConnection, campaign: Any) -> Answers:
     by_pseudonym = {annotators[number].pseudonym: told for number, told in said.items()}
     asked = {
         one.name: [by_pseudonym.get(who, {}).get(one.name) for who in answers.annotators]
-        for one in of_lines(campaign.questions)
+        for one in with_choices(campaign.questions)
     }
     return replace(answers, criteria=await by_criterion(connection, campaign, answers), asked=asked)
 

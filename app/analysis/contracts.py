@@ -100,9 +100,9 @@ class TableMethod:
     fit: raises `Inestimable` if nothing of it can be estimated. reads: the kinds of answers that it takes, of which one
     is enough; what it makes of another kind, it says. options: those that change it. per_item: whether it has a row per
     item, so that it may be long. of_systems: whether it is only for campaigns whose items are systems. of_criteria:
-    whether only for those with several criteria. of_groups: whether only for those that ask annotators something once.
-    needs: uploaded columns without which there is nothing to estimate, where no item is in every HIT. of_pairs: whether
-    it reads only answers to two items at a time, any two of which may be compared.
+    whether only for those with several criteria. of_groups: whether only for those that ask annotators something once
+    that has choices. needs: uploaded columns without which there is nothing to estimate, where no item is in every HIT.
+    of_pairs: whether it reads only answers to two items at a time, any two of which may be compared.
     drawn: the column that is drawn, if one is; picture: a drawing of all rows, None where there is nothing to draw.
     room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
     """

@@ -42,8 +42,8 @@ class Answers:
     compares_pairs: whether every HIT compares two items, any two of which it may be.
     unjudged: (A,) how many items each annotator could not judge, None where the campaign does not offer to say so;
     judged_nothing: the names of those who said so of all that they were shown, and who are no annotators here.
-    asked: of each question that annotators were asked once, by its name, their answers, A of them; None where one gave
-    none.
+    asked: of each question with choices that annotators were asked once, by its name, their answers, A of them; None
+    where one gave none.
     law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
     stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
     that the same answers get the same bootstrap intervals.

@@ -13,12 +13,13 @@ from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, c
 from app.analysis.groups import groups_among, in_group
 from app.analysis.scores import require_answers
 from app.drawing import COEFFICIENTS
+from app.errors import shortened
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.long_form import sums
 from app.inference.ground.notes import Note
 
-MOST_GROUPS = 50  # rows; of a question that people answered in their own words most answers are given once
+MOST_ROWS = 50  # each is an estimate of its own
 MOST_COLUMNS = 6  # groups whose means stand beside each other
 FEWEST = 2  # annotators of a group in a column
 LEAST_SHARED = 3  # items that a group and the others have judged, so that their means are compared
@@ -42,10 +43,10 @@ COLUMNS = (
 def fit(answers: Answers, options: Options) -> ResultTable:
     """One row for each answer to each question. Raises `Inestimable` (`no_groups`, `no_judgments`)."""
     found = groups_of(answers)
-    rows = [row(answers, options, *group) for group in found[:MOST_GROUPS]]
+    rows = [row(answers, options, *group) for group in found[:MOST_ROWS]]
     notes = [*read_as(answers, "points" if has_points(answers) else answers.yields, options.classes)]
-    if len(found) > MOST_GROUPS:
-        words = f"The {MOST_GROUPS} answers that most annotators gave are shown, of {len(found):,}."
+    if len(found) > MOST_ROWS:
+        words = f"The first {MOST_ROWS} answers are shown, of {len(found):,}."
         notes.append(Note("most_groups", words))
     return ResultTable(COLUMNS, rows, tuple(notes))
 
@@ -109,10 +110,10 @@ def fit_items(answers: Answers, _options: Options) -> ResultTable:
     those = judged.tolist()
     heads, columns = [], []
     for question, answer, _ in shown:
-        own = in_group(answers, f"{question}={answer}")
+        own, title = in_group(answers, f"{question}={answer}"), f"{question.replace('_', ' ')} {shortened(answer)}"
         heads += [
-            Column(f"mean_{question}_{answer}", f"{answer}: mean"),
-            Column(f"judgments_{question}_{answer}", f"{answer}: judgments", "count"),
+            Column(f"mean_{question}_{answer}", f"{title}: mean"),
+            Column(f"judgments_{question}_{answer}", f"{title}: judgments", "count"),
         ]
         columns += [item_means(own)[judged], own.judgments[judged]]
     names = [answers.ids[item] for item in those], [answers.shown[item] for item in those]

@@ -1,4 +1,4 @@
-"""Groups of annotators by what they answered to a question that was asked once: their answers alone, and side by side.
+"""Groups of annotators by what they chose when they were asked something once: their answers alone.
 
 A group is written `question=answer`, and `question!=answer` are those who answered otherwise. Whoever left the question
 open is in neither.
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers
 from app.errors import NotFound, listed, shortened
-from app.visit.asked_once import LONGEST_ANSWER, of_lines
+from app.visit.asked_once import LONGEST_ANSWER, with_choices
 from app.visit.groups import answers_by_annotator
 
 LONGEST_GROUP = LONGEST_ANSWER + 50  # characters
@@ -76,14 +76,12 @@ def groups_among(asked: Mapping[str, Sequence[str | None]]) -> list[tuple[str, s
 
 
 async def choices(connection: AsyncConnection, campaign: Any) -> list[tuple[str, str]]:
-    """The groups that can be chosen on a page, and what they are called: of questions with choices, since what people
-    wrote may say who they are.
-    """
+    """The groups that can be chosen on a page, and what they are called."""
     if not campaign.questions:
         return []
     said = (await answers_by_annotator(connection, campaign.id)).values()
     found: list[tuple[str, str]] = []
-    for name in [question.name for question in of_lines(campaign.questions) if question.choices]:
+    for name in [question.name for question in with_choices(campaign.questions)]:
         given = groups_among({name: [one.get(name) for one in said]})
         found += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in given]
         total = sum(count for *_, count in given)

@@ -151,7 +151,7 @@ async def view_of(
     criterion: CriterionName = "",
     group: Annotated[str, Query(max_length=LONGEST_GROUP)] = "",
     table: Name = "",
-    sort: Name = "",
+    sort: Annotated[str, Query(max_length=LONGEST_GROUP + 20)] = "",
     order: Literal["up", "down"] = "down",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     search: Annotated[str, Query(max_length=200)] = "",

@@ -52,6 +52,11 @@ def parsed(line: str) -> EntryQuestion:
     return EntryQuestion(found["name"], question, tuple(choices), bool(found["open"]))
 
 
+def with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
+    """Those that make groups of annotators: what people write in their own words may say who they are."""
+    return [one for one in of_lines(lines) if one.choices]
+
+
 def of_lines(lines: Sequence[str]) -> list[EntryQuestion]:
     """Several, each of another name. Raises ValueError."""
     found = [parsed(line) for line in lines]

@@ -19,14 +19,3 @@ async def answers_by_annotator(connection: AsyncConnection, campaign_id: int) ->
     """
     rows = await connection.execute(ANSWERED, {"campaign": campaign_id, "step": NAME})
     return {row.annotator_id: row.said for row in rows}
-
-
-async def groups(connection: AsyncConnection, campaign_id: int, question: str) -> dict[str, list[int]]:
-    """The annotators, by their rows' ids in order, who gave each answer to a question; those who gave none are in no
-    group. The answers are in the order of the first who gave each.
-    """
-    found: dict[str, list[int]] = {}
-    for annotator, said in (await answers_by_annotator(connection, campaign_id)).items():
-        if question in said:
-            found.setdefault(said[question], []).append(annotator)
-    return found

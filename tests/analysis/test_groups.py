@@ -73,7 +73,7 @@ def test_groups_stand_side_by_side_with_their_agreement_and_how_they_go_with_the
 def test_items_have_the_mean_of_each_group_that_is_one():
     table = group_tables.ITEMS.fit(said_by_groups(), Options())
     assert [column.title for column in table.columns] == [
-        *("Item", "Text", "en: mean", "en: judgments", "yes: mean", "yes: judgments")
+        *("Item", "Text", "language en: mean", "language en: judgments", "expert yes: mean", "expert yes: judgments")
     ]
     assert table.rows[1] == ("i1", "text 1", 12.0, 2, 12.0, 2)
 

@@ -46,9 +46,12 @@ async def test_the_page_offers_groups_and_shows_one_alone(campaign, researcher):
     assert f"{address}/groups?group=language%3Den" in html
     table = (await researcher.get(f"{address}/tables/annotators.csv", params={"group": "language=en"})).text
     assert [row.split(",")[1] for row in table.splitlines()[1:]] == ["A1", "A3"]
+    assert "asked_language" in table
+    assert "asked_job" not in table
     part = (await researcher.get(f"{address}/groups")).text
     assert "Items by group" in part
-    assert "en: mean" in part
+    assert "job 1" not in part
+    assert "language en: mean" in part
     assert (await researcher.get(f"{address}/scores", params={"group": "language=en"})).status_code == 200
     gone = await researcher.get(f"{address}/agreement", params={"group": "language=it"})
     assert gone.status_code == 404

@@ -58,7 +58,7 @@ async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researc
     page = (await researcher.get(address(judged, "?one=elo"))).text
     for part in PARTS:
         assert (f'<a href="{address(judged)}/{part}?one=elo">Show ' in page) == (
-            part not in ("graded_response", "systems", "criteria")
+            part not in ("graded_response", "systems", "criteria", "groups")
         )
     assert 'aria-current="page">Analysis' in page
 
