@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.alerts.settings import AlertSettings
 from app.crowd.settings import WAYS_BACK
+from app.designs.remarks import RemarkSettings
 from app.visit.settings import VisitSettings
 
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
@@ -47,6 +48,7 @@ GROUPS = (
         ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *WAYS_BACK[1:]),
         seen=True,
     ),
+    FieldGroup("Comments and flags", (), tuple(RemarkSettings.model_fields), seen=True),
     FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
     FieldGroup(
         "How answers become scores, and what is asked next",

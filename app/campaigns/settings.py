@@ -21,6 +21,7 @@ from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.design import Design
 from app.designs.registry import DESIGNS, USUAL, design_of
+from app.designs.remarks import RemarkSettings
 from app.errors import Invalid
 from app.fields import ONLY_MORE, OPEN, OneLine, after_launch
 from app.inference.observations.coarsening import readable
@@ -73,7 +74,7 @@ def can_ask(rule: Rule, law: Law) -> bool:
     return law.family.counts_classes or not rule.reads_labels
 
 
-class CampaignSettings(CrowdSettings, VisitSettings, QualitySettings, AlertSettings):
+class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySettings, AlertSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)

@@ -99,6 +99,11 @@ campaigns = Table(
     Column("cannot_be_judged", Boolean, nullable=False, server_default="false"),
     Column("unjudged_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("unjudged_people", Integer, nullable=False, server_default="2"),
+    # What annotators may comment on; whether they may flag items, as what, and how many who do are an alert
+    Column("comment_on", Text, nullable=False, server_default="none"),
+    Column("flag_items", Boolean, nullable=False, server_default="false"),
+    Column("flag_reasons", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("flag_people", Integer, nullable=False, server_default="2"),
     # A code or an address for who ends their visit, by how it ended
     Column("prolific_completion_code", Text),
     Column("return_completed", Text),
@@ -347,6 +352,7 @@ responses = Table(
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
     index_where("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
+    index_where("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
     index_where("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from app.designs.numbers import whole_number
+from app.designs.remarks import Remark
 
 Given = float | str  # a number, or the label of a class
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
@@ -25,7 +26,8 @@ class Touch:
 class Answer:
     """A value and a touch for each item number, as they were sent: the design says whether they will do.
 
-    unjudged: of the items that cannot be judged, and so have no value, the reason.
+    unjudged: of the items that cannot be judged, and so have no value, the reason. remarks: what is said beside that,
+    by what it is about.
     """
 
     values: Mapping[int, Given]
@@ -33,6 +35,7 @@ class Answer:
     viewport: str | None = None
     source: str = "api"
     unjudged: Mapping[int, str] = field(default_factory=dict)
+    remarks: Mapping[str, Remark] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

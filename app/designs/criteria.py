@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 from app.designs.answer import Answer, AnswerByCriterion, Form
 from app.designs.design import Design, plain_text
 from app.designs.registry import design_of
+from app.designs.remarks import COMMENT, FLAG
 from app.designs.unjudged import FIELD as UNJUDGED
 from app.designs.unjudged import refuse_unoffered
 from app.errors import Invalid, NotFound, listed, shortened, some_of
@@ -29,7 +30,7 @@ FEWEST, MOST = 2, 5
 GRID = "grid"
 MOST_IN_GRID = 10  # controls that are seen at once
 EXTRA = "criteria_order"  # what `responses.extra` calls it: the names in the order in which they were asked
-OF_ALL = (UNJUDGED, "viewport")  # begins the fields of a form that are of no criterion alone
+OF_ALL = (UNJUDGED, COMMENT, FLAG, "viewport")  # begins the fields of a form that are of no criterion alone
 
 Plain = BeforeValidator(plain_text)
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), Plain]

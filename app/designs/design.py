@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, Form, Given, touches_in
 from app.designs.numbers import decimal, whole_number
+from app.designs.remarks import remarks_in
 from app.designs.scale import POINTS
 from app.designs.unit import LIKELIEST, Unit, by_order
 from app.designs.unit import POINTS as IN_POINTS
@@ -169,7 +170,8 @@ class Design(BaseModel, ABC):
             form = {**form, **dict.fromkeys((f"{FIELD}{item}" for item in unjudged), "")}
         values = {item: value for item, value in self.entered(form, items).items() if item not in unjudged}
         viewport = form.get("viewport", "")[:40] or None
-        return Answer(values, touches_in(form, items), viewport, sent.source, unjudged)
+        remarks = remarks_in(form, items)
+        return Answer(values, touches_in(form, items), viewport, sent.source, unjudged, remarks)
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
         """The values in a form's fields `score-NUMBER`; an empty one counts as not given.

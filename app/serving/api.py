@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, StringConstraints, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.auth import guards
@@ -16,8 +16,10 @@ from app.designs.answer import Answer, AnswerByCriterion, Given, InputKind, Touc
 from app.designs.asked import AskedValues
 from app.designs.content import Above
 from app.designs.criteria import AskedBy, asked_of, for_criterion
+from app.designs.design import plain_text
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
+from app.designs.remarks import HIT, LONGEST_COMMENT, CommentOn, Remark
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
 from app.serving import leases, outside, submission, undo
@@ -102,6 +104,11 @@ class HitShown(BaseModel):
         description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
         "campaign does not let annotators say so."
     )
+    comment_on: CommentOn = Field(description="What the annotator may comment on.")
+    flag_reasons: list[str] | None = Field(
+        description="What can be wrong with an item: the reasons to choose from, none where none is asked for; null "
+        "where items cannot be flagged."
+    )
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
 
@@ -147,6 +154,8 @@ async def next_hit(
         values=AskedValues.of(design_of(for_criterion(here, 0))),
         criteria=[CriterionAsked.of(one) for one in asked],
         reasons=here.unjudged_reasons if here.cannot_be_judged else None,
+        comment_on=here.comment_on,
+        flag_reasons=here.flag_reasons if here.flag_items else None,
         expires_at=work.hit.expires_at,
     )
     return Work(hit=shown, reason=None)
@@ -209,6 +218,9 @@ def touches_named(telemetry: object) -> str:
     return "criteria" if nested else "items"
 
 
+Comment = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=LONGEST_COMMENT), BeforeValidator(plain_text)
+]
 Touches = dict[ItemId, TouchSent]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionName, Touches], Tag("criteria")],
@@ -232,6 +244,15 @@ class Response(BaseModel):
     reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
         default_factory=dict,
         description="By item id, why it cannot be judged: one of the HIT's `reasons` for each item without a value.",
+    )
+    comment: Comment = Field(default="", description="On the HIT, where `comment_on` says HIT or both.")
+    comments: dict[ItemId, Comment] = Field(
+        default_factory=dict, description="By item id, where `comment_on` says items or both."
+    )
+    flags: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
+        default_factory=dict,
+        description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there "
+        "are none.",
     )
     telemetry: Telemetry = Field(
         default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
@@ -290,7 +311,7 @@ class Receipt(BaseModel):
             409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more",
             410: "`lease_expired`: others have answered meanwhile",
             422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
-            "`criteria_missing`, `criterion_unknown`, `judged_in_part`",
+            "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
         }
     ),
 )
@@ -327,4 +348,13 @@ def answer_of(
     given = outside.values_by_number(hit, sent)
     values = {number: value for number, value in given.items() if value is not None}
     unjudged = outside.reasons_by_number(hit, response.reasons, given.keys() - values.keys())
-    return Answer(values, touches, response.viewport, source=outside.PLATFORM, unjudged=unjudged)
+    remarks = remarks_of(hit, response)
+    return Answer(values, touches, response.viewport, outside.PLATFORM, unjudged, remarks)
+
+
+def remarks_of(hit: outside.HitOfProgram, response: Response) -> dict[str, Remark]:
+    """What is said beside the values, by what it is about. Raises `Invalid` (`scores_unknown`)."""
+    comments, flags = outside.by_number(hit, response.comments), outside.by_number(hit, response.flags)
+    said = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
+    said |= {HIT: Remark(response.comment)}
+    return {about: remark for about, remark in said.items() if remark != Remark()}

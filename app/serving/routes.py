@@ -61,7 +61,7 @@ ADDRESS = "/{platform_name:platform}/{link_key}"
 
 # After which the page of someone who waits looks again, by the reason why there is no HIT.
 LOOK_AGAIN_SECONDS: dict[leases.Reason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
-LARGEST_DRAFT = 10_000  # characters; ten items with their scores and touches need far less
+LARGEST_DRAFT = 20_000  # characters; ten items with their scores, touches and comments need less
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, columns, fetch_one
+from app.designs.remarks import CommentOn
 from app.designs.unjudged import EXTRA
 from app.errors import NotFound
 from app.record.news import NEWS, changes
@@ -118,6 +119,9 @@ class ServedCampaign(Followed):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     unjudged_people: int
+    comment_on: CommentOn
+    flag_items: bool
+    flag_reasons: list[str]
     has_checks: bool
     checks_percent: float | None
     iteration: int

@@ -32,6 +32,7 @@ from app.record.states import Revision
 from app.record.store import PRESENT, UPDATE, UPDATE_POSTERIORS
 from app.record.stream import Response
 from app.selection.segments import for_all, said_of_all, shown_once
+from app.serving import remarks
 from app.serving.races import STILL_ALLOWED, STILL_ROOM, lock_annotator_and_posteriors, lock_revision
 from app.serving.standing import CLOCK, FIRST_ANSWER, ONE_HIT, THEIRS
 
@@ -268,6 +269,7 @@ async def store(
     own, of_all = apart(hit, sent, mixed) if mixed else (sent, [])
     said = read_all(hit, own)
     answers = [one for one, _ in said]
+    answer = await remarks.taken(connection, hit.campaign_id, answers[0], mixed)
     values = [value for _, row in said for value in row]
     responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in said]
     parameters = {
@@ -277,7 +279,7 @@ async def store(
         "source": answers[0].source,
         "items": hit.hit_items,
         "values": values,
-        "extra": extra(hit, answers[0], hit.annotator_id),
+        "extra": extra(hit, answer, hit.annotator_id),
         "segment": hit.segment,
         "telemetry": telemetry(answers, hit.hit_items),
         "now": key["now"],
@@ -287,6 +289,8 @@ async def store(
     (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
     if stored.seq is None:
         raise LeaseEnded
+    if answer.remarks:
+        await remarks.alert(connection, hit.campaign_id, stored.seq)
     if mixed:
         await checks.store(connection, parameters, mixed, of_all)
     await change_others(connection, hit, responses)

@@ -3,6 +3,7 @@
 // of their controls tell them apart.
 
 import { all, inDocument } from "./page.js";
+import * as remarks from "./remarks.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 import { words } from "./words.js";
@@ -21,12 +22,13 @@ export function read(fieldset, design) {
   hit.whole = hit;
   hit.parts = (fieldset.dataset.parts ?? "").split(" ").map((name) => readPart(hit, name, design));
   return Object.assign(hit, {
-    entries: () => Object.assign(unjudged.entries(hit), ...hit.parts.map((part) => part.entries())),
+    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), ...hit.parts.map((part) => part.entries())),
     restore(kept) {
       unjudged.restore(hit, kept);
+      remarks.restore(hit, kept);
       for (const part of hit.parts) part.restore(kept);
     },
-    fields: () => [...unjudged.said(hit), ...hit.parts.flatMap((part) => part.fields())],
+    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...hit.parts.flatMap((part) => part.fields())],
     ready: () => inOrder(hit).every((part) => part.ready()),
     draw() { for (const part of hit.parts) part.draw(); },
     busy: () => hit.sending || hit.parts.some(({ gesture }) => gesture),
@@ -45,13 +47,21 @@ function readPart(hit, name, design) {
 
 export function begin(hit, design) {
   for (const part of hit.parts) design.begin(part);
-  hit.form.addEventListener("input", ({ target }) => { if (unjudged.isOne(target)) changed(hit); });
+  hit.form.addEventListener("input", ({ target }) => {
+    if (unjudged.isOne(target)) changed(hit);
+    else if (remarks.isOne(target)) noted(hit);
+  });
 }
 
 function changed(hit) {
   hit.changed = true;
   hit.problem = false;
   hit.draw();
+  keep(hit);
+}
+
+function noted(hit) {
+  hit.changed = true;
   keep(hit);
 }
 

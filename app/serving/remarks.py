@@ -1,0 +1,99 @@
+"""What an annotator says beside an answer: taken as far as the campaign asks for it, and told to whoever runs it. Who
+says nothing costs no statement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import text
+
+from app.crowd.programs import API
+from app.database.alerts import raise_alert
+from app.database.session import Driver, Record, columns, fetch, fetch_one
+from app.designs.answer import Answer
+from app.designs.remarks import EXTRA, offered, refuse_not_offered
+from app.quality.mixed_in import MixedIn
+
+CHECK = "check "  # before the number of a check, where a remark is about one
+
+# A flag counts for one person, unless they are excluded or took it back.
+HOLDS = """
+    a.barred IS DISTINCT FROM 'excluded' AND NOT EXISTS (
+        SELECT FROM decisions d
+        WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
+
+# Of the items that an answer flags, those that are flagged by so many people and were not yet.
+FLAGGED = text(f"""
+    SELECT mine.about, mine.segment,
+           coalesce(i.external_id, k.external_id) || coalesce(' for ' || s.external_id, '') AS name,
+           others.people, others.reasons
+    FROM (
+        SELECT r.campaign_id, r.segment, said.about
+        FROM responses r, jsonb_each(r.extra -> '{EXTRA}') AS said (about, told)
+        WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag'
+    ) AS mine
+    JOIN campaigns c ON c.id = mine.campaign_id
+    LEFT JOIN items i ON i.campaign_id = mine.campaign_id
+        AND i.number = CASE WHEN mine.about NOT LIKE '{CHECK}%' THEN CAST(mine.about AS int) END
+    LEFT JOIN check_items k ON k.campaign_id = mine.campaign_id
+        AND k.number = CASE WHEN mine.about LIKE '{CHECK}%' THEN CAST(substr(mine.about, {len(CHECK) + 1}) AS int) END
+    LEFT JOIN segments s ON s.campaign_id = mine.campaign_id AND s.number = mine.segment,
+    LATERAL (
+        SELECT count(DISTINCT r.annotator_id) AS people,
+               array_agg(DISTINCT r.extra #>> ARRAY['{EXTRA}', mine.about, 'flag']) AS reasons
+        FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
+        WHERE r.campaign_id = mine.campaign_id AND r.extra ? '{EXTRA}' AND r.extra -> '{EXTRA}' -> mine.about ? 'flag'
+        AND r.segment IS NOT DISTINCT FROM mine.segment AND {HOLDS}
+    ) AS others
+    WHERE others.people >= c.flag_people
+    ORDER BY mine.about
+""")  # noqa: S608  (made of constants)
+
+
+class OfferedRemarks(Record):
+    """What a campaign lets its annotators say."""
+
+    comment_on: str
+    flag_items: bool
+    flag_reasons: list[str]
+
+
+class FlaggedItem(Record):
+    """An item that so many people flagged, how the researcher calls it, and what they chose."""
+
+    about: str
+    segment: int | None
+    name: str
+    people: int
+    reasons: list[str]
+
+
+OFFERED = text(f"SELECT {columns(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")  # noqa: S608  (constants)
+
+
+async def taken(connection: Driver, campaign: int, answer: Answer, mixed: Sequence[MixedIn]) -> Answer:
+    """The answer with what the campaign asks for of its remarks; those on checks under the number of the check.
+
+    Raises `Invalid` for others, from programs alone: somebody's page may be older than the settings.
+    """
+    if not answer.remarks:
+        return answer
+    asked = await fetch_one(connection, OFFERED, {"campaign": campaign}, OfferedRemarks)
+    if answer.source == API.name:
+        refuse_not_offered(asked, answer.remarks)
+    checks = {str(one.number): f"{CHECK}{one.check}" for one in mixed}
+    kept = offered(asked, answer.remarks)
+    return replace(answer, remarks={checks.get(about, about): remark for about, remark in kept.items()})
+
+
+async def alert(connection: Driver, campaign: int, seq: int) -> None:
+    """Raise an alert for each item that an answer flags, by its number, as the last of so many people.
+
+    The posteriors of its items are locked, so of two people at once the second one sees the first.
+    """
+    for item in await fetch(connection, FLAGGED, {"campaign": campaign, "seq": seq}, FlaggedItem):
+        occasion = f"item {item.about}" + (f" of segment {item.segment}" if item.segment is not None else "")
+        people = "1 annotator" if item.people == 1 else f"{item.people} annotators"
+        reasons = "; ".join(filter(None, item.reasons))
+        because = f"{people}: {reasons}" if reasons else people
+        await raise_alert(connection, campaign, "flagged", occasion, about=item.name, because=because)

@@ -1,0 +1,118 @@
+"""Comments and flags beside an answer, as forms send them and as they are stored."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pydantic import ValidationError
+
+from app.campaigns.settings import CampaignSettings
+from app.designs.answer import Answer, Form
+from app.designs.beside import extra
+from app.designs.criteria import parts_of
+from app.designs.remarks import (
+    LONGEST_COMMENT,
+    Remark,
+    form_of_remarks,
+    offered,
+    refuse_not_offered,
+    remarks_in,
+    remarks_said,
+)
+from app.errors import Invalid
+
+REASONS = ["It is broken", "It is offensive"]
+ITEMS = [3, 17]
+
+
+def asking(comment_on="both", flag_items=True, flag_reasons=REASONS):
+    return SimpleNamespace(comment_on=comment_on, flag_items=flag_items, flag_reasons=flag_reasons, criteria=[])
+
+
+def test_what_a_form_says_of_its_items_and_of_the_hit():
+    form = {"comment-3": " Half a sentence. ", "flag-17": REASONS[0], "comment-hit": "All alike.", "comment-99": "no"}
+    assert remarks_in(form, ITEMS) == {
+        "hit": Remark("All alike."),
+        "3": Remark("Half a sentence."),
+        "17": Remark(flag=REASONS[0]),
+    }
+
+
+def test_empty_fields_say_nothing_and_store_nothing():
+    form = {"comment-3": " \r\n", "flag-3": "", "flag-17": " ", "comment-hit": ""}
+    assert remarks_in(form, ITEMS) == {}
+    assert extra(asking(), Answer({}), 1) is None
+
+
+def test_a_comment_keeps_its_lines_and_its_letters_and_loses_what_nobody_sees():
+    woman_writing = "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"
+    form = {"comment-hit": f"one\r\ntwo\x00\x1b\x7f {woman_writing}\ud800"}
+    assert remarks_in(form, ITEMS)["hit"].comment == f"one\ntwo {woman_writing}"
+
+
+def test_a_comment_is_as_long_as_its_field():
+    assert len(remarks_in({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == LONGEST_COMMENT
+    assert f'maxlength="{LONGEST_COMMENT}"' in Path("templates/_remarks.html").read_text()
+
+
+ALL = {"hit": Remark("a"), "3": Remark("b", REASONS[0]), "17": Remark("c", "something else")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({}, {"hit": Remark("a"), "3": Remark("b", REASONS[0]), "17": Remark("c")}),
+        ({"comment_on": "HIT"}, {"hit": Remark("a"), "3": Remark(flag=REASONS[0])}),
+        ({"comment_on": "items", "flag_items": False}, {"3": Remark("b"), "17": Remark("c")}),
+        ({"comment_on": "none", "flag_items": False}, {}),
+    ],
+)
+def test_what_is_not_asked_for_is_left_out(settings, kept):
+    assert offered(asking(**settings), ALL) == kept
+
+
+def test_where_no_reason_is_asked_for_a_flag_has_none():
+    campaign = asking(flag_reasons=[])
+    assert offered(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
+    assert remarks_said({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "remarks", "code"),
+    [
+        ({"comment_on": "items"}, {"hit": Remark("a")}, "remark_not_offered"),
+        ({"comment_on": "HIT"}, {"3": Remark("a")}, "remark_not_offered"),
+        ({"flag_items": False}, {"3": Remark(flag=REASONS[0])}, "remark_not_offered"),
+        ({}, {"3": Remark(flag="tired")}, "reason_unknown"),
+        ({"flag_reasons": []}, {"3": Remark(flag="tired")}, "reason_unknown"),
+    ],
+)
+def test_a_program_is_told_what_is_not_asked_for(settings, remarks, code):
+    with pytest.raises(Invalid) as refusal:
+        refuse_not_offered(asking(**settings), remarks)
+    assert refusal.value.code == code
+
+
+def test_what_was_stored_fills_the_form_that_it_was_said_in():
+    form = {"comment-hit": "a", "flag-3": REASONS[1], "comment-17": "b", "flag-17": "wrong"}
+    said = remarks_in(form, ITEMS)
+    stored = remarks_said(offered(asking(), said) | {"17": Remark("b", "")})["remarks"]
+    assert form_of_remarks(stored) == form
+
+
+def test_of_several_criteria_each_part_has_the_same_remarks():
+    campaign = asking()
+    campaign.criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
+    campaign.design_settings = {}
+    form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
+    assert [remarks_in(part.fields, ITEMS) for part in parts_of(form, campaign)] == [
+        {"hit": Remark("y"), "3": Remark(flag="x")}
+    ] * 2
+
+
+def test_reasons_are_lines_of_a_form_and_each_is_there_once():
+    settings = CampaignSettings(name="a", question="b", flag_reasons="One\n\n Two ")
+    assert settings.flag_reasons == ["One", "Two"]
+    assert (settings.comment_on, settings.flag_items) == ("none", False)
+    with pytest.raises(ValidationError):
+        CampaignSettings(name="a", question="b", flag_reasons=["One", "One"])

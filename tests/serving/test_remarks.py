@@ -1,0 +1,156 @@
+"""Comments and flags of annotators: stored beside the answer, told to whoever runs the campaign, read by no law."""
+
+import asyncio
+import re
+
+import pytest
+
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
+from app.database.session import statements
+from app.designs.answer import Answer
+from app.designs.remarks import Remark
+from app.quality import who_counts
+from app.record import replay
+from app.serving import submission
+from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, value, values
+
+BROKEN, RUDE = REASONS = ["It is broken", "It is <rude>"]
+ALERTS = "SELECT about, because FROM alerts WHERE kind = 'flagged' ORDER BY id"
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+async def asking(engine, **settings):
+    chosen = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS, "items": 6, "items_per_hit": 3}
+    return await running(engine, **chosen | settings)
+
+
+async def page_of(client, campaign):
+    """Somebody's address, and the page that they get there."""
+    address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
+    return address, (await client.get(address)).text
+
+
+async def flag(engine, campaign, name, item=2, reason=BROKEN):
+    """Somebody who is shown an item flags it."""
+    me = await annotator(engine, campaign, name)
+    hit = await hit_of(engine, me)
+    await execute(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
+    given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={str(item): Remark(flag=reason)}, source="page")
+    async with statements(engine) as connection:
+        return await submission.submit(connection, me, hit.id, given, now=NOW)
+
+
+async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_posterior(client, engine):
+    posteriors = {}
+    for way in ("silent", "said"):
+        campaign = await asking(engine, seed=7)
+        address, page = await page_of(client, campaign)
+        form = fields_of(page)
+        first, second, _ = re.findall(r'name="score-(\d+)"', page)
+        if way == "said":
+            form |= {f"flag-{first}": RUDE, f"comment-{second}": "=1+1", "comment-hit": "Line 1\r\nLine 2"}
+        assert "1 set done" in (await client.post(address, data=form)).text
+        rows = await values(
+            engine, "SELECT number, state FROM current_posteriors WHERE campaign_id = :id", id=campaign.id
+        )
+        posteriors[way] = sorted(rows)
+    assert posteriors["said"] == posteriors["silent"]
+    stored = await values(engine, "SELECT extra FROM responses ORDER BY seq")
+    said = {first: {"flag": RUDE}, second: {"comment": "=1+1"}, "hit": {"comment": "Line 1\nLine 2"}}
+    assert stored == [(None,), ({"remarks": said},)]
+    async with snapshot(engine) as connection:
+        assert (await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))).clean
+
+
+async def test_a_refused_answer_shows_again_what_was_said(client, engine):
+    campaign = await asking(engine)
+    address, page = await page_of(client, campaign)
+    form = fields_of(page)
+    name = next(name for name in form if name.startswith("score-"))
+    item = name.removeprefix("score-")
+    said = {f"flag-{item}": RUDE, f"comment-{item}": "</textarea><b>", "comment-hit": "\nBoth."}
+    shown = (await client.post(address, data=form | said | {name: "101"})).text
+    assert '<details class="remarks" open>' in shown
+    assert f'<option value="{RUDE}" selected>'.replace("<rude>", "&lt;rude&gt;") in shown
+    assert "&lt;/textarea&gt;&lt;b&gt;</textarea>" in shown
+    assert await value(engine, "SELECT count(*) FROM responses") == 0
+
+
+async def test_a_draft_keeps_what_was_said(client, engine):
+    campaign = await asking(engine)
+    address, page = await page_of(client, campaign)
+    form = fields_of(page)
+    entries = {f"comment-{item}": {"value": "x\n" * 250} for item in (*range(10), "hit")}
+    draft = {"token": form["token"], "hit": int(form["hit"]), "entries": entries}
+    assert (await client.put(address, json=draft)).status_code == 204
+    again = (await client.get(address)).text
+    assert '<details class="remarks" open>' in again
+    assert again.count("x\n" * 249) == 4
+
+
+async def test_what_is_no_longer_asked_for_costs_nobody_their_answer(client, engine):
+    campaign = await asking(engine)
+    address, page = await page_of(client, campaign)
+    form = fields_of(page)
+    await execute(engine, "UPDATE campaigns SET comment_on = 'none', flag_reasons = '{Another}'")
+    item = next(name for name in form if name.startswith("score-")).removeprefix("score-")
+    reply = await client.post(address, data=form | {f"flag-{item}": RUDE, "comment-hit": "All alike."})
+    assert "1 set done" in reply.text
+    assert await values(engine, "SELECT extra FROM responses") == [(None,)]
+
+
+async def statements_of(engine, campaign):
+    """What an answer without remarks sends to the database."""
+    me = await annotator(engine, campaign)
+    hit, sent = await hit_of(engine, me), []
+    async with statements(engine) as connection:
+        with connection.query_logger(lambda query: sent.append(query.query)):
+            answer = Answer(dict.fromkeys(hit.items, 50.0), source="page")
+            await submission.submit(connection, me, hit.id, answer, now=NOW)
+    return sent
+
+
+async def test_a_campaign_that_does_not_ask_shows_nothing_and_pays_nothing(client, engine):
+    silent, talking = await running(engine, items_per_hit=3, items=6), await asking(engine)
+    assert await statements_of(engine, silent) == await statements_of(engine, talking)
+    for campaign, there in ((silent, False), (talking, True)):
+        _, page = await page_of(client, campaign)
+        assert ('class="remarks"' in page) == there
+
+
+async def test_so_many_different_people_are_an_alert_once(engine):
+    campaign = await asking(engine, flag_people=2)
+    await flag(engine, campaign, "ann")
+    assert await values(engine, ALERTS) == []
+    await flag(engine, campaign, "bob", reason=RUDE)
+    assert await values(engine, ALERTS) == [("v2", f"2 annotators: {RUDE}; {BROKEN}")]
+    await flag(engine, campaign, "eve")
+    assert len(await values(engine, ALERTS)) == 1
+
+
+async def test_one_person_alone_is_one_however_often(engine):
+    campaign = await asking(engine, flag_people=2)
+    await flag(engine, campaign, "ann")
+    await flag(engine, campaign, "ann")
+    assert await values(engine, ALERTS) == []
+
+
+async def test_two_at_once_are_two(engine):
+    campaign = await asking(engine, flag_people=2)
+    await asyncio.gather(flag(engine, campaign, "ann"), flag(engine, campaign, "bob"))
+    assert [about for about, _ in await values(engine, ALERTS)] == ["v2"]
+
+
+async def test_who_is_excluded_raises_no_alert(engine):
+    campaign = await asking(engine, flag_people=2)
+    await flag(engine, campaign, "ann")
+    (number,) = (await values(engine, "SELECT id FROM annotators"))[0]
+    async with engine.begin() as connection:
+        await who_counts.exclude(connection, campaign, number, reason="flags everything", now=NOW)
+    await flag(engine, campaign, "bob")
+    assert await values(engine, ALERTS) == []
