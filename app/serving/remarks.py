@@ -2,8 +2,9 @@
 says nothing costs no statement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlalchemy import text
 
@@ -13,6 +14,8 @@ from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
 from app.designs.remarks import EXTRA, offered, refuse_not_offered
 from app.quality.mixed_in import MixedIn
+
+T = TypeVar("T")  # Python 3.11 has no other way
 
 CHECK = "check "  # before the number of a check, where a remark is about one
 
@@ -84,6 +87,12 @@ async def taken(connection: Driver, campaign: int, answer: Answer, mixed: Sequen
     checks = {str(one.number): f"{CHECK}{one.check}" for one in mixed}
     kept = offered(asked, answer.remarks)
     return replace(answer, remarks={checks.get(about, about): remark for about, remark in kept.items()})
+
+
+def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn]) -> dict[str, T]:
+    """Stored remarks with those on checks under the numbers of their page."""
+    numbers = {f"{CHECK}{one.check}": str(one.number) for one in mixed}
+    return {numbers.get(about, about): told for about, told in stored.items()}
 
 
 async def alert(connection: Driver, campaign: int, seq: int) -> None:

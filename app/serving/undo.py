@@ -16,16 +16,19 @@ from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
-from app.designs.answer import telemetry
+from app.designs.answer import Answer, telemetry
 from app.designs.beside import extra
 from app.designs.criteria import Sent, criteria_of, prefix_of
 from app.designs.registry import design_of
+from app.designs.remarks import EXTRA as REMARKS
+from app.designs.remarks import form_of_remarks
 from app.designs.unjudged import EXTRA, FIELD, YES
 from app.errors import Conflict, NotFound
 from app.quality import checks
+from app.quality.mixed_in import MixedIn
 from app.record.revisions import DECIDE, LOCK_CAMPAIGN
 from app.selection.segments import shown_once
-from app.serving import mixed
+from app.serving import mixed, remarks
 from app.serving.leases import ShownHit
 from app.serving.races import (
     LOCK_HIT,
@@ -149,13 +152,15 @@ async def reopen(connection: Driver, assignment: AssignmentId, *, now: datetime)
     assert shown is not None  # noqa: S101  (an aggregate has a row)
     seen = items, shown.ids, shown.texts
     of_checks: dict[int, float] = {}
+    among: Sequence[MixedIn] = ()
     if last.has_checks:
         among, known = await checks.of_hit(connection, last.id, last.hit_id)
         said = {row.check_number: row.value for row in await fetch(connection, CHECKED, parameters, OfCheck)}
         seen = mixed.shown(*seen, among, known)
         of_checks = {one.number: said[one.check] for one in among}
     hit = ShownHit(last.hit_id, *seen, {}, now, last.segment, shown.above)
-    return Reopened(hit, last.seq, {**filled_in(last, items, of_checks), "hit": str(last.hit_id)})
+    beside = form_of_remarks(remarks.as_shown((last.beside or {}).get(REMARKS, {}), among))
+    return Reopened(hit, last.seq, {**filled_in(last, items, of_checks), **beside, "hit": str(last.hit_id)})
 
 
 def filled_in(last: LastAnswer, shown: Sequence[int], of_checks: Mapping[int, float]) -> dict[str, str]:
@@ -199,10 +204,24 @@ async def replace(
         among = await checks.places(connection, last.id, hit) if last.has_checks else []
         own, _ = apart(last, sent, among) if among else (sent, [])
         await execute(connection, LOCK_POSTERIORS, {**key, "capped": last.hit_items})
-        stored = await fetch_one(connection, REPLACE, key | response_of(last, own), Answered)
-        assert stored is not None  # noqa: S101  (it is returned, or this raises)
+        seq = await store_instead(connection, key, last, own, among)
         await withdraw(connection, key)
-    return Receipt(hit, stored.seq)
+    return Receipt(hit, seq)
+
+
+async def store_instead(
+    connection: Driver, key: Mapping[str, Any], last: LastAnswer, sent: Sent, among: Sequence[MixedIn]
+) -> int:
+    """The number of the new response. Raises `Invalid`."""
+    said = read_all(last, sent)
+    first = await remarks.taken(connection, last.id, said[0][0], among)
+    answers = [first, *(answer for answer, _ in said[1:])]
+    response = response_of(last, answers, [value for _, row in said for value in row])
+    stored = await fetch_one(connection, REPLACE, {**key, **response}, Answered)
+    assert stored is not None  # noqa: S101  (it is returned, or this raises)
+    if first.remarks:
+        await remarks.alert(connection, last.id, stored.seq)
+    return stored.seq
 
 
 async def withdraw(connection: Driver, key: Mapping[str, Any]) -> None:
@@ -214,15 +233,13 @@ async def withdraw(connection: Driver, key: Mapping[str, Any]) -> None:
     await execute(connection, DECIDE, {**key, **decision})
 
 
-def response_of(last: LastAnswer, sent: Sent) -> dict[str, Any]:
-    """The columns of the response. Raises `Invalid`."""
-    said = read_all(last, sent)
-    answers = [answer for answer, _ in said]
+def response_of(last: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
+    """The columns of the response, which is an answer by each criterion."""
     return {
         "annotator": last.annotator_id,
         "source": answers[0].source,
         "items": last.hit_items,
-        "values": [value for _, row in said for value in row],
+        "values": values,
         "segment": last.segment,
         "extra": extra(last, answers[0], last.annotator_id),
         "telemetry": telemetry(answers, last.hit_items),

@@ -105,13 +105,12 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
     campaign.criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
     campaign.design_settings = {}
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
-    assert [remarks_in(part.fields, ITEMS) for part in parts_of(form, campaign)] == [
-        {"hit": Remark("y"), "3": Remark(flag="x")}
-    ] * 2
+    found = [remarks_in(part.fields, ITEMS) for part in parts_of(form, campaign) if isinstance(part, Form)]
+    assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2
 
 
 def test_reasons_are_lines_of_a_form_and_each_is_there_once():
-    settings = CampaignSettings(name="a", question="b", flag_reasons="One\n\n Two ")
+    settings = CampaignSettings.model_validate({"name": "a", "question": "b", "flag_reasons": "One\n\n Two "})
     assert settings.flag_reasons == ["One", "Two"]
     assert (settings.comment_on, settings.flag_items) == ("none", False)
     with pytest.raises(ValidationError):

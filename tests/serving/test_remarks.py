@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,12 @@ from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from app.quality import who_counts
 from app.record import replay
-from app.serving import submission
-from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, value, values
+from app.serving import submission, undo
+from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
+from tests.serving.test_checks import with_checks
 
 BROKEN, RUDE = REASONS = ["It is broken", "It is <rude>"]
+STATES = "SELECT number, state FROM current_posteriors WHERE campaign_id = :id"
 ALERTS = "SELECT about, because FROM alerts WHERE kind = 'flagged' ORDER BY id"
 
 
@@ -25,8 +28,8 @@ def engine(app):
 
 
 async def asking(engine, **settings):
-    chosen = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS, "items": 6, "items_per_hit": 3}
-    return await running(engine, **chosen | settings)
+    chosen: dict[str, Any] = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS, "items_per_hit": 3}
+    return await running(engine, **chosen | {"items": 6} | settings)
 
 
 async def page_of(client, campaign):
@@ -46,25 +49,22 @@ async def flag(engine, campaign, name, item=2, reason=BROKEN):
 
 
 async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_posterior(client, engine):
-    posteriors = {}
-    for way in ("silent", "said"):
+    posteriors = []
+    for said in ({}, {"flag": RUDE, "comment": "=1+1"}):
         campaign = await asking(engine, seed=7)
         address, page = await page_of(client, campaign)
         form = fields_of(page)
-        first, second, _ = re.findall(r'name="score-(\d+)"', page)
-        if way == "said":
-            form |= {f"flag-{first}": RUDE, f"comment-{second}": "=1+1", "comment-hit": "Line 1\r\nLine 2"}
-        assert "1 set done" in (await client.post(address, data=form)).text
-        rows = await values(
-            engine, "SELECT number, state FROM current_posteriors WHERE campaign_id = :id", id=campaign.id
-        )
-        posteriors[way] = sorted(rows)
-    assert posteriors["said"] == posteriors["silent"]
-    stored = await values(engine, "SELECT extra FROM responses ORDER BY seq")
-    said = {first: {"flag": RUDE}, second: {"comment": "=1+1"}, "hit": {"comment": "Line 1\nLine 2"}}
-    assert stored == [(None,), ({"remarks": said},)]
-    async with snapshot(engine) as connection:
-        assert (await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))).clean
+        item = min(name.removeprefix("score-") for name in form if name.startswith("score-"))
+        beside = {f"{what}-{item}": words for what, words in said.items()}
+        beside |= {"comment-hit": "Line 1\r\nLine 2"} if said else {}
+        assert "1 set done" in (await client.post(address, data=form | beside)).text
+        posteriors.append(sorted(await values(engine, STATES, id=campaign.id)))
+        extra = await value(engine, "SELECT extra FROM responses WHERE campaign_id = :id", id=campaign.id)
+        stored = {"remarks": {item: said, "hit": {"comment": "Line 1\nLine 2"}}} if said else None
+        assert extra == stored
+        async with snapshot(engine) as connection:
+            assert (await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))).clean
+    assert posteriors[0] == posteriors[1]
 
 
 async def test_a_refused_answer_shows_again_what_was_said(client, engine):
@@ -154,3 +154,53 @@ async def test_who_is_excluded_raises_no_alert(engine):
         await who_counts.exclude(connection, campaign, number, reason="flags everything", now=NOW)
     await flag(engine, campaign, "bob")
     assert await values(engine, ALERTS) == []
+
+
+async def test_who_changes_their_answer_finds_what_they_said_and_can_take_it_back(client, engine):
+    campaign = await asking(engine, flag_people=1)
+    address, page = await page_of(client, campaign)
+    form = fields_of(page)
+    item = next(name for name in form if name.startswith("score-")).removeprefix("score-")
+    await client.post(address, data=form | {f"flag-{item}": RUDE, "comment-hit": "First\nthought"})
+    again = (await client.post(address, data={"token": form["token"], "undo": "1"})).text
+    assert '<details class="remarks" open>' in again
+    assert "First\nthought</textarea>" in again
+    assert re.search(rf'name="flag-{item}".*?selected>It is &lt;rude&gt;</option>', again, re.DOTALL)
+    replaces = dict(re.findall(r'name="(replaces)" value="(\d+)"', again))
+    await client.post(address, data=form | replaces | {"comment-hit": "On second thought"})
+    stored = await values(engine, "SELECT extra FROM responses ORDER BY seq")
+    assert stored[1] == ({"remarks": {"hit": {"comment": "On second thought"}}},)
+    assert len(await values(engine, ALERTS)) == 1
+
+
+async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
+    campaign = await asking(engine, flag_people=2)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    flagged = Answer(dict.fromkeys(hit.items, 5.0), remarks={str(hit.items[0]): Remark(flag=BROKEN)}, source="page")
+    async with statements(engine) as connection:
+        told = await submission.submit(connection, me, hit.id, flagged, now=NOW)
+        await undo.replace(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
+    await flag(engine, campaign, "bob", item=hit.items[0] if hit.items[0] > 1 else 2)
+    assert await values(engine, ALERTS) == []
+
+
+async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check(engine):
+    campaign = await with_checks(engine, comment_on="items", flag_items=True, flag_people=1, flag_reasons=REASONS)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    while all(name.startswith("v") for name in hit.ids):
+        await submit(engine, me, hit)
+        hit = await hit_of(engine, me)
+    place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
+    said = {str(hit.items[place]): Remark("Why?", BROKEN)}
+    answer = Answer(dict.fromkeys(hit.items, 5.0), remarks=said, source="page")
+    async with statements(engine) as connection:
+        told = await submission.submit(connection, me, hit.id, answer, now=NOW)
+    stored = await value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
+    number = await value(engine, "SELECT check_number FROM check_answers")
+    assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
+    assert await values(engine, ALERTS) == [(hit.ids[place], f"1 annotator: {BROKEN}")]
+    async with statements(engine) as connection:
+        shown = await undo.reopen(connection, me, now=NOW)
+    assert shown.form[f"comment-{hit.items[place]}"] == "Why?"

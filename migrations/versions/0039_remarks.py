@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0038"
-down_revision = "0037"
+revision = "0039"
+down_revision = "0038"
 
 # What a new campaign begins with; those that are there get it too, should they come to ask.
 REASONS = "{It is broken or incomplete,It is offensive,It tells who somebody is,Another reason}"

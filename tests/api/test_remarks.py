@@ -1,0 +1,46 @@
+"""Comments and flags from and for programs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.test_api import answer, hit_for, launched, refused
+
+REASONS = ["broken", "rude"]
+ASKING = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS}
+
+
+async def test_a_program_says_what_its_annotators_say(program):
+    address = await launched(program, **ASKING)
+    hit = await hit_for(program, address)
+    assert (hit["comment_on"], hit["flag_reasons"]) == ("both", REASONS)
+    a, b, _ = [item["id"] for item in hit["items"]]
+    said: dict[str, Any] = {"comment": "All alike.", "comments": {a: "Half a sentence."}, "flags": {b: "rude"}}
+    assert (await answer(program, hit, **said)).status_code == 200
+    assert (await program.get(f"{address}/verify")).json()["clean"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "code"),
+    [
+        ({"comment_on": "items"}, {"comment": "a"}, "remark_not_offered"),
+        ({"comment_on": "HIT"}, {"comments": {"first": "a"}}, "remark_not_offered"),
+        ({"flag_items": False}, {"flags": {"first": "rude"}}, "remark_not_offered"),
+        ({}, {"flags": {"first": "tired"}}, "reason_unknown"),
+        ({}, {"flags": {"v99": "rude"}}, "scores_unknown"),
+        ({}, {"comment": "a" * 501}, "invalid"),
+        ({}, {"comment": "a\x00b"}, "invalid"),
+    ],
+)
+async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, settings, said, code):
+    address = await launched(program, **ASKING | settings)
+    hit = await hit_for(program, address)
+    asked = json.loads(json.dumps(said).replace('"first"', json.dumps(hit["items"][0]["id"])))
+    refused(await answer(program, hit, **asked), 422, code)
+    assert (await program.get(address)).json()["judgments_taken"] == 0
+
+
+async def test_a_campaign_that_asks_for_nothing_says_so(program):
+    hit = await hit_for(program, await launched(program))
+    assert (hit["comment_on"], hit["flag_reasons"]) == ("none", None)
