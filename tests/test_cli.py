@@ -570,3 +570,20 @@ def test_annotators_are_listed_held_excluded_and_restored(easel, files, running)
     assert "held" in easel("annotators", "list", running, "--sort", "standing").output
     easel("annotators", "release", running, "A1", *why)
     assert easel("annotators", "hold", running, "A1").exit_code == 2  # without a reason
+
+
+def test_what_rules_found_is_listed(easel, files, running, database_url):
+    easel("campaign", "import-responses", running, files / "results.csv")
+    assert easel("annotators", "findings", running).output == ""
+    found = """
+        INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
+        SELECT campaign_id, id, 'gold', 'warn', '{"failed": 5}', 'Failed 5 of 5 gold items.', '2026-11-01 12:00+00'
+        FROM annotators
+    """
+    query(database_url, found)
+    listed = easel("annotators", "findings", running).output
+    assert listed == "A1  2026-11-01 12:00  gold (warn)  Failed 5 of 5 gold items.\n"
+    easel("annotators", "hold", running, "A1", "--reason", "look")
+    assert "gold (warn, now held)" in easel("annotators", "findings", running).output
+    (line,) = json.loads(easel("annotators", "findings", running, "--json").output)
+    assert (line["name"], line["seen"], line["barred"]) == ("A1", {"failed": 5}, "held")

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.auth import members
 from app.auth.access import SHARED_AS, Access, visible
 from app.auth.roles import SEE
-from app.database.campaign import campaign_by_slug, item_count
+from app.database.campaign import HAS_PEOPLE, campaign_by_slug, item_count
 from app.database.tables import campaigns, current_posteriors
 
 
@@ -40,9 +40,11 @@ async def archived_count(connection: AsyncConnection, *, seen_by: Access | None 
 
 
 async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """One campaign as `listed` has it. Raises `NotFound` (code `campaign_not_found`)."""
+    """One campaign as `listed` has it, with `has_people`. Raises `NotFound` (code `campaign_not_found`)."""
     campaign = await campaign_by_slug(connection, slug)
-    row: Row[Any] = (await connection.execute(counted().where(campaigns.c.id == campaign.id))).one()
+    row: Row[Any] = (
+        await connection.execute(counted().add_columns(HAS_PEOPLE).where(campaigns.c.id == campaign.id))
+    ).one()
     return row
 
 

@@ -1,6 +1,6 @@
 """`easel annotators ...`: who takes part, who is held, and whose answers count."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
@@ -11,13 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.cli.layout import aligned, terminal_width
 from app.cli.running import as_json, in_transaction, now, on_engine, show_json
 from app.database.campaign import campaign_by_slug
-from app.quality import acting
+from app.quality import acting, shown
 from app.quality import annotators as listing
 from app.quality.annotators import AnnotatorLine, AnswerLine, Sorting
 from app.quality.who_counts import annotator_named
 
 TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
-
 reason_option = click.option("--reason", required=True, help="Why; kept with the decision and in the audit log.")
 
 
@@ -57,6 +56,26 @@ def cells(line: AnnotatorLine) -> list[str]:
         line.barred or "-",
         "; ".join(line.findings) or "-",
     ]
+
+
+@annotators.command()
+@click.argument("slug")
+@click.option("--limit", type=click.IntRange(1), default=shown.MOST_SHOWN, show_default=True, help="How many at most.")
+@as_json
+def findings(slug: str, *, limit: int, as_json: bool) -> None:
+    """What rules found of annotators, and did, the newest first."""
+
+    async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
+        campaign = await campaign_by_slug(connection, slug)
+        return await shown.findings(connection, campaign.id, limit)
+
+    found = in_transaction(work)
+    if as_json:
+        show_json([row._asdict() for row in found])
+        return
+    for row in found:
+        stands = f", now {row.barred}" if row.barred else ""
+        click.echo(f"{row.name}  {row.found_at:%Y-%m-%d %H:%M}  {row.rule} ({row.action}{stands})  {row.said}")
 
 
 @annotators.command()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, func, select, text
+from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, exists, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raised_from
@@ -13,6 +13,7 @@ from app.database.audit_log import SERVER
 from app.database.pool import wants
 from app.database.session import Id, ServingConnections, fetch_one
 from app.database.tables import campaigns, items
+from app.database.visit_tables import personal_links
 from app.errors import NotFound, shortened
 
 ALL_DONE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion, '' AS about,
@@ -71,14 +72,18 @@ class Names:
         return self.known.get(named) if named else None
 
 
+# Whether anybody has a link of their own.
+HAS_PEOPLE = exists().where(personal_links.c.campaign_id == campaigns.c.id).label("has_people")
+
+
 async def campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
     """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
     return await only(connection, select(campaigns), slug)
 
 
 async def campaign_of_page(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The same with `item_count`, which the checklist of a draft's pages shows."""
-    return await only(connection, select(campaigns, item_count(campaigns.c.id).label("item_count")), slug)
+    """The same with `item_count` and `has_people`, which the checklist of a draft's pages shows."""
+    return await only(connection, select(campaigns, item_count(campaigns.c.id).label("item_count"), HAS_PEOPLE), slug)
 
 
 async def only(connection: AsyncConnection, statement: Select[Any], slug: str) -> Row[Any]:

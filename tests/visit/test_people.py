@@ -7,6 +7,7 @@ import pytest
 
 from app.visit import people
 from tests.api.conftest import API, program  # noqa: F401  (a fixture)
+from tests.campaigns.drafts import VERBS, draft, import_items
 from tests.serving.campaigns import NOW, execute, fields_of, running, value, values
 from tests.visit.visits import sends
 
@@ -138,3 +139,26 @@ async def test_programs_make_links_too(program, engine, campaign):  # noqa: F811
     assert (told["total"], told["used"]) == (2, 0)
     assert [one["name"] for one in told["people"]] == ["Ann", "Bea"]
     assert told["people"][0]["link"].startswith("http://easel.test/personal/")
+
+
+async def test_a_draft_whose_link_is_closed_says_that_nobody_is_invited(engine, researcher):
+    campaign = await draft(engine, open_link=False)
+    await import_items(engine, campaign, VERBS)
+    page = f"/admin/campaigns/{campaign.slug}"
+    to_do = '<span class="visually-hidden">To do: </span><a href="/admin/campaigns/verbs/people">'
+    nobody = "The open link is closed, and nobody has a link of their own"
+    for tab in ("", "/items", "/share", "/launch/confirm"):
+        html = (await researcher.get(page + tab)).text
+        assert to_do in html
+        assert (nobody in html) == (tab in ("/share", "/launch/confirm"))
+    await links_of(engine, campaign, "Ann")
+    html = (await researcher.get(page + "/launch/confirm")).text
+    assert to_do.replace("To do", "Done") in html
+    assert nobody not in html
+
+
+async def test_an_open_link_needs_nobody_invited(engine, researcher):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, VERBS)
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text
+    assert f"/admin/campaigns/{campaign.slug}/people" not in html

@@ -1,0 +1,70 @@
+"""Whatever is refused to annotators has words in every language."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from app import errors
+from app.languages.refusals import FOR_ANNOTATORS
+
+APP = Path(__file__).parents[2] / "app"
+OF_RESEARCHERS = (
+    "crowd/files.py",
+    "crowd/mturk/results.py",
+    "visit/people.py",
+    "visit/practice.py",
+)  # tables of theirs
+OF_PROGRAMS = ("serving/api.py", "serving/outside.py", "visit/api.py")  # which read codes
+ROOMS = [path for room in ("serving", "visit", "crowd", "designs") for path in sorted((APP / room).rglob("*.py"))]
+MET = [
+    *(path for path in ROOMS if path.relative_to(APP).as_posix() not in OF_RESEARCHERS + OF_PROGRAMS),
+    *(APP / name for name in ("media/routes.py", "media/store.py", "web.py")),
+]
+# In rooms of annotators, and yet none of them meets it.
+NOT_MET = {
+    "baseline_unknown": "at the launch",
+    "criterion_not_found": "in the analysis and on pages of researchers",
+    "criterion_unknown": "of a program",
+    "item_unknown": "of a program: a form of ours names only items that it shows",
+}
+CLASSES = {name: made for name, made in vars(errors).items() if isinstance(made, type) and issubclass(made, Exception)}
+
+
+def refusals_in(source):
+    """The codes that a module refuses with: of its own, or those of the classes where it gives none."""
+    found = set()
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        own = [argument.value for argument in call.keywords if argument.arg == "code"]
+        constants = [one for value in own for one in ast.walk(value) if isinstance(one, ast.Constant)]
+        found |= {one.value for one in constants if isinstance(one.value, str)}
+        name = getattr(call.func, "id", "")
+        found |= {CLASSES[name].code} if name in CLASSES and not own else set()
+    return found
+
+
+@pytest.mark.parametrize("path", MET, ids=lambda path: path.relative_to(APP).as_posix())
+def test_every_refusal_that_an_annotator_can_meet_has_its_words(path):
+    assert refusals_in(path.read_text()) - FOR_ANNOTATORS.keys() - NOT_MET.keys() == set()
+
+
+def test_who_asks_by_a_personal_link_that_is_not_there_has_words_too():
+    assert "personal_link_unknown" in refusals_in((APP / "visit/people.py").read_text()) & FOR_ANNOTATORS.keys()
+
+
+def test_no_words_are_kept_for_a_refusal_that_is_gone():
+    sources = [path.read_text() for path in APP.rglob("*.py") if path.name != "refusals.py"]
+    assert [code for code in {*FOR_ANNOTATORS, *NOT_MET} if not any(f'"{code}"' in text for text in sources)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "codes"),
+    [
+        ('raise Invalid("No.", code="a_new_one")', {"a_new_one"}),
+        ('raise Gone("No.", code="one" if late else "other")', {"one", "other"}),
+        ('raise Gone("No.")', {"gone"}),
+        ("raise ValueError(1)", set()),
+    ],
+)
+def test_refusals_are_found(source, codes):
+    assert refusals_in(source) == codes
