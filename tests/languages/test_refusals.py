@@ -28,7 +28,7 @@ NOT_MET = {
     "criterion_unknown": "of a program",
     "item_unknown": "of a program: a form of ours names only items that it shows",
 }
-CLASSES = {name: made for name, made in vars(errors).items() if isinstance(made, type) and issubclass(made, Exception)}
+CLASSES = {n: one for n, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.Refusal)}
 
 
 def refusals_in(source):
