@@ -26,6 +26,7 @@ NOT_MET = {
     "baseline_unknown": "at the launch",
     "criterion_not_found": "in the analysis and on pages of researchers",
     "criterion_unknown": "of a program",
+    "remark_not_offered": "of a program: of what a page sends, that alone is taken that is asked for",
     "item_unknown": "of a program: a form of ours names only items that it shows",
 }
 CLASSES = {n: one for n, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.Refusal)}
