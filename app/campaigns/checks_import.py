@@ -1,26 +1,32 @@
-"""Gold and attention items out of the table of items: rows that say `gold` or `attention` in the column `check`."""
+"""Gold and attention items out of the table of items, and back: rows that say `gold` or `attention` in `check`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Invalid
 from app.quality.checks import refuse_where_none_fit
-from app.quality.expected import from_cells
+from app.quality.expected import ExpectedAnswer, as_cells, from_cells
 from app.upload import UploadedRow, as_text, refuse
 
 COLUMN, EXPECTED, TOLERANCE = "check", "expected", "tolerance"
 KINDS = ("gold", "attention")
 MOST = 1000  # of a campaign
 
-HAS = text("UPDATE campaigns SET has_checks = true WHERE id = :campaign")
+HAS = text("""
+    UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign)
+    WHERE id = :campaign
+""")
 CLEAR = text("DELETE FROM check_items WHERE campaign_id = :campaign")
 COUNT = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
-TAKEN = text("SELECT 1 FROM check_items WHERE campaign_id = :campaign AND external_id = ANY(:ids) LIMIT 1")
+IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
+ALL = text("""
+    SELECT external_id, kind, shown, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number
+""")
 ADD = text("""
     INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected)
     VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb))
@@ -58,23 +64,40 @@ def check_of(record: UploadedRow, external_id: str, shown: str, design: Design) 
     return NewCheck(external_id, kind, shown, expected.model_dump_json(exclude_defaults=True))
 
 
-async def store(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck], *, replace: bool) -> None:
-    """Add checks to a draft, after those it has or in their place. Raises `Conflict` (`no_checks_here`) and `Invalid`
-    (`too_many_checks`, `id_taken`).
-    """
+async def clear(connection: AsyncConnection, campaign_id: int) -> None:
+    """Take those of a draft."""
+    for statement in (CLEAR, HAS):
+        await connection.execute(statement, {"campaign": campaign_id})
+
+
+async def ids(connection: AsyncConnection, campaign_id: int) -> set[str]:
+    """The researcher's, which no item may have."""
+    return set(await connection.scalars(IDS, {"campaign": campaign_id}))
+
+
+async def store(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck]) -> None:
+    """Add checks to a campaign, after those it has. Raises `Invalid` (`too_many_checks`)."""
     of = {"campaign": campaign.id}
-    if replace:
-        await connection.execute(CLEAR, of)
     if not checks:
         return
     there: int = (await connection.execute(COUNT, of)).scalar_one()
     if there + len(checks) > MOST:
         raise Invalid(f"A campaign has at most {MOST} checks. Nothing was imported.", code="too_many_checks")
-    if (await connection.execute(TAKEN, of | {"ids": [check.external_id for check in checks]})).first():
-        raise Invalid("The campaign has a check of one of these ids already. Nothing was imported.", code="id_taken")
     rows = [{**of, "number": number, **check._asdict()} for number, check in enumerate(checks, start=there)]
     await connection.execute(ADD, rows)
     await connection.execute(HAS, of)
+
+
+async def as_stored(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """All of a campaign, in their order."""
+    return (await connection.execute(ALL, {"campaign": campaign_id})).all()
+
+
+def as_row(check: Row[Any], column_of_id: str, column_shown: str) -> dict[str, str]:
+    """A row of the table of items that says the same."""
+    expected, tolerance = as_cells(ExpectedAnswer.model_validate(check.expected))
+    said = {column_of_id: check.external_id, column_shown: check.shown, COLUMN: check.kind, EXPECTED: expected}
+    return said | ({TOLERANCE: tolerance} if tolerance else {})
 
 
 def taken_out(

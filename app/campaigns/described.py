@@ -5,14 +5,17 @@ The rows are read as an import reads them, so what is said here is what an impor
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
 from app.campaigns import outputs
-from app.campaigns.items import ItemReader, Matching, no_items
+from app.campaigns.checks_import import NewCheck, check_of, is_check
+from app.campaigns.items import ItemReader, Matching, NewItem, no_items
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.template import guess
 from app.designs.content import Content
+from app.designs.design import Design
 from app.errors import Invalid
 from app.inference.online.law import Law
 from app.upload import Upload, UploadedRow, as_number, as_text, read
@@ -28,6 +31,10 @@ WHAT_IS_WRONG = {
     "id_taken": "with an id that the campaign has already",
     "shown_empty": "with nothing to show to annotators",
     "shown_too_long": "with too long a text",
+    "check_unknown": "with something else than gold or attention in the column “check”",
+    "expected_missing": "of checks that do not say in the column “expected” what is expected",
+    "expected_unreadable": "of checks whose expected answer or tolerance cannot be read",
+    "expected_impossible": "of checks that expect what nobody can answer",
     "prior_invalid": "with a prior that is not possible",
     "media_link_refused": "with a file that lies on another server",
     "system_missing": "without a system",
@@ -65,7 +72,9 @@ class FirstRow:
 
 @dataclass(frozen=True)
 class Description:
-    """What is in a file, as its columns are matched; of a table of systems' outputs, how many systems and segments."""
+    """What is in a file, as its columns are matched; how many rows are checks; of a table of systems' outputs, how many
+    systems and segments.
+    """
 
     format: str
     columns: tuple[str, ...]
@@ -73,6 +82,7 @@ class Description:
     row_count: int
     first_rows: list[FirstRow]
     problems: list[WrongRows]
+    checks: int = 0
     of_systems: bool = False
     systems: int = 0
     segments: int = 0
@@ -94,6 +104,7 @@ def describe(
     law: Law,
     *,
     content: Content,
+    design: Design,
     taken: Collection[str] = (),
     max_mb: int,
 ) -> Description:
@@ -108,11 +119,17 @@ def describe(
     reader = ItemReader(upload.columns, matching, law, NamedMedia(content), taken)
     problems: dict[str, WrongRows] = {}
     shown: list[FirstRow] = []
+    checks = 0
     for record in chain(first, upload.records):
-        item = read_or_note(reader.item, record, problems)
+        checks += is_check(record)
+        found = read_or_note(partial(item_or_check, reader, design), record, problems)
         if len(shown) < len(first):
-            shown.append(FirstRow(record.line, record.values, item.shown if item else ""))
-    return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()))
+            shown.append(FirstRow(record.line, record.values, found.shown if found else ""))
+    return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()), checks)
+
+
+def item_or_check(reader: ItemReader, design: Design, record: UploadedRow) -> NewItem | NewCheck:
+    return check_of(record, *reader.check(record), design) if is_check(record) else reader.item(record)
 
 
 def described_outputs(upload: Upload, first: Sequence[UploadedRow], content: Content) -> Description:

@@ -12,9 +12,8 @@ from typing import Any, BinaryIO, NamedTuple
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import named_media, outputs
-from app.campaigns.checks_import import COLUMN, NewCheck, taken_out
-from app.campaigns.checks_import import store as store_checks
+from app.campaigns import checks_import, named_media, outputs
+from app.campaigns.checks_import import NewCheck, taken_out
 from app.campaigns.lifecycle import find, locked_draft, require_draft
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
@@ -91,10 +90,7 @@ class ItemReader:
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
         `prior_invalid`, `media_link_refused`.
         """
-        self.rows += 1
         external_id = self.id_of(record)
-        if external_id in self.taken:
-            refuse("id_taken", record.line, f"the campaign has an item “{shortened(external_id)}” already.")
         prior = prior_of(record, self.prior_columns, self.law) if self.prior_columns else None
         text = text_of(record, self.shown)
         self.named.note(record, text)
@@ -107,6 +103,7 @@ class ItemReader:
         return external_id, text
 
     def id_of(self, record: UploadedRow) -> str:
+        self.rows += 1
         if self.identifier is None:
             return str(len(self.taken) + self.rows)
         external_id = as_text(record.values.get(self.identifier)).strip()
@@ -117,6 +114,8 @@ class ItemReader:
         if external_id in self.lines:
             said, other = shortened(external_id), self.lines[external_id]
             refuse("id_twice", record.line, f"the id “{said}” was already on line {other}.", first_line=other)
+        if external_id in self.taken:
+            refuse("id_taken", record.line, f"the campaign has “{shortened(external_id)}” already.")
         self.lines[external_id] = record.line
         return external_id
 
@@ -215,11 +214,11 @@ async def import_table(
     named = NamedMedia(Content.of(campaign))
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
     checks: list[NewCheck] = []
-    rows = taken_out(upload.records, checks, reader.check, campaign) if COLUMN in upload.columns else upload.records
+    rows = taken_out(upload.records, checks, reader.check, campaign)
     stored = await copy_all(connection, campaign.id, start, map(reader.item, rows), progress)
     if not (stored or checks):
         raise no_items()
-    await store_checks(connection, campaign, checks, replace=replace)
+    await checks_import.store(connection, campaign, checks)
     await named.keep(connection, campaign.id, media)
     if campaign.status != "draft" and stored:
         await named_media.check(connection, campaign)
@@ -282,10 +281,10 @@ def as_array(prior: Sequence[float]) -> str:
 
 
 async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
-    """The ids of the campaign's items, and the next free number."""
+    """The ids of the campaign's items and checks, and the next free number."""
     total = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
     ids: set[str] = set()
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
     async for some in (await connection.stream_scalars(statement)).partitions(ROWS_AT_ONCE):
         ids.update(some)
-    return ids, total
+    return ids | await checks_import.ids(connection, campaign_id), total

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import lifecycle, systems
+from app.campaigns import checks_import, lifecycle, systems
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
@@ -254,8 +254,9 @@ async def has_items(connection: AsyncConnection, campaign_id: int) -> bool:
 
 
 async def clear(connection: AsyncConnection, campaign_id: int) -> None:
-    """Take a draft's items, or its systems with all that came with them, and the files of either."""
+    """Take a draft's items and checks, or its systems with all that came with them, and the files of either."""
     await store.remove_all(connection, campaign_id)
+    await checks_import.clear(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
     await lifecycle.note_segments(connection, campaign_id, 0)

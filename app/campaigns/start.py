@@ -15,7 +15,7 @@ from app.designs.criteria import criteria_of
 from app.errors import Conflict
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
-from app.quality.checks import refuse_where_none_fit
+from app.quality.checks import refuse_impossible, refuse_where_none_fit
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import Revision
@@ -38,6 +38,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
     await always_shown.settle(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_where_none_fit(campaign)
+        await refuse_impossible(connection, campaign)
     if campaign.segment_count:
         await systems.check(connection, campaign, count)
     else:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import campaign_file, campaign_zip, items, lifecycle, listing, outputs
+from app.campaigns import campaign_file, campaign_zip, checks_import, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
 from app.campaigns.campaign_zip import MEDIA, Table
 from app.campaigns.documents import LARGEST, MEDIA_TYPE
@@ -164,14 +164,18 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidIte
         said = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
         return SaidItems(said, names=named_by(campaign, (Cells(row.output, row.source, row.reference) for row in rows)))
     total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
-    if total > len(found):
+    checks = await checks_import.as_stored(connection, campaign.id)
+    if total + len(checks) > MOST_ROWS_INSIDE:
         raise too_many()
-    if not found:
+    if not (found or checks):
         return SaidItems()
     own_id = column_of_own_id(found)
     above = [name or "" for name in (campaign.source_column, campaign.reference_column)]
-    shown = (Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found)
-    return SaidItems(as_said(found, own_id), own_id, named_by(campaign, shown))
+    shown = [Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found]
+    table = as_said(found, own_id)
+    table["rows"] += [checks_import.as_row(check, ID, table["shown"]) for check in checks]
+    names = named_by(campaign, [*shown, *(Cells(check.shown) for check in checks)])
+    return SaidItems(table, own_id, names)
 
 
 def too_many() -> TooLarge:
@@ -195,7 +199,7 @@ def free_name(wanted: str, rows: Iterable[Mapping[str, Any]]) -> str:
     return next(name for name in chain([wanted], (f"{wanted}-{k}" for k in count(2))) if name not in taken)
 
 
-def as_said(rows: Sequence[Row[Any]], own_id: str) -> Mapping[str, Any]:
+def as_said(rows: Sequence[Row[Any]], own_id: str) -> dict[str, Any]:
     """Items as a file has them: their rows, with what was uploaded as `id` in the column `own_id`, and the column that
     annotators see.
 
@@ -206,7 +210,7 @@ def as_said(rows: Sequence[Row[Any]], own_id: str) -> Mapping[str, Any]:
         for row in rows
     ]
     texts = [row.shown for row in rows]
-    for name in uploaded[0]:
+    for name in uploaded[0] if uploaded else ():
         if name != ID and all(
             as_text(row.get(name)).strip() == text for row, text in zip(uploaded, texts, strict=True)
         ):

@@ -24,6 +24,7 @@ from app.campaigns.segment_table import segments_page
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
 from app.designs.criteria import named
+from app.designs.registry import design_of
 from app.designs.written import WrittenByCriterion
 from app.errors import Refusal
 from app.media.archive import Packed
@@ -135,7 +136,8 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
-    known = partial(describe, content=Content.of(campaign), taken=taken, max_mb=settings.max_upload_mb)
+    content, design = Content.of(campaign), design_of(campaign)
+    known = partial(describe, content=content, design=design, taken=taken, max_mb=settings.max_upload_mb)
     described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
     if fetched(request):
         return page(request, "admin/_preview.html", {"described": described, "row_numbers": ROW_NUMBERS})

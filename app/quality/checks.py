@@ -15,7 +15,7 @@ from app.database.session import Driver, Record, execute, fetch
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict
-from app.quality.expected import ExpectedAnswer, feedback
+from app.quality.expected import ExpectedAnswer, feedback, impossible
 from app.quality.mixed_in import MixedIn
 
 CheckKind = Literal["gold", "attention"]
@@ -43,6 +43,8 @@ STORE = text("""
     SELECT :campaign, :hit, answer.number, :annotator, answer.value, :now
     FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
 """)
+
+EXPECTED = text("SELECT external_id, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number")
 
 ANSWERS = text("""
     SELECT a.hit_id, a.annotator_id, a.check_number, a.value, i.kind, i.expected
@@ -101,6 +103,17 @@ def refuse_where_none_fit(campaign: Any) -> None:
     else:
         return
     raise Conflict(f"“{campaign.name}” takes no checks: {why}. Nothing was changed.", code="no_checks_here")
+
+
+async def refuse_impossible(connection: AsyncConnection, campaign: Any) -> None:
+    """Raises `Conflict` (`expected_impossible`) where the design, chosen since, has no answer that a check expects."""
+    for row in await connection.execute(EXPECTED, {"campaign": campaign.id}):
+        for problem in impossible(design_of(campaign), ExpectedAnswer.model_validate(row.expected)):
+            raise Conflict(
+                f"Nobody can meet the check “{row.external_id}”: {problem}. Upload the items with their checks anew, "
+                "in the place of those that are there.",
+                code="expected_impossible",
+            )
 
 
 async def unseen(connection: Driver, campaign: Any, annotator: int, rng: np.random.Generator) -> list[CheckItem]:

@@ -169,6 +169,22 @@ def from_cells(design: Design, cell: str, tolerance: str = "") -> ExpectedAnswer
     return checked(design, with_labels(design, said, margin) if design.classes else with_value(said, margin))
 
 
+def as_cells(expected: ExpectedAnswer) -> tuple[str, str]:
+    """The two cells of which `from_cells` makes this."""
+    tolerance = "" if expected.tolerance is None else exactly(expected.tolerance)
+    if expected.place is not None:
+        return f"{PLACE}{expected.place}", tolerance
+    if expected.labels:
+        return f" {OR} ".join(expected.labels), tolerance
+    return exactly(expected.value or 0.0), tolerance
+
+
+def exactly(number: float) -> str:
+    """A number as short as it can be told."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
 def with_labels(design: Design, said: str, margin: float | None) -> ExpectedAnswer:
     """One label, which may hold the sign that stands between several, or these."""
     labels = [said] if said in design.classes else [label.strip() for label in said.split(OR)]

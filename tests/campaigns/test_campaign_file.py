@@ -291,6 +291,31 @@ async def test_an_uploaded_column_id_that_is_not_the_ids_gets_another_name(engin
     assert settings["source_column"] == "id-2"
 
 
+@pytest.mark.parametrize(
+    ("settings", "checks"),
+    [
+        ({}, "g1,to walk,gold,80,12.5\ng2,to be,attention,33.3,\n"),
+        ({"design": "ordinal", "design_settings": {"labels": ["a", "b", "c"]}}, "g1,x,gold,a|b,1\ng2,y,gold,c,\n"),
+        ({"design": "pairwise"}, "g1,x,gold,1,\ng2,y,gold,2,\n"),
+        ({"design": "magnitude", "design_settings": {"reference": "x"}}, "g1,x,gold,1e-3,3\n"),
+    ],
+)
+async def test_checks_are_in_the_file_as_rows_of_the_items(engine, settings, checks):
+    first = await draft(engine, checks_percent=20, **settings)
+    await import_items(engine, first, "id,text,check,expected,tolerance\na,x,,,\nb,y,,,\n" + checks)
+    made = await created(engine, await filed(engine, first))
+    of = "SELECT number, external_id, kind, shown, expected FROM check_items WHERE campaign_id = :id ORDER BY number"
+    assert await values(engine, of, id=made.id) == await values(engine, of, id=first.id) != []
+    assert await content(engine, made) == await content(engine, first)
+
+
+async def test_a_file_may_have_checks_alone(engine):
+    first = await draft(engine)
+    await import_items(engine, first, "id,text,check,expected\ng,x,gold,80\n")
+    made = await created(engine, await filed(engine, first))
+    assert await values(engine, "SELECT shown FROM check_items WHERE campaign_id = :id", id=made.id) == [("x",)]
+
+
 async def test_a_file_without_items_has_the_settings_alone(engine):
     first = await draft(engine, judgments_per_item=7)
     await import_items(engine, first, "id,text\n1,x\n2,y\n")

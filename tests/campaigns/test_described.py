@@ -7,6 +7,7 @@ import pytest
 from app.campaigns.described import LINES_NAMED, ROW_NUMBERS, ChosenColumns, describe
 from app.campaigns.items import Matching
 from app.designs.content import Content
+from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
 from app.inference.online.laws import ONLINE
 from tests.campaigns.drafts import draft, import_items
@@ -16,7 +17,7 @@ from tests.serving.campaigns import value, values
 def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
     said = ChosenColumns(**chosen)
-    return describe(file, "items.csv", said, ONLINE["easl"], content=Content(), taken=taken, max_mb=1)
+    return describe(file, "items.csv", said, ONLINE["easl"], content=Content(), design=Slider(), taken=taken, max_mb=1)
 
 
 def problems(content, **how):
@@ -52,6 +53,17 @@ def test_what_somebody_said_of_the_columns_counts():
     assert described(content, identifier=ROW_NUMBERS).matching.identifier is None
     with pytest.raises(Invalid, match="no column “noun”"):
         described(content, shown="noun")
+
+
+def test_checks_are_counted_and_those_that_nobody_can_meet_are_told():
+    content = "id,text,check,expected\na,x,,\ng,y,gold,80\n"
+    assert (described(content).row_count, described(content).checks, problems(content)) == (2, 1, [])
+    assert [row.text for row in described(content).first_rows] == ["x", "y"]
+    assert problems(content + "h,z,gold,400\ni,z,silver,1\ng,z,gold,7\n") == [
+        ("of checks that expect what nobody can answer", 1, [4]),
+        ("with something else than gold or attention in the column “check”", 1, [5]),
+        ("with an id of a row above", 1, [6]),
+    ]
 
 
 def test_all_that_is_wrong_is_told_with_its_lines():

@@ -9,7 +9,7 @@ from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.quality import gather
 from app.quality.mixed_in import MixedIn, numbers_shown, without
-from tests.campaigns.drafts import is_clean, launched
+from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(30))
@@ -204,3 +204,47 @@ async def test_verify_finds_an_answer_to_a_check_that_is_gone(engine):
     assert await is_clean(engine, campaign.slug)
     await execute(engine, "DELETE FROM check_answers")
     assert not await is_clean(engine, campaign.slug)
+
+
+async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refused_at_the_launch(engine):
+    campaign = await draft(engine, checks_percent=20)
+    await import_items(engine, campaign, ITEMS + GOLD)
+    chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
+    with pytest.raises(Conflict, match="Nobody can meet the check “g1”: 80 is no possible") as refused:
+        await lead(engine, campaign)
+    assert refused.value.code == "expected_impossible"
+
+
+async def test_what_takes_the_place_of_all_items_takes_that_of_the_checks_too(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, ITEMS + GOLD)
+    await import_items(engine, campaign, ITEMS, replace=True)
+    assert await value(engine, "SELECT count(*) FROM check_items") == 0
+    assert not await value(engine, "SELECT has_checks FROM campaigns")
+
+
+@pytest.mark.parametrize(("first", "then"), [(GOLD, "g1,to be,,,\n"), ("g1,to be,,,\n", GOLD), (GOLD, GOLD)])
+async def test_a_check_and_an_item_never_share_an_id(engine, first, then):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, ITEMS + first)
+    with pytest.raises(Invalid, match="has “g1” already") as refused:
+        await import_items(engine, campaign, ITEMS.partition("\n")[0] + "\n" + then)
+    assert refused.value.code == "id_taken"
+
+
+async def test_rows_without_ids_are_numbered_over_items_and_checks(engine):
+    campaign = await draft(engine)
+    rows = "text,check,expected\na,,\nb,gold,80\nc,,\n"
+    for _ in range(2):
+        await import_items(engine, campaign, rows, identifier=None)
+    assert await values(engine, "SELECT external_id FROM items ORDER BY number") == [("1",), ("3",), ("4",), ("6",)]
+    assert await values(engine, "SELECT external_id FROM check_items ORDER BY number") == [("2",), ("5",)]
+
+
+async def test_json_lines_of_which_not_the_first_is_a_check_have_checks_too(engine):
+    campaign = await draft(engine)
+    rows = '{"id": "a", "text": "x"}\n{"id": "g", "text": "y", "check": "gold", "expected": 80}\n'
+    assert await import_items(engine, campaign, rows, "items.jsonl") == 1
+    assert await values(engine, "SELECT external_id, expected FROM check_items") == [("g", {"value": 80.0})]
