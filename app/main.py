@@ -17,6 +17,7 @@ from app.alerts import api as alerts_api
 from app.alerts import routes as alerts
 from app.alerts.outbox import Outbox
 from app.analysis import api as analysis_api
+from app.analysis import remark_api, remark_routes
 from app.analysis import routes as analysis
 from app.analysis.fits import Fits
 from app.audit import api as audit_api
@@ -176,12 +177,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(dashboard.router)
     app.include_router(analysis.router)
     app.include_router(analysis.analysis)
+    app.include_router(remark_routes.router)
     app.include_router(audit.router)
     app.include_router(alerts.router)
     app.include_router(annotator_routes.router)
     app.include_router(quality.router)
     app.include_router(visit.router)
-    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, quality_api, visit_api):
+    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, quality_api, remark_api, visit_api):
         app.include_router(api.router)
     app.include_router(campaigns_api.templates)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])

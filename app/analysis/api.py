@@ -132,7 +132,7 @@ async def list_posteriors(
 
 
 EXPORTED = (
-    "`items`, `responses`, `assignments`, `visits`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
+    "`items`, `responses`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
     f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in every_export())}, where the campaign's answers "
     "reach it."
 )

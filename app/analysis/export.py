@@ -35,6 +35,7 @@ from app.analysis.formats import (
     json_lines,
     spreadsheet_lines,
 )
+from app.analysis.remarks_export import remarks_table
 from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
@@ -323,6 +324,7 @@ EXPORTS: dict[str, TableOf] = {
     "segments": segments_table,
     "assignments": assignments_table,
     "visits": visits_table,
+    "remarks": remarks_table,
     "easl": easl_table,
 }
 

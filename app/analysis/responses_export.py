@@ -13,8 +13,11 @@ from app.designs import criteria
 from app.designs.criteria import criteria_of, number_of
 from app.designs.design import Design
 from app.designs.registry import design_of
+from app.designs.remarks import EXTRA as SAID_BESIDE
+from app.designs.remarks import HIT
 from app.designs.scale import ranks
 from app.designs.unjudged import EXTRA
+from app.record import remarks as said_beside
 from app.record.stream import COUNTING, LEFT_OUT, Response
 from app.visit.asked_once import of_lines
 from app.visit.groups import answers_by_annotator
@@ -29,6 +32,7 @@ CRITERION = "criterion"
 CRITERION_POSITION = "criterion_position"  # which of the criteria was asked first, 1, and so on
 LABEL = "label"
 REASON = "reason"  # why an item cannot be judged
+REMARKS = ("flag", "comment", "hit_comment")  # what was said of the item, and of the HIT
 TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
 
 
@@ -39,8 +43,8 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
     where the campaign asks for one; HITs that were imported with all of theirs marked so come last. A score that is a
     class, counted from 0, has its label beside it; without an order there are no ranks. Of systems also the segment,
     and under which system an output was shown that several have. Of several criteria, a row per item by the first, then
-    by the next, with the place in which it was asked. At the end what its annotator answered to questions that were
-    asked once.
+    by the next, with the place in which it was asked. What was said beside it, where that is asked for or there is any.
+    At the end what its annotator answered to questions that were asked once.
     """
     designs, of_systems = [(one, design_of(one)) for one in criteria_of(campaign)], campaign.segment_count > 0
 
@@ -52,19 +56,20 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
                     (*cells[:width], *(said.get(row.annotator_id, {}).get(name) for name in asked))
                     for row in rows
                     for by in designs
-                    for cells in answered_items(row, *by)
+                    for cells in answered_items(row, *by, remarks=remarked)
                 ]
 
-    columns = response_columns(campaign, of_systems=of_systems, reasons=campaign.cannot_be_judged)
+    remarked = await said_beside.are_there(connection, campaign)
+    columns = response_columns(campaign, of_systems=of_systems, remarks=remarked, reasons=campaign.cannot_be_judged)
     width, asked = len(columns), [one.name for one in of_lines(campaign.questions)]
     answered = await answers_by_annotator(connection, campaign.id) if asked else {}
     said = {number: {name: guarded(text) for name, text in told.items()} for number, told in answered.items()}
     return TableFile((*columns, *(ASKED + name for name in asked)), chunks())
 
 
-def response_columns(campaign: Any, *, of_systems: bool, reasons: bool) -> tuple[str, ...]:
+def response_columns(campaign: Any, *, of_systems: bool, remarks: bool, reasons: bool) -> tuple[str, ...]:
     """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, the criterion where there are several, of
-    systems with `OF_SEGMENTS`, and reasons where there can be any.
+    systems with `OF_SEGMENTS`, and remarks and reasons where there can be any.
     """
     place, after = (RESPONSE_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = [LABEL] if design_of(campaign).classes else [], [REASON] if reasons else []
@@ -72,11 +77,11 @@ def response_columns(campaign: Any, *, of_systems: bool, reasons: bool) -> tuple
     segment, rest = OF_SEGMENTS if of_systems else (), RESPONSE_COLUMNS[after:]
     return (
         *(*RESPONSE_COLUMNS[:place], *criterion, *RESPONSE_COLUMNS[place:after]),
-        *(*label, *rest, *segment, *reason),
+        *(*label, *rest, *segment, *(REMARKS if remarks else ()), *reason),
     )
 
 
-def answered_items(row: Row[Any], campaign: Any, design: Design) -> Iterable[Cells]:
+def answered_items(row: Row[Any], campaign: Any, design: Design, *, remarks: bool) -> Iterable[Cells]:
     """An answered HIT by one criterion as `response_columns` with all of them, one tuple per item."""
     first = number_of(campaign) * len(row.items)
     of_criterion = slice(first, first + len(row.items))
@@ -100,6 +105,7 @@ def answered_items(row: Row[Any], campaign: Any, design: Design) -> Iterable[Cel
             row.counts,
             row.replaces,
             *(segment_cells(row, ids, position - 1) if row.segment else ()),
+            *(remark_cells(extra, str(number)) if remarks else ()),
             reasons.get(str(number)),
         )
 
@@ -111,6 +117,13 @@ def criterion_cells(campaign: Any, extra: Mapping[str, Any]) -> Cells:
     order = extra.get(criteria.EXTRA, ())
     name = campaign.criterion_name
     return name, order.index(name) + 1 if name in order else None
+
+
+def remark_cells(extra: Mapping[str, Any], item: str) -> Cells:
+    """The cells of `REMARKS`, guarded against spreadsheet programs; a flag without a reason is an empty text."""
+    said = extra.get(SAID_BESIDE, {})
+    of_item = said.get(item, {})
+    return guarded(of_item.get("flag")), guarded(of_item.get("comment")), guarded(said.get(HIT, {}).get("comment"))
 
 
 def segment_cells(row: Row[Any], ids: Mapping[int, str], place: int) -> Cells:

@@ -28,6 +28,7 @@ from app.drawing import COEFFICIENTS, interval, written
 from app.errors import NotFound, shortened
 from app.inference.online.law import Law
 from app.media import store as media
+from app.record import remarks
 from app.record.law import law_of
 from app.templating import templates
 from app.web import ReadingDatabase, Transaction, fetched, page
@@ -47,9 +48,11 @@ CriterionName = Annotated[str, Query(max_length=200)]
 FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+def downloads(
+    campaign: Any, exports: Iterable[MethodExport], *, remarked: bool
+) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit, which
-    are of the criterion by which the campaign is read.
+    are of the criterion by which the campaign is read. remarked: whether there are comments and flags, or can be.
     """
     design, of_each = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
     of_one = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
@@ -69,6 +72,9 @@ def downloads(campaign: Any, exports: Iterable[MethodExport]) -> Iterator[tuple[
     if campaign.visit_version:
         words = "What each annotator did before the work, such as who agreed to which version of the consent, and when."
         yield "Visits", words, [(f"visits.{end}", title) for end, title in FORMATS]
+    if remarked:
+        words = "What annotators said of items and HITs beside their answers: comments, flags with what they chose."
+        yield "Comments and flags", words, [(f"remarks.{end}", title) for end, title in FORMATS]
     for one in exports:
         words = one.contents + f" {cut_words(design)}" * (one.cuts and not design.classes)
         yield one.title, words, [(f"{one.name}.{end}{of_one}", title) for end, title in FORMATS]
@@ -104,8 +110,9 @@ async def export_page(
     answered = await has_answers(connection, campaign)
     exports = (await offered(connection, campaign)).exports if answered else []
     context = of_criterion(campaign) | {"view": AnalysisView(criterion=criterion)}
+    files = [*downloads(campaign, exports, remarked=await remarks.are_there(connection, campaign))]
     context |= {"has_files": await media.has_files(connection, campaign.id)}
-    return page(request, "admin/export.html", context | {"downloads": [*downloads(campaign, exports)]})
+    return page(request, "admin/export.html", context | {"downloads": files})
 
 
 def of_criterion(campaign: Any) -> dict[str, Any]:

@@ -116,6 +116,8 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN}/annotators",
         f"GET {CAMPAIGN}/annotators/{{annotator}}",
         f"GET {CAMPAIGN}/checks",
+        f"GET {CAMPAIGN}/remarks",
+        f"GET {OF_API}/remarks",
         f"GET {OF_API}/checks",
         f"GET {OF_API}/findings",
     ),

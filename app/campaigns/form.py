@@ -32,6 +32,7 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
+COMMENTED = {"none": "None", "HIT": "On the HIT", "items": "On each item", "both": "On the HIT and on each item"}
 WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
 CURRENCIES = {code: code for code in get_args(Currency)}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
@@ -44,6 +45,7 @@ TITLES = {
     "selection": SCHEDULES,
     "differences": DIFFERENCES,
     CRITERIA_SHOWN: SHOWN,
+    "comment_on": COMMENTED,
     "quality_preset": WATCHED,
     "currency": CURRENCIES,
 }

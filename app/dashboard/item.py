@@ -26,12 +26,14 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
 from app.media.shown import drawn
+from app.record import remarks
 from app.record.known import Known
 from app.record.law import law_of
 from app.record.states import Revision
 from app.record.stream import COUNTING, Response
 
 STEPS = 200
+MOST_REMARKS = 5  # beside an item; their page has all
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
 ANSWERS = text(f"""
@@ -97,7 +99,8 @@ class ItemPage:
     the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
     unit of means, None if there is none. labels: how often each class was given, where values are classes. unable: who
     could not judge it. drawn: the item as annotators see it. criteria: of several, its posterior now by each, by name,
-    without densities.
+    without densities. remarks: the newest things that annotators said of it besides, None where nobody is
+    asked and nobody was.
     """
 
     row: Row[Any]
@@ -110,6 +113,7 @@ class ItemPage:
     unable: Sequence[Unable]
     drawn: DrawnItems
     criteria: Mapping[str, Curve]
+    remarks: remarks.FoundRemarks | None
 
     @property
     def weighted_mean(self) -> float | None:
@@ -149,7 +153,15 @@ async def item_of(
     told = None if family.counts_classes else calibrated(intervals.of([row.number]))
     shown = await drawn(await driver_of(connection), campaign, [row.number], [row.shown])
     beside = by_each(campaign, rows) if campaign.criteria else {}
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown, beside)
+    besides = await said_of(connection, campaign, external_id)
+    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown, beside, besides)
+
+
+async def said_of(connection: AsyncConnection, campaign: Any, external_id: str) -> remarks.FoundRemarks | None:
+    """The newest comments and flags on an item."""
+    if not await remarks.are_there(connection, campaign):
+        return None
+    return await remarks.page_of(connection, campaign.id, remarks.WantedRemarks(item=external_id), size=MOST_REMARKS)
 
 
 def by_each(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Curve]:

@@ -14,42 +14,29 @@ from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
 from app.designs.remarks import EXTRA, offered, refuse_not_offered
 from app.quality.mixed_in import MixedIn
+from app.record.remarks import ABOUT, CHECK, ITEM, NOT_TAKEN_BACK, SAID
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-CHECK = "check "  # before the number of a check, where a remark is about one
-
-# A flag counts for one person, unless they are excluded or took it back.
-HOLDS = """
-    a.barred IS DISTINCT FROM 'excluded' AND NOT EXISTS (
-        SELECT FROM decisions d
-        WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
-
-# Of the items that an answer flags, those that are flagged by so many people and were not yet.
+# Of the items that an answer flags, those that are flagged by so many people. One person counts once, unless they are
+# excluded or took it back.
 FLAGGED = text(f"""
-    SELECT mine.about, mine.segment,
-           coalesce(i.external_id, k.external_id) || coalesce(' for ' || s.external_id, '') AS name,
-           others.people, others.reasons
-    FROM (
-        SELECT r.campaign_id, r.segment, said.about
-        FROM responses r, jsonb_each(r.extra -> '{EXTRA}') AS said (about, told)
-        WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag'
-    ) AS mine
-    JOIN campaigns c ON c.id = mine.campaign_id
-    LEFT JOIN items i ON i.campaign_id = mine.campaign_id
-        AND i.number = CASE WHEN mine.about NOT LIKE '{CHECK}%' THEN CAST(mine.about AS int) END
-    LEFT JOIN check_items k ON k.campaign_id = mine.campaign_id
-        AND k.number = CASE WHEN mine.about LIKE '{CHECK}%' THEN CAST(substr(mine.about, {len(CHECK) + 1}) AS int) END
-    LEFT JOIN segments s ON s.campaign_id = mine.campaign_id AND s.number = mine.segment,
-    LATERAL (
-        SELECT count(DISTINCT r.annotator_id) AS people,
-               array_agg(DISTINCT r.extra #>> ARRAY['{EXTRA}', mine.about, 'flag']) AS reasons
-        FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-        WHERE r.campaign_id = mine.campaign_id AND r.extra ? '{EXTRA}' AND r.extra -> '{EXTRA}' -> mine.about ? 'flag'
-        AND r.segment IS NOT DISTINCT FROM mine.segment AND {HOLDS}
+    SELECT said.about, r.segment, {ITEM} || coalesce(' for ' || s.external_id, '') AS name, others.people,
+           others.reasons
+    FROM responses r {SAID} {ABOUT}
+    JOIN campaigns c ON c.id = r.campaign_id
+    CROSS JOIN LATERAL (SELECT r.segment) AS mine (segment)
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT o.annotator_id) AS people, array_agg(DISTINCT o.reason) AS reasons FROM (
+            SELECT r.annotator_id, r.extra #>> ARRAY['{EXTRA}', said.about, 'flag'] AS reason
+            FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
+            WHERE r.campaign_id = :campaign AND r.extra ? '{EXTRA}'
+            AND r.extra -> '{EXTRA}' -> said.about ? 'flag' AND r.segment IS NOT DISTINCT FROM mine.segment
+            AND a.barred IS DISTINCT FROM 'excluded' AND {NOT_TAKEN_BACK}
+        ) AS o
     ) AS others
-    WHERE others.people >= c.flag_people
-    ORDER BY mine.about
+    WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag' AND others.people >= c.flag_people
+    ORDER BY said.about
 """)  # noqa: S608  (made of constants)
 
 

@@ -49,7 +49,7 @@ async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, re
         await raise_alert(connection, campaign.id, "flagged", "item 3", about="v3", because="<b>It is empty.</b>")
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
-    assert "v3 was flagged." in page
+    assert "Item v3 was flagged." in page
     assert "&lt;b&gt;It is empty" in page
     alert = await value(engine, "SELECT id FROM alerts")
     for _ in range(2):  # a second click changes nothing

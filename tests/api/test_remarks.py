@@ -17,8 +17,14 @@ async def test_a_program_says_what_its_annotators_say(program):
     assert (hit["comment_on"], hit["flag_reasons"]) == ("both", REASONS)
     a, b, _ = [item["id"] for item in hit["items"]]
     said: dict[str, Any] = {"comment": "All alike.", "comments": {a: "Half a sentence."}, "flags": {b: "rude"}}
-    assert (await answer(program, hit, **said)).status_code == 200
+    receipt = (await answer(program, hit, **said)).json()
     assert (await program.get(f"{address}/verify")).json()["clean"]
+    found = (await program.get(f"{address}/remarks")).json()
+    told = {(one["item"], one["flag"], one["comment"]) for one in found["remarks"]}
+    assert told == {(a, None, "Half a sentence."), (b, "rude", None), (None, None, "All alike.")}
+    (last,) = (await program.get(f"{address}/remarks", params={"size": 1, "page": 3})).json()["remarks"]
+    assert (last["number"], last["hit"], last["annotator"], last["counts"]) == (receipt["seq"], hit["id"], "A1", True)
+    assert len((await program.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ def fields():
     return {one.name: one for part in form.sections(form.blank()) for one in (*part.plain, *part.advanced)}
 
 
+def test_every_choice_offers_what_is_chosen_where_nobody_chooses():
+    unable = [name for name, field in fields().items() if field.kind == "choice" and field.value not in field.choices]
+    assert unable == []
+
+
 def test_rules_that_read_labels_are_offered_where_labels_are_counted():
     rule = fields()["rule"]
     assert rule.only_for["easl"].split() == [*DESIGNS]
