@@ -138,6 +138,18 @@ async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
         log.warning("the posteriors of campaign %s do not follow all decisions: %s", campaign_id, problem)
 
 
+# First, because the most requests are for them, and every router before the right one is asked in vain.
+ROUTERS = (
+    *(serving.router, serving_api.router, media.router),
+    *(auth.public, auth.router, member_routes.router),
+    *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.free, simulation.router),
+    *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
+    *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),
+    *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
+    *(quality_api.router, remark_api.router, visit_api.router, campaigns_api.templates),
+)
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Easel on the database that the settings name."""
     settings = settings or read_settings()
@@ -160,32 +172,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.unsafe_paths = tuple(platform.address("") for platform in with_pages())
     app.mount("/static", StaticFiles(directory=templating.STATIC), name="static")
-    # First, because the most requests are for them, and every router before the right one is asked in vain.
-    app.include_router(serving.router)
-    app.include_router(serving_api.router)
-    app.include_router(media.router)
-    app.include_router(auth.public)
-    app.include_router(auth.router)
-    app.include_router(member_routes.router)
-    app.include_router(campaigns.public)
-    app.include_router(campaigns.router)
-    app.include_router(uploads.router)
-    app.include_router(trial.router)
-    app.include_router(trial.free)
-    app.include_router(simulation.router)
-    app.include_router(dashboard.home)
-    app.include_router(dashboard.router)
-    app.include_router(analysis.router)
-    app.include_router(analysis.analysis)
-    app.include_router(remark_routes.router)
-    app.include_router(audit.router)
-    app.include_router(alerts.router)
-    app.include_router(annotator_routes.router)
-    app.include_router(quality.router)
-    app.include_router(visit.router)
-    for api in (auth_api, campaigns_api, analysis_api, audit_api, alerts_api, quality_api, remark_api, visit_api):
-        app.include_router(api.router)
-    app.include_router(campaigns_api.templates)
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
     web.install(app)

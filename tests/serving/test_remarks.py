@@ -15,6 +15,7 @@ from app.quality import who_counts
 from app.record import replay
 from app.serving import submission, undo
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
+from tests.serving.systems import of_systems
 from tests.serving.test_checks import with_checks
 
 BROKEN, RUDE = REASONS = ["It is broken", "It is <rude>"]
@@ -204,3 +205,33 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     async with statements(engine) as connection:
         shown = await undo.reopen(connection, me, now=NOW)
     assert shown.form[f"comment-{hit.items[place]}"] == "Why?"
+
+
+async def test_an_output_is_flagged_for_its_segment_alone(engine):
+    campaign = await of_systems(engine, flag_items=True, flag_people=2, flag_reasons=[])
+    for name, segment in (("ann", 0), ("bob", 1), ("eve", 0)):
+        me = await annotator(engine, campaign, name)
+        hit = await hit_of(engine, me)
+        await execute(
+            engine, "UPDATE hits SET items = '{0,1}', segment = :segment WHERE id = :hit", segment=segment, hit=hit.id
+        )
+        given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
+        async with statements(engine) as connection:
+            await submission.submit(connection, me, hit.id, given, now=NOW)
+    assert await values(engine, ALERTS) == [("ape for s0", "2 annotators")]
+
+
+async def test_of_several_criteria_it_is_said_once(client, engine):
+    criteria = [{"name": name, "question": f"How {name}?"} for name in ("adequate", "fluent")]
+    campaign = await asking(engine, criteria=criteria)
+    address, page = await page_of(client, campaign)
+    assert page.count('name="comment-hit"') == 1
+    token, hit = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page, re.DOTALL)[0]
+    scores = dict.fromkeys(re.findall(r'name="(c\d-score-\d+)"', page), "50")
+    await client.post(address, data={"token": token, "hit": hit, "comment-hit": "Both.", **scores})
+    assert (await value(engine, "SELECT extra FROM responses"))["remarks"] == {"hit": {"comment": "Both."}}
+
+
+async def test_whoever_tries_a_campaign_out_sees_it(engine, researcher):
+    campaign = await asking(engine)
+    assert 'class="remarks"' in (await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text
