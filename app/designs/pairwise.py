@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from app.designs.design import unknown_items
 from app.designs.numbers import whole_number
 from app.designs.places import Order
@@ -27,6 +29,13 @@ class Pairwise(Order):
     usual_items: ClassVar[int] = 2
     calls_items_by: ClassVar[Literal["letter", "side"] | None] = "side"
     usual_law: ClassVar[str] = "trueskill"
+
+    submit_on_choice: bool = Field(
+        default=False,
+        title="Submit on the choice",
+        description="A click or a key on one of the two submits the HIT. Only where people may change their last "
+        "answers: the next page leads back to them.",
+    )
 
     def task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
         """With what can be chosen."""

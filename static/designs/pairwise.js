@@ -12,9 +12,13 @@ const DOES_MORE = "button, a, summary";        // what Enter presses
 
 const radios = (hit) => all(hit.fieldset, `[name="${hit.name}preferred"]`);
 
+// Where the choice submits: the next page leads back to it.
+const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]"));
+
 function begin(hit) {
   scrolling.begin(hit);
   hit.fieldset.addEventListener("click", leaveSelected);
+  if (atOnce(hit)) hit.fieldset.addEventListener("input", (event) => { if (radios(hit).includes(event.target)) submit(hit, event); });
 }
 
 // Who marks words to read along has chosen nothing.
@@ -41,6 +45,7 @@ function pressArrow(hit, event) {
   if (event.repeat) return;
   choose(hit, radio);
   radio.focus({ preventScroll: true });
+  if (atOnce(hit)) submit(hit, event);
 }
 
 function drawn(hit) {
@@ -48,4 +53,6 @@ function drawn(hit) {
   for (const side of all(hit.fieldset, "[data-side]")) side.toggleAttribute("data-chosen", side.dataset.side === chosen);
 }
 
-run(native({ begin, resize: scrolling.fit, press, drawn, remains: (_count, hit) => (hit.called ? words("choose") : words("Choose, then submit")) }));
+const remains = (_count, hit) => (hit.called || atOnce(hit) ? words("choose") : words("Choose, then submit"));
+
+run(native({ begin, resize: scrolling.fit, press, drawn, remains }));

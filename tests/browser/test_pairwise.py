@@ -158,3 +158,28 @@ async def test_without_scripts(task: Any, visit: Any) -> None:
     await page.locator(SUBMIT).click()
     await expect(page.locator(".progress")).to_have_text("1 set done")
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
+
+
+async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task: Any, visit: Any) -> None:
+    chosen = {"design_settings": {"submit_on_choice": True}, "judgments_per_item": 3}
+    campaign = await task(texts=["abide", "run"], **PAIR | chosen)
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    first = await sides(page)
+    await page.keyboard.press("ArrowRight")
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    await page.get_by_role("button", name="Change my last answers").click()
+    await expect(page.get_by_role("radio", name="right")).to_be_checked()
+    assert await sides(page) == first
+    await page.get_by_role("radio", name="about equal").check()  # a change is submitted when they say so
+    assert len(await campaign.responses()) == 1
+    await page.get_by_role("button", name="Submit the change").click()
+    await expect(page.get_by_text("These are the answers")).to_have_count(0)
+    second = await sides(page)
+    await page.locator(".side").nth(0).click()
+    await expect(page.locator(".progress")).to_have_text("2 sets done")
+    assert await places(campaign) == [
+        [(first[0], 2), (first[1], 1)],
+        [(first[0], 1), (first[1], 1)],
+        [(second[0], 1), (second[1], 2)],
+    ]

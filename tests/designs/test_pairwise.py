@@ -85,8 +85,14 @@ def outcome(read):
 
 def test_the_form_of_settings_asks_whether_ties_are_allowed():
     filled = form.blank() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
-    assert form.read(filled).design_settings == {"ties_allowed": False}  # a switch that is off is left out
-    assert form.read(filled | {"pairwise.ties_allowed": "on"}).design_settings == {"ties_allowed": True}
+    assert form.read(filled).design_settings == {
+        "ties_allowed": False,
+        "submit_on_choice": False,
+    }  # a switch that is off is left out
+    assert form.read(filled | {"pairwise.ties_allowed": "on"}).design_settings == {
+        "ties_allowed": True,
+        "submit_on_choice": False,
+    }
 
 
 async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
@@ -117,7 +123,7 @@ async def test_programs_answer_with_places_and_exports_have_them(app, program): 
     address = "/api/v1/campaigns"
     new = {"name": "Verbs", "question": "Which?", "judgments_per_item": 9, "design": "pairwise"}
     made = (await program.post(address, json=new)).json()
-    assert made["settings"]["design_settings"] == {"ties_allowed": True}
+    assert made["settings"]["design_settings"] == {"ties_allowed": True, "submit_on_choice": False}
     assert (made["settings"]["items_per_hit"], made["settings"]["update_law"]) == (2, "trueskill")
     address = f"{address}/{made['slug']}"
     await program.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,run\nb,abide\n")})
