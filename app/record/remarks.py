@@ -36,11 +36,23 @@ ABOUT = f"""
     LEFT JOIN segments s ON s.campaign_id = r.campaign_id AND s.number = r.segment"""
 ITEM = "coalesce(i.external_id, k.external_id)"
 
-FROM = f"""
-    FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}') AS r
+# Before all else, those that say something of the item :item, or of a check that is called so.
+OF_ITEM = f"""
+    AND (CAST(:item AS text) = '' OR extra -> '{EXTRA}' ?| ARRAY(
+        SELECT CAST(number AS text) FROM items WHERE campaign_id = :campaign AND external_id = :item
+        UNION ALL
+        SELECT '{CHECK}' || number FROM check_items WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
+
+
+def source(only: str = "") -> str:
+    """SQL, from FROM on, for the remarks of a campaign, in answers of which `only` is true."""
+    return f"""
+    FROM (SELECT *, {COUNTING} AS counts FROM responses
+          WHERE campaign_id = :campaign AND extra ? '{EXTRA}' {only}) AS r
     JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = r.annotator_id
     {SAID} {ABOUT}
     WHERE {NOT_TAKEN_BACK}"""  # noqa: S608  (made of constants)
+
 
 # Words are looked for in any case, and as they stand.
 WHERE = f"""
@@ -57,15 +69,15 @@ COLUMNS = f"""
     k.number IS NOT NULL AS of_check, coalesce(i.shown, k.shown) AS shown, told ->> 'flag' AS flag,
     told ->> 'comment' AS comment"""
 
-COUNT = text(f"SELECT count(*) {FROM} {WHERE}")
-LINES = text(f"SELECT {COLUMNS} {FROM} {WHERE} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset")
-ALL = text(f"SELECT {COLUMNS} {FROM} ORDER BY r.seq, said.about")  # oldest first
+COUNT = text(f"SELECT count(*) {source(OF_ITEM)} {WHERE}")
+LINES = text(f"SELECT {COLUMNS} {source(OF_ITEM)} {WHERE} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset")
+ALL = text(f"SELECT {COLUMNS} {source()} ORDER BY r.seq, said.about")  # oldest first
 ANY = text(f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}')")  # noqa: S608  (constants)
 
 FLAGGED = text(f"""
     SELECT {ITEM} AS item, s.external_id AS segment, coalesce(i.shown, k.shown) AS shown,
            count(DISTINCT r.annotator_id) AS people, array_agg(told ->> 'flag') AS flags
-    {FROM} AND told ? 'flag' AND r.counts
+    {source()} AND told ? 'flag' AND r.counts
     GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MOST_FLAGGED}
 """)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+K = TypeVar("K")
 T = TypeVar("T")
 Numbers = npt.NDArray[Any]
 NONE = -1
@@ -159,7 +160,7 @@ def shown_once(items: Sequence[int], shown_as: Sequence[int] | None) -> list[int
     return [*items] if shown_as is None else [item for item in items if item in shown_as]
 
 
-def said_of_all(said: Mapping[int, T], items: Sequence[int], shown_as: Sequence[int]) -> dict[int, T]:
+def said_of_all(said: Mapping[K, T], items: Iterable[K], shown_as: Iterable[K]) -> dict[K, T]:
     """What was said of some of those that are shown, by the items of the HIT that it holds for."""
     return {item: said[first] for item, first in zip(items, shown_as, strict=True) if first in said}
 

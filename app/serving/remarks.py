@@ -4,7 +4,7 @@ says nothing costs no statement.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 
@@ -12,9 +12,10 @@ from app.crowd.programs import API
 from app.database.alerts import raise_alert
 from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
-from app.designs.remarks import EXTRA, offered, refuse_not_offered
+from app.designs.remarks import EXTRA, HIT, Remark, offered, refuse_not_offered
 from app.quality.mixed_in import MixedIn
 from app.record.remarks import ABOUT, CHECK, ITEM, NOT_TAKEN_BACK, SAID
+from app.selection.segments import said_of_all
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -74,6 +75,12 @@ async def taken(connection: Driver, campaign: int, answer: Answer, mixed: Sequen
     checks = {str(one.number): f"{CHECK}{one.check}" for one in mixed}
     kept = offered(asked, answer.remarks)
     return replace(answer, remarks={checks.get(about, about): remark for about, remark in kept.items()})
+
+
+def of_outputs(said: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
+    """What was said of outputs that several systems have in common, for each of these."""
+    of_hit = {HIT: said[HIT]} if HIT in said else {}
+    return of_hit | said_of_all(said, map(str, hit.hit_items), map(str, hit.shown_as))
 
 
 def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn]) -> dict[str, T]:

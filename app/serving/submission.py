@@ -328,7 +328,8 @@ def read_one(hit: Any, sent: Answer | Form) -> tuple[Answer, list[float]]:
     answer, values = answer_of(hit, sent, shown)
     of_shown = dict(zip(shown, values, strict=True))
     if hit.shown_as:
-        answer = replace(answer, unjudged=said_of_all(answer.unjudged, hit.hit_items, hit.shown_as))
+        unjudged = said_of_all(answer.unjudged, hit.hit_items, hit.shown_as)
+        answer = replace(answer, unjudged=unjudged, remarks=remarks.of_outputs(answer.remarks, hit))
     return answer, for_all(of_shown, hit.hit_items, hit.shown_as)
 
 

@@ -9,7 +9,7 @@ import pytest
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import statements
-from app.designs.answer import Answer
+from app.designs.answer import Answer, Form
 from app.designs.remarks import Remark
 from app.quality import who_counts
 from app.record import replay
@@ -17,6 +17,7 @@ from app.serving import submission, undo
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
 from tests.serving.systems import of_systems
 from tests.serving.test_checks import with_checks
+from tests.serving.test_systems import ALIKE
 
 BROKEN, RUDE = REASONS = ["It is broken", "It is <rude>"]
 STATES = "SELECT number, state FROM current_posteriors WHERE campaign_id = :id"
@@ -235,3 +236,17 @@ async def test_of_several_criteria_it_is_said_once(client, engine):
 async def test_whoever_tries_a_campaign_out_sees_it(engine, researcher):
     campaign = await asking(engine)
     assert 'class="remarks"' in (await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text
+
+
+async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
+    campaign = await of_systems(engine, ALIKE, items_per_hit=3, flag_items=True, comment_on="HIT", flag_reasons=[])
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    same = hit.items[[text.startswith("same") for text in hit.texts].index(True)]
+    form = {f"score-{item}": "50" for item in hit.items} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
+    async with statements(engine) as connection:
+        await submission.submit(connection, me, hit.id, Form(form, "form"), now=NOW)
+        again = await undo.reopen(connection, me, now=NOW)
+    extra = await value(engine, "SELECT extra FROM responses")
+    assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}
+    assert {name: again.form[name] for name in form} == form
