@@ -58,6 +58,8 @@ GROUPS = (
             *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
         ),
     ),
-    FieldGroup("Who can be relied on", ("quality_preset", "checks_percent"), ("quality_rules", "false_alarms")),
+    FieldGroup(
+        "Who can be relied on", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
+    ),
     FieldGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
 )

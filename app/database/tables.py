@@ -126,6 +126,7 @@ campaigns = Table(
     Column("quality_rules", ARRAY(Text), nullable=False, server_default="{}"),
     Column("false_alarms", Double, nullable=False, server_default="2"),
     Column("checks_percent", Double),  # of HITs that show a check; NULL: none does
+    Column("gold_feedback", Boolean, nullable=False, server_default="false"),  # whether people are told of gold items
     Column("has_checks", Boolean, nullable=False, server_default="false"),  # so that some HITs may show one
     # Where alerts go, and how long a silence is one; NULL: none is
     Column("alert_emails", ARRAY(Text), nullable=False, server_default="{}"),

@@ -47,6 +47,12 @@ class QualitySettings(BaseModel):
         description="How many of a hundred HITs show a gold or attention item, at random places. Empty: none.",
     )  # fmt: skip
 
+    gold_feedback: bool = Field(
+        default=False, title="Say what a gold item was", json_schema_extra=OPEN,
+        description="After an answer with a gold item people read what was expected of it. They learn, and know from "
+        "then on that there are such items; nothing is said of attention items.",
+    )  # fmt: skip
+
     @field_validator("quality_rules", mode="before")
     @classmethod
     def one_rule_a_line(cls, lines: object) -> object:

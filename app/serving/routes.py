@@ -28,7 +28,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, Refusal
 from app.media.shown import drawn
-from app.serving import broken, drafts, ending, leases, submission, undo
+from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.standing import ServedCampaign, Standing, by_id, standing
 from app.templating import CHOSEN, sanitised
@@ -67,7 +67,8 @@ LARGEST_DRAFT = 20_000  # characters; ten items with their scores, touches and c
 @dataclass(frozen=True)
 class Shown:
     """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
-    not load was reported, and what was entered. replaces: the number of the answer that is being changed.
+    not load was reported, and what was entered. replaces: the number of the answer that is being changed. of_hit: the
+    one whose gold items may be told of.
     """
 
     receipt: submission.Receipt | None = None
@@ -75,6 +76,7 @@ class Shown:
     reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)
     replaces: int | None = None
+    of_hit: int | None = None
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
@@ -155,7 +157,8 @@ async def take_answer(
 ) -> HTMLResponse:
     """Store what was entered, and show what is next."""
     try:
-        shown = Shown(receipt=await answer(request, connection, assignment, form, now=now))
+        receipt = await answer(request, connection, assignment, form, now=now)
+        shown = Shown(receipt=receipt, of_hit=None if "replaces" in form else receipt.hit_id)
     except (Gone, Conflict) as refusal:
         shown = Shown(notice=refusal)
     except Invalid as refusal:
@@ -385,6 +388,7 @@ async def work_page(
         "completion": await ending.completion(connection, work),
         "instructions": sanitised(here.instructions),
         "last": leases.is_last(request.app.state.posterior_cache, work),
+        "gold": await gold.told_of_gold(connection, here, shown.of_hit),
         "shown": shown,
         "look_again_seconds": LOOK_AGAIN_SECONDS.get(work.reason),
     }

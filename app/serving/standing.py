@@ -124,6 +124,7 @@ class ServedCampaign(Followed):
     flag_reasons: list[str]
     has_checks: bool
     checks_percent: float | None
+    gold_feedback: bool
     iteration: int
     revision: int
 

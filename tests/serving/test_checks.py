@@ -248,3 +248,76 @@ async def test_json_lines_of_which_not_the_first_is_a_check_have_checks_too(engi
     rows = '{"id": "a", "text": "x"}\n{"id": "g", "text": "y", "check": "gold", "expected": 80}\n'
     assert await import_items(engine, campaign, rows, "items.jsonl") == 1
     assert await values(engine, "SELECT external_id, expected FROM check_items") == [("g", {"value": 80.0})]
+
+
+async def answered_until(client, campaign, which, **given):
+    """Somebody answers their HITs with 42 for everything; the reply after the first one that shows one of these."""
+    link = f"/link/{campaign.link_key}"
+    page = (await client.post(link, follow_redirects=True)).text
+    for _ in range(60):
+        fields = {name: "42" if name.startswith("score-") else said for name, said in fields_of(page).items()}
+        there = any(f">{text}<" in page.partition('<form class="answer"')[2] for text in which)
+        page = (await client.post(link, data=fields | given)).text
+        if there:
+            return page
+    pytest.fail("no check in sixty HITs")
+
+
+async def test_after_a_gold_item_people_read_what_was_expected_where_the_campaign_says_so(engine, client):
+    campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,80,10\n", gold_feedback=True)
+    page = await answered_until(client, campaign, ["to walk"])
+    assert "From your last set: another answer was expected" in page
+    told = page.partition('<section class="notice told"')[2].partition("</section>")[0]
+    assert " ".join(re.sub(r"<[^>]*>", " ", told).split()).endswith("expected to walk Yours: 42 Expected: 70 to 90")
+    fields = {name: "42" if name.startswith("score-") else said for name, said in fields_of(page).items()}
+    assert "From your last set" not in (await client.post(f"/link/{campaign.link_key}", data=fields)).text
+
+
+@pytest.mark.parametrize(
+    ("check", "settings"),
+    [
+        ("g1,to walk,gold,80,10\n", {"gold_feedback": False}),
+        ("a1,to walk,attention,80,10\n", {"gold_feedback": True}),
+    ],
+)
+async def test_nothing_is_said_of_attention_items_or_where_the_campaign_does_not_say_so(
+    engine, client, check, settings
+):
+    campaign = await with_checks(engine, ITEMS + check, **settings)
+    assert "From your last set" not in await answered_until(client, campaign, ["to walk"])
+
+
+async def test_what_was_met_is_told_too_with_labels(engine, client):
+    labels = {"design": "categories", "design_settings": {"labels": ["noun", "verb"]}}
+    campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,verb,\n", gold_feedback=True, **labels)
+    link = f"/link/{campaign.link_key}"
+    page = (await client.post(link, follow_redirects=True)).text
+    for _ in range(60):
+        there = ">to walk<" in page
+        page = (await client.post(link, data=fields_of(page) | chosen_in(page))).text
+        if there:
+            break
+    assert "From your last set: as expected" in page
+    assert "Yours: verb" in page
+
+
+def chosen_in(page):
+    """The last label for every item."""
+    radios = re.findall(r'<input[^>]*type="radio"[^>]*>', page)
+    return {re.search(r'name="([^"]+)"', one)[1]: re.search(r'value="([^"]+)"', one)[1] for one in radios}
+
+
+async def test_of_an_order_people_read_both(engine, client):
+    campaign = await launched(
+        engine, PAIRS + ORDERED, judgments_per_item=9, checks_percent=50, design="pairwise", gold_feedback=True
+    )
+    link = f"/link/{campaign.link_key}"
+    page = (await client.post(link, follow_redirects=True)).text
+    for _ in range(60):
+        there = ">to flummox<" in page
+        page = (await client.post(link, data=fields_of(page) | chosen_in(page))).text
+        if there:
+            break
+    assert "Expected, the best first" in page
+    assert "Yours, the best first" in page
+    assert re.search(r"to (walk|run)</span></li><li><span[^>]*>to flummox", page)
