@@ -303,8 +303,9 @@ async def test_what_was_met_is_told_too_with_labels(engine, client):
 
 def chosen_in(page):
     """The last label for every item."""
-    radios = re.findall(r'<input[^>]*type="radio"[^>]*>', page)
-    return {re.search(r'name="([^"]+)"', one)[1]: re.search(r'value="([^"]+)"', one)[1] for one in radios}
+    return dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* type="radio"[^>]* value="([^"]+)"', page)) or dict(
+        re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', page)
+    )
 
 
 async def test_of_an_order_people_read_both(engine, client):
