@@ -32,7 +32,7 @@ CRITERION = "criterion"
 CRITERION_POSITION = "criterion_position"  # which of the criteria was asked first, 1, and so on
 LABEL = "label"
 REASON = "reason"  # why an item cannot be judged
-REMARKS = ("flag", "comment", "hit_comment")  # what was said of the item, and of the HIT
+REMARKS = ("flag", "comment", "hit_flag", "hit_comment")  # what was said of the item, and of the HIT
 TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
 
 
@@ -122,8 +122,7 @@ def criterion_cells(campaign: Any, extra: Mapping[str, Any]) -> Cells:
 def remark_cells(extra: Mapping[str, Any], item: str) -> Cells:
     """The cells of `REMARKS`, guarded against spreadsheet programs; a flag without a reason is an empty text."""
     said = extra.get(SAID_BESIDE, {})
-    of_item = said.get(item, {})
-    return guarded(of_item.get("flag")), guarded(of_item.get("comment")), guarded(said.get(HIT, {}).get("comment"))
+    return tuple(guarded(said.get(about, {}).get(name)) for about in (item, HIT) for name in ("flag", "comment"))
 
 
 def segment_cells(row: Row[Any], ids: Mapping[int, str], place: int) -> Cells:

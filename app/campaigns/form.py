@@ -32,7 +32,7 @@ DIFFERENCES = {
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
-COMMENTED = {"none": "None", "HIT": "On the HIT", "items": "On each item", "both": "On the HIT and on each item"}
+REMARKED = {"none": "None", "HIT": "On the HIT", "items": "On its items", "both": "On the HIT and its items"}
 WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
 CURRENCIES = {code: code for code in get_args(Currency)}
 SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
@@ -45,7 +45,8 @@ TITLES = {
     "selection": SCHEDULES,
     "differences": DIFFERENCES,
     CRITERIA_SHOWN: SHOWN,
-    "comment_on": COMMENTED,
+    "comment_on": REMARKED,
+    "flag_on": REMARKED,
     "quality_preset": WATCHED,
     "currency": CURRENCIES,
 }

@@ -13,7 +13,7 @@ from app.database.session import Driver, execute
 # kind -> what happened, in words around what it is about.
 KINDS = {
     "held": "A rule held {about}.",
-    "flagged": "Item {about} was flagged.",
+    "flagged": "Flagged by annotators: {about}.",
     "quiet": "No answer came for {about}.",
     "finished": "The campaign is finished.",
 }

@@ -99,9 +99,9 @@ campaigns = Table(
     Column("cannot_be_judged", Boolean, nullable=False, server_default="false"),
     Column("unjudged_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("unjudged_people", Integer, nullable=False, server_default="2"),
-    # What annotators may comment on; whether they may flag items, as what, and how many who do are an alert
+    # What annotators may comment on, and flag, as what, and how many who do are an alert
     Column("comment_on", Text, nullable=False, server_default="none"),
-    Column("flag_items", Boolean, nullable=False, server_default="false"),
+    Column("flag_on", Text, nullable=False, server_default="none"),
     Column("flag_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("flag_people", Integer, nullable=False, server_default="2"),
     # A code or an address for who ends their visit, by how it ended

@@ -1,5 +1,5 @@
 """What annotators say beside their answers, where their campaign lets them: a comment on a HIT or an item, and that
-something is wrong with an item, with a reason from a list.
+something is wrong with it, with a reason from a list.
 
 No law reads it, and no answer is worth less for it: what a page still sends after its campaign has stopped asking for
 it is left out, and the answer stands.
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, StringConstraints, field_validator
 from app.errors import Invalid, listed
 from app.fields import OPEN, OneLine
 
-CommentOn = Literal["none", "HIT", "items", "both"]
+RemarkOn = Literal["none", "HIT", "items", "both"]
 FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 HIT = "hit"  # what a remark is about that is about no item
@@ -29,22 +29,23 @@ USUAL_FLAGS = ["It is broken or incomplete", "It is offensive", "It tells who so
 class RemarkSettings(BaseModel):
     """A column of a campaign for each."""
 
-    comment_on: CommentOn = Field(
+    comment_on: RemarkOn = Field(
         default="none", title="Comments", json_schema_extra=OPEN,
         description="What annotators may comment on, in a text that nobody must write: the HIT as a whole, each of its "
         "items, or both.",
     )  # fmt: skip
-    flag_items: bool = Field(
-        default=False, title="Let annotators flag items", json_schema_extra=OPEN,
-        description="They may say that something is wrong with an item, and still answer. It changes no score.",
+    flag_on: RemarkOn = Field(
+        default="none", title="Flags", json_schema_extra=OPEN,
+        description="Of what annotators may say that something is wrong with it, and still answer: the HIT as a whole, "
+        "each of its items, or both. It changes no score.",
     )  # fmt: skip
     flag_reasons: Annotated[list[FlagReason], Field(max_length=20)] = Field(
-        default=USUAL_FLAGS, title="What can be wrong with an item", json_schema_extra=OPEN,
+        default=USUAL_FLAGS, title="What can be wrong", json_schema_extra=OPEN,
         description="One per line, up to 20; annotators choose one. Empty: they need not say what.",
     )  # fmt: skip
     flag_people: int = Field(
         default=2, ge=1, le=1_000, title="People until a flag is an alert", json_schema_extra=OPEN,
-        description="Once so many different people have flagged an item, an alert says so.",
+        description="Once so many different people have flagged an item, or HITs, an alert says so.",
     )  # fmt: skip
 
     @field_validator("flag_reasons", mode="before")
@@ -92,9 +93,9 @@ def seen(comment: str) -> str:
     return "".join(kept).strip()[:LONGEST_COMMENT]
 
 
-def takes_comment(campaign: Any, about: str) -> bool:
-    """Whether a campaign lets annotators comment on a HIT, or on an item."""
-    return campaign.comment_on in ("both", "HIT" if about == HIT else "items")
+def asked(on: RemarkOn, about: str) -> bool:
+    """Whether annotators are asked about a HIT, or about an item."""
+    return on in ("both", "HIT" if about == HIT else "items")
 
 
 def offered(campaign: Any, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
@@ -102,8 +103,8 @@ def offered(campaign: Any, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
     reasons = {reason: reason for reason in campaign.flag_reasons} or {WRONG: "", "": ""}
     told = {
         about: Remark(
-            remark.comment if takes_comment(campaign, about) else "",
-            reasons.get(remark.flag) if campaign.flag_items and about != HIT and remark.flag is not None else None,
+            remark.comment if asked(campaign.comment_on, about) else "",
+            reasons.get(remark.flag) if remark.flag is not None and asked(campaign.flag_on, about) else None,
         )
         for about, remark in remarks.items()
     }
@@ -113,20 +114,14 @@ def offered(campaign: Any, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
 def refuse_not_offered(campaign: Any, remarks: Mapping[str, Remark]) -> None:
     """Raises `Invalid` for what the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
     for about, remark in remarks.items():
-        kept = offered(campaign, {about: remark}).get(about, Remark())
-        if kept.comment != remark.comment:
-            what = "HITs" if about == HIT else "items"
-            raise Invalid(f"This campaign takes no comments on {what}. Nothing was stored.", code="remark_not_offered")
-        if remark.flag is not None and kept.flag is None:
-            refuse_flag(campaign)
-
-
-def refuse_flag(campaign: Any) -> None:
-    """Raises `Invalid`, as `refuse_not_offered` does."""
-    if not campaign.flag_items:
-        raise Invalid("In this campaign items cannot be flagged. Nothing was stored.", code="remark_not_offered")
-    known = listed(campaign.flag_reasons) if campaign.flag_reasons else "left empty"
-    raise Invalid(f"What is wrong with an item must be {known}. Nothing was stored.", code="reason_unknown")
+        where = "HITs" if about == HIT else "items"
+        if remark.comment and not asked(campaign.comment_on, about):
+            raise Invalid(f"This campaign takes no comments on {where}. Nothing was stored.", code="remark_not_offered")
+        if remark.flag is not None and not asked(campaign.flag_on, about):
+            raise Invalid(f"This campaign takes no flags on {where}. Nothing was stored.", code="remark_not_offered")
+    if offered(campaign, remarks) != remarks:
+        known = f"one of {listed(campaign.flag_reasons)}" if campaign.flag_reasons else "left empty"
+        raise Invalid(f"What is wrong must be {known}. Nothing was stored.", code="reason_unknown")
 
 
 def remarks_said(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.remarks import EXTRA
+from app.designs.remarks import EXTRA, HIT
 from app.record.stream import COUNTING
 
 CHECK = "check "  # before the number of a check, where a remark is about one
@@ -75,7 +75,7 @@ ALL = text(f"SELECT {COLUMNS} {source()} ORDER BY r.seq, said.about")  # oldest 
 ANY = text(f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}')")  # noqa: S608  (constants)
 
 FLAGGED = text(f"""
-    SELECT {ITEM} AS item, s.external_id AS segment, coalesce(i.shown, k.shown) AS shown,
+    SELECT {ITEM} AS item, CASE WHEN said.about <> '{HIT}' THEN s.external_id END AS segment, coalesce(i.shown, k.shown) AS shown,
            count(DISTINCT r.annotator_id) AS people, array_agg(told ->> 'flag') AS flags
     {source()} AND told ? 'flag' AND r.counts
     GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MOST_FLAGGED}
@@ -111,11 +111,13 @@ class FoundRemarks:
 
 @dataclass(frozen=True)
 class FlaggedLine:
-    """An item, of an output with its segment, how many people flagged it, and how often they chose what."""
+    """An item, of an output with its segment, how many people flagged it, and how often they chose what. Without an item:
+    HITs.
+    """
 
-    item: str
+    item: str | None
     segment: str | None
-    shown: str
+    shown: str | None
     people: int
     reasons: Sequence[tuple[str, int]]
 
@@ -143,5 +145,5 @@ async def flagged(connection: AsyncConnection, campaign: int) -> list[FlaggedLin
 
 async def are_there(connection: AsyncConnection, campaign: Any) -> bool:
     """Whether a campaign asks for remarks, or has any."""
-    asks = campaign.flag_items or campaign.comment_on != "none"
+    asks = {campaign.flag_on, campaign.comment_on} != {"none"}
     return asks or bool((await connection.execute(ANY, {"campaign": campaign.id})).scalar_one())

@@ -19,7 +19,7 @@ from app.designs.criteria import AskedBy, asked_of, for_criterion
 from app.designs.design import plain_text
 from app.designs.numbers import LARGEST_COUNT, whole_number
 from app.designs.registry import design_of
-from app.designs.remarks import HIT, LONGEST_COMMENT, CommentOn, Remark
+from app.designs.remarks import HIT, LONGEST_COMMENT, Remark, RemarkOn
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
 from app.serving import leases, outside, submission, undo
@@ -104,10 +104,11 @@ class HitShown(BaseModel):
         description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
         "campaign does not let annotators say so."
     )
-    comment_on: CommentOn = Field(description="What the annotator may comment on.")
+    comment_on: RemarkOn = Field(description="What the annotator may comment on.")
+    flag_on: RemarkOn = Field(description="Of what the annotator may say that something is wrong with it.")
     flag_reasons: list[str] | None = Field(
-        description="What can be wrong with an item: the reasons to choose from, none where none is asked for; null "
-        "where items cannot be flagged."
+        description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing "
+        "can be flagged."
     )
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
@@ -155,7 +156,8 @@ async def next_hit(
         criteria=[CriterionAsked.of(one) for one in asked],
         reasons=here.unjudged_reasons if here.cannot_be_judged else None,
         comment_on=here.comment_on,
-        flag_reasons=here.flag_reasons if here.flag_items else None,
+        flag_on=here.flag_on,
+        flag_reasons=here.flag_reasons if here.flag_on != "none" else None,
         expires_at=work.hit.expires_at,
     )
     return Work(hit=shown, reason=None)
@@ -221,6 +223,7 @@ def touches_named(telemetry: object) -> str:
 Comment = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=LONGEST_COMMENT), BeforeValidator(plain_text)
 ]
+Wrong = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSent]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionName, Touches], Tag("criteria")],
@@ -249,7 +252,8 @@ class Response(BaseModel):
     comments: dict[ItemId, Comment] = Field(
         default_factory=dict, description="By item id, where `comment_on` says items or both."
     )
-    flags: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
+    flag: Wrong | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
+    flags: dict[ItemId, Wrong] = Field(
         default_factory=dict,
         description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there "
         "are none.",
@@ -356,5 +360,5 @@ def remarks_of(hit: outside.HitOfProgram, response: Response) -> dict[str, Remar
     """What is said beside the values, by what it is about. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = outside.by_number(hit, response.comments), outside.by_number(hit, response.flags)
     said = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
-    said |= {HIT: Remark(response.comment)}
+    said |= {HIT: Remark(response.comment, response.flag)}
     return {about: remark for about, remark in said.items() if remark != Remark()}

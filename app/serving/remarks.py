@@ -12,17 +12,17 @@ from app.crowd.programs import API
 from app.database.alerts import raise_alert
 from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
-from app.designs.remarks import EXTRA, HIT, Remark, offered, refuse_not_offered
+from app.designs.remarks import EXTRA, HIT, Remark, RemarkOn, offered, refuse_not_offered
 from app.quality.mixed_in import MixedIn
 from app.record.remarks import ABOUT, CHECK, ITEM, NOT_TAKEN_BACK, SAID
 from app.selection.segments import said_of_all
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-# Of the items that an answer flags, those that are flagged by so many people. One person counts once, unless they are
-# excluded or took it back.
+# Of the items that an answer flags, those that are flagged by so many people; and that they flagged HITs, if it does.
+# One person counts once, unless they are excluded or took it back.
 FLAGGED = text(f"""
-    SELECT said.about, r.segment, {ITEM} || coalesce(' for ' || s.external_id, '') AS name, others.people,
+    SELECT said.about, r.segment, {ITEM} || coalesce(' for ' || s.external_id, '') AS item, others.people,
            others.reasons
     FROM responses r {SAID} {ABOUT}
     JOIN campaigns c ON c.id = r.campaign_id
@@ -32,7 +32,8 @@ FLAGGED = text(f"""
             SELECT r.annotator_id, r.extra #>> ARRAY['{EXTRA}', said.about, 'flag'] AS reason
             FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
             WHERE r.campaign_id = :campaign AND r.extra ? '{EXTRA}'
-            AND r.extra -> '{EXTRA}' -> said.about ? 'flag' AND r.segment IS NOT DISTINCT FROM mine.segment
+            AND r.extra -> '{EXTRA}' -> said.about ? 'flag'
+            AND (said.about = '{HIT}' OR r.segment IS NOT DISTINCT FROM mine.segment)
             AND a.barred IS DISTINCT FROM 'excluded' AND {NOT_TAKEN_BACK}
         ) AS o
     ) AS others
@@ -44,17 +45,17 @@ FLAGGED = text(f"""
 class OfferedRemarks(Record):
     """What a campaign lets its annotators say."""
 
-    comment_on: str
-    flag_items: bool
+    comment_on: RemarkOn
+    flag_on: RemarkOn
     flag_reasons: list[str]
 
 
 class FlaggedItem(Record):
-    """An item that so many people flagged, how the researcher calls it, and what they chose."""
+    """An item that so many people flagged, how the researcher calls it, and what they chose; or HITs."""
 
     about: str
     segment: int | None
-    name: str
+    item: str | None
     people: int
     reasons: list[str]
 
@@ -90,13 +91,21 @@ def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn]) -> dict[str, T]:
 
 
 async def alert(connection: Driver, campaign: int, seq: int) -> None:
-    """Raise an alert for each item that an answer flags, by its number, as the last of so many people.
+    """Raise an alert for each item that an answer flags, by its number, as the last of so many people; for HITs, which
+    are different for everybody, once for all of them.
 
     The posteriors of its items are locked, so of two people at once the second one sees the first.
     """
-    for item in await fetch(connection, FLAGGED, {"campaign": campaign, "seq": seq}, FlaggedItem):
-        occasion = f"item {item.about}" + (f" of segment {item.segment}" if item.segment is not None else "")
-        people = "1 annotator" if item.people == 1 else f"{item.people} annotators"
-        reasons = "; ".join(filter(None, item.reasons))
+    for found in await fetch(connection, FLAGGED, {"campaign": campaign, "seq": seq}, FlaggedItem):
+        people = "1 annotator" if found.people == 1 else f"{found.people} annotators"
+        reasons = "; ".join(filter(None, found.reasons))
         because = f"{people}: {reasons}" if reasons else people
-        await raise_alert(connection, campaign, "flagged", occasion, about=item.name, because=because)
+        about = "HITs" if found.item is None else f"item {found.item}"
+        await raise_alert(connection, campaign, "flagged", occasion_of(found), about=about, because=because)
+
+
+def occasion_of(flagged: FlaggedItem) -> str:
+    """What makes an alert one of its own."""
+    if flagged.about == HIT:
+        return "HITs"
+    return f"item {flagged.about}" + (f" of segment {flagged.segment}" if flagged.segment is not None else "")

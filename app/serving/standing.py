@@ -14,7 +14,7 @@ from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, columns, fetch_one
-from app.designs.remarks import CommentOn
+from app.designs.remarks import RemarkOn
 from app.designs.unjudged import EXTRA
 from app.errors import NotFound
 from app.record.news import NEWS, changes
@@ -119,8 +119,8 @@ class ServedCampaign(Followed):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     unjudged_people: int
-    comment_on: CommentOn
-    flag_items: bool
+    comment_on: RemarkOn
+    flag_on: RemarkOn
     flag_reasons: list[str]
     has_checks: bool
     checks_percent: float | None

@@ -49,12 +49,12 @@ async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, re
         await raise_alert(connection, campaign.id, "flagged", "item 3", about="v3", because="<b>It is empty.</b>")
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
-    assert "Item v3 was flagged." in page
+    assert "Flagged by annotators: v3." in page
     assert "&lt;b&gt;It is empty" in page
     alert = await value(engine, "SELECT id FROM alerts")
     for _ in range(2):  # a second click changes nothing
         await researcher.post(f"{address}/alerts/{alert}/seen")
-    assert "was flagged" not in (await researcher.get(address)).text
+    assert "Flagged by" not in (await researcher.get(address)).text
     assert await value(engine, "SELECT seen_by FROM alerts") == "admin"
     assert await value(engine, "SELECT count(*) FROM audit_log WHERE action = 'alert.seen'") == 1
     assert (await researcher.post(f"{address}/alerts/{alert + 1}/seen")).status_code == 404

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.analysis.responses_export import REMARKS
 from app.database.session import statements
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
@@ -17,7 +18,7 @@ BROKEN, RUDE = REASONS = ["It is broken", "=It is <rude>"]
 SAID = {
     "0": Remark("=SUM(A1) <script>alert(1)</script>\nsecond line", BROKEN),
     "1": Remark(flag=RUDE),
-    "hit": Remark("Too long."),
+    "hit": Remark("Too long.", BROKEN),
 }
 
 
@@ -27,7 +28,7 @@ def engine(app):
 
 
 async def asking(engine, **settings):
-    chosen: dict[str, Any] = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS, "items_per_hit": 3}
+    chosen: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "flag_reasons": REASONS, "items_per_hit": 3}
     return await running(engine, **chosen | {"items": 3, "judgments_per_item": 90} | settings)
 
 
@@ -55,13 +56,14 @@ async def test_the_page_has_all_of_it_newest_first_and_nothing_of_it_is_markup(e
     assert "&lt;script&gt;alert(1)" in html
     assert "<script>alert" not in html
     assert "=It is &lt;rude&gt; (2)" in html  # of the flagged items, what two people chose
+    assert "HITs as a whole" in html
     assert 'href="/admin/campaigns/verbs/annotators/A2"' in html
 
 
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ({"kind": "flags"}, 3),
+        ({"kind": "flags"}, 4),
         ({"kind": "comments"}, 3),
         ({"item": "v1"}, 2),
         ({"annotator": "a2"}, 1),
@@ -110,21 +112,21 @@ async def test_exports_have_it_and_no_formula(engine, researcher):
     await say(engine, campaign, "ann", SAID)
     rows = {row["item"]: row for row in await exported(researcher, campaign, "responses.csv")}
     comment = "'=SUM(A1) <script>alert(1)</script>\nsecond line"
-    assert [rows["v0"][name] for name in ("flag", "comment", "hit_comment")] == [BROKEN, comment, "Too long."]
-    assert [rows["v1"][name] for name in ("flag", "comment", "hit_comment")] == [f"'{RUDE}", "", "Too long."]
+    assert [rows["v0"][name] for name in REMARKS] == [BROKEN, comment, BROKEN, "Too long."]
+    assert [rows["v1"][name] for name in REMARKS] == [f"'{RUDE}", "", BROKEN, "Too long."]
     said = await exported(researcher, campaign, "remarks.csv")
     told = [(row["item"], row["check"], row["flagged"], row["flag"], row["comment"], row["counts"]) for row in said]
     assert told == [
         ("v0", "false", "true", BROKEN, comment, "true"),
         ("v1", "false", "true", f"'{RUDE}", "", "true"),
-        ("", "false", "false", "", "Too long.", "true"),
+        ("", "false", "true", BROKEN, "Too long.", "true"),
     ]
 
 
 async def test_a_campaign_that_never_asked_has_no_such_column_and_one_that_did_keeps_it(engine, researcher):
     silent, asked = await running(engine, name="Silent"), await asking(engine)
     await say(engine, asked, "ann", SAID)
-    await execute(engine, "UPDATE campaigns SET comment_on = 'none', flag_items = false")
+    await execute(engine, "UPDATE campaigns SET comment_on = 'none', flag_on = 'none'")
     columns = {
         campaign.slug: (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")).text.split(
             "\n"
@@ -132,7 +134,7 @@ async def test_a_campaign_that_never_asked_has_no_such_column_and_one_that_did_k
         for campaign in (silent, asked)
     }
     assert "hit_comment" not in columns[silent.slug]
-    assert "flag,comment,hit_comment" in columns[asked.slug]
+    assert "flag,comment,hit_flag,hit_comment" in columns[asked.slug]
     assert "Annotators are not asked for any." in (await researcher.get(f"/admin/campaigns/{silent.slug}/remarks")).text
     assert "Too long." in (await researcher.get(f"/admin/campaigns/{asked.slug}/remarks")).text
 
@@ -154,4 +156,4 @@ async def test_who_is_excluded_is_marked_and_flags_nothing(engine, researcher):
     await execute(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert "left out" in html
-    assert "Flagged items" not in html
+    assert "What was flagged" not in html

@@ -8,23 +8,23 @@ import pytest
 from tests.api.test_api import answer, hit_for, launched, refused
 
 REASONS = ["broken", "rude"]
-ASKING = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS}
+ASKING = {"comment_on": "both", "flag_on": "both", "flag_reasons": REASONS}
 
 
 async def test_a_program_says_what_its_annotators_say(program):
     address = await launched(program, **ASKING)
     hit = await hit_for(program, address)
-    assert (hit["comment_on"], hit["flag_reasons"]) == ("both", REASONS)
+    assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("both", "both", REASONS)
     a, b, _ = [item["id"] for item in hit["items"]]
-    said: dict[str, Any] = {"comment": "All alike.", "comments": {a: "Half a sentence."}, "flags": {b: "rude"}}
+    said: dict[str, Any] = {"comment": "All alike.", "flag": "broken", "comments": {a: "Half a sentence."}, "flags": {b: "rude"}}
     receipt = (await answer(program, hit, **said)).json()
     assert (await program.get(f"{address}/verify")).json()["clean"]
     found = (await program.get(f"{address}/remarks")).json()
     told = {(one["item"], one["flag"], one["comment"]) for one in found["remarks"]}
-    assert told == {(a, None, "Half a sentence."), (b, "rude", None), (None, None, "All alike.")}
+    assert told == {(a, None, "Half a sentence."), (b, "rude", None), (None, "broken", "All alike.")}
     (last,) = (await program.get(f"{address}/remarks", params={"size": 1, "page": 3})).json()["remarks"]
     assert (last["number"], last["hit"], last["annotator"], last["counts"]) == (receipt["seq"], hit["id"], "A1", True)
-    assert len((await program.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 1
+    assert len((await program.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,8 @@ async def test_a_program_says_what_its_annotators_say(program):
     [
         ({"comment_on": "items"}, {"comment": "a"}, "remark_not_offered"),
         ({"comment_on": "HIT"}, {"comments": {"first": "a"}}, "remark_not_offered"),
-        ({"flag_items": False}, {"flags": {"first": "rude"}}, "remark_not_offered"),
+        ({"flag_on": "items"}, {"flag": "rude"}, "remark_not_offered"),
+        ({"flag_on": "none"}, {"flags": {"first": "rude"}}, "remark_not_offered"),
         ({}, {"flags": {"first": "tired"}}, "reason_unknown"),
         ({}, {"flags": {"v99": "rude"}}, "scores_unknown"),
         ({}, {"comment": "a" * 501}, "invalid"),
@@ -49,4 +50,4 @@ async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, sett
 
 async def test_a_campaign_that_asks_for_nothing_says_so(program):
     hit = await hit_for(program, await launched(program))
-    assert (hit["comment_on"], hit["flag_reasons"]) == ("none", None)
+    assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("none", "none", None)

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from tests.browser.acts import hit_shown, open_hit, see_scores, submit, violations
 
 REASON = "It is offensive"
-ASKING: dict[str, Any] = {"comment_on": "both", "flag_items": True, "items_per_hit": 2, "texts": ["go", "run"]}
+ASKING: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "items_per_hit": 2, "texts": ["go", "run"]}
 
 
 async def test_by_keys_a_comment_takes_its_digits_and_the_sliders_keep_theirs(task: Any, visit: Any) -> None:

@@ -25,8 +25,8 @@ REASONS = ["It is broken", "It is offensive"]
 ITEMS = [3, 17]
 
 
-def asking(comment_on="both", flag_items=True, flag_reasons=REASONS):
-    return SimpleNamespace(comment_on=comment_on, flag_items=flag_items, flag_reasons=flag_reasons, criteria=[])
+def asking(comment_on="both", flag_on="both", flag_reasons=REASONS):
+    return SimpleNamespace(comment_on=comment_on, flag_on=flag_on, flag_reasons=flag_reasons, criteria=[])
 
 
 def test_what_a_form_says_of_its_items_and_of_the_hit():
@@ -55,16 +55,17 @@ def test_a_comment_is_as_long_as_its_field():
     assert f'maxlength="{LONGEST_COMMENT}"' in Path("templates/_remarks.html").read_text()
 
 
-ALL = {"hit": Remark("a"), "3": Remark("b", REASONS[0]), "17": Remark("c", "something else")}
+ALL = {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remark("c", "something else")}
 
 
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [
-        ({}, {"hit": Remark("a"), "3": Remark("b", REASONS[0]), "17": Remark("c")}),
-        ({"comment_on": "HIT"}, {"hit": Remark("a"), "3": Remark(flag=REASONS[0])}),
-        ({"comment_on": "items", "flag_items": False}, {"3": Remark("b"), "17": Remark("c")}),
-        ({"comment_on": "none", "flag_items": False}, {}),
+        ({}, {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remark("c")}),
+        ({"comment_on": "HIT", "flag_on": "items"}, {"hit": Remark("a"), "3": Remark(flag=REASONS[0])}),
+        ({"comment_on": "none", "flag_on": "HIT"}, {"hit": Remark(flag=REASONS[1])}),
+        ({"comment_on": "items", "flag_on": "none"}, {"3": Remark("b"), "17": Remark("c")}),
+        ({"comment_on": "none", "flag_on": "none"}, {}),
     ],
 )
 def test_what_is_not_asked_for_is_left_out(settings, kept):
@@ -82,7 +83,8 @@ def test_where_no_reason_is_asked_for_a_flag_has_none():
     [
         ({"comment_on": "items"}, {"hit": Remark("a")}, "remark_not_offered"),
         ({"comment_on": "HIT"}, {"3": Remark("a")}, "remark_not_offered"),
-        ({"flag_items": False}, {"3": Remark(flag=REASONS[0])}, "remark_not_offered"),
+        ({"flag_on": "HIT"}, {"3": Remark(flag=REASONS[0])}, "remark_not_offered"),
+        ({"flag_on": "items"}, {"hit": Remark(flag=REASONS[0])}, "remark_not_offered"),
         ({}, {"3": Remark(flag="tired")}, "reason_unknown"),
         ({"flag_reasons": []}, {"3": Remark(flag="tired")}, "reason_unknown"),
     ],
@@ -112,6 +114,6 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
 def test_reasons_are_lines_of_a_form_and_each_is_there_once():
     settings = CampaignSettings.model_validate({"name": "a", "question": "b", "flag_reasons": "One\n\n Two "})
     assert settings.flag_reasons == ["One", "Two"]
-    assert (settings.comment_on, settings.flag_items) == ("none", False)
+    assert (settings.comment_on, settings.flag_on) == ("none", "none")
     with pytest.raises(ValidationError):
         CampaignSettings(name="a", question="b", flag_reasons=["One", "One"])

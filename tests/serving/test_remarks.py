@@ -30,7 +30,7 @@ def engine(app):
 
 
 async def asking(engine, **settings):
-    chosen: dict[str, Any] = {"comment_on": "both", "flag_items": True, "flag_reasons": REASONS, "items_per_hit": 3}
+    chosen: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "flag_reasons": REASONS, "items_per_hit": 3}
     return await running(engine, **chosen | {"items": 6} | settings)
 
 
@@ -40,12 +40,12 @@ async def page_of(client, campaign):
     return address, (await client.get(address)).text
 
 
-async def flag(engine, campaign, name, item=2, reason=BROKEN):
-    """Somebody who is shown an item flags it."""
+async def flag(engine, campaign, name, item=2, reason=BROKEN, about=None):
+    """Somebody who is shown an item flags it, or what else they flag."""
     me = await annotator(engine, campaign, name)
     hit = await hit_of(engine, me)
     await execute(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
-    given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={str(item): Remark(flag=reason)}, source="page")
+    given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={about or str(item): Remark(flag=reason)}, source="page")
     async with statements(engine) as connection:
         return await submission.submit(connection, me, hit.id, given, now=NOW)
 
@@ -130,7 +130,7 @@ async def test_so_many_different_people_are_an_alert_once(engine):
     await flag(engine, campaign, "ann")
     assert await values(engine, ALERTS) == []
     await flag(engine, campaign, "bob", reason=RUDE)
-    assert await values(engine, ALERTS) == [("v2", f"2 annotators: {RUDE}; {BROKEN}")]
+    assert await values(engine, ALERTS) == [("item v2", f"2 annotators: {RUDE}; {BROKEN}")]
     await flag(engine, campaign, "eve")
     assert len(await values(engine, ALERTS)) == 1
 
@@ -145,7 +145,7 @@ async def test_one_person_alone_is_one_however_often(engine):
 async def test_two_at_once_are_two(engine):
     campaign = await asking(engine, flag_people=2)
     await asyncio.gather(flag(engine, campaign, "ann"), flag(engine, campaign, "bob"))
-    assert [about for about, _ in await values(engine, ALERTS)] == ["v2"]
+    assert [about for about, _ in await values(engine, ALERTS)] == ["item v2"]
 
 
 async def test_who_is_excluded_raises_no_alert(engine):
@@ -188,7 +188,7 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
 
 
 async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check(engine):
-    campaign = await with_checks(engine, comment_on="items", flag_items=True, flag_people=1, flag_reasons=REASONS)
+    campaign = await with_checks(engine, comment_on="items", flag_on="both", flag_people=1, flag_reasons=REASONS)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     while all(name.startswith("v") for name in hit.ids):
@@ -202,14 +202,14 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     stored = await value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
     number = await value(engine, "SELECT check_number FROM check_answers")
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
-    assert await values(engine, ALERTS) == [(hit.ids[place], f"1 annotator: {BROKEN}")]
+    assert await values(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
     async with statements(engine) as connection:
         shown = await undo.reopen(connection, me, now=NOW)
     assert shown.form[f"comment-{hit.items[place]}"] == "Why?"
 
 
 async def test_an_output_is_flagged_for_its_segment_alone(engine):
-    campaign = await of_systems(engine, flag_items=True, flag_people=2, flag_reasons=[])
+    campaign = await of_systems(engine, flag_on="both", flag_people=2, flag_reasons=[])
     for name, segment in (("ann", 0), ("bob", 1), ("eve", 0)):
         me = await annotator(engine, campaign, name)
         hit = await hit_of(engine, me)
@@ -219,7 +219,7 @@ async def test_an_output_is_flagged_for_its_segment_alone(engine):
         given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
         async with statements(engine) as connection:
             await submission.submit(connection, me, hit.id, given, now=NOW)
-    assert await values(engine, ALERTS) == [("ape for s0", "2 annotators")]
+    assert await values(engine, ALERTS) == [("item ape for s0", "2 annotators")]
 
 
 async def test_of_several_criteria_it_is_said_once(client, engine):
@@ -239,7 +239,7 @@ async def test_whoever_tries_a_campaign_out_sees_it(engine, researcher):
 
 
 async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3, flag_items=True, comment_on="HIT", flag_reasons=[])
+    campaign = await of_systems(engine, ALIKE, items_per_hit=3, flag_on="both", comment_on="HIT", flag_reasons=[])
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     same = hit.items[[text.startswith("same") for text in hit.texts].index(True)]
@@ -250,3 +250,10 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     extra = await value(engine, "SELECT extra FROM responses")
     assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}
     assert {name: again.form[name] for name in form} == form
+
+
+async def test_hits_are_flagged_as_such_and_one_alert_says_so(engine):
+    campaign = await asking(engine, flag_people=2)
+    for name in ("ann", "ann", "bob", "eve"):
+        await flag(engine, campaign, name, about="hit")
+    assert await values(engine, ALERTS) == [("HITs", f"2 annotators: {BROKEN}")]
