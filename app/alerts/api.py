@@ -26,7 +26,7 @@ class Alert(BaseModel):
     id: int
     kind: str = Field(description="held, flagged, quiet or finished.")
     raised_at: datetime
-    about: str = Field(description="Whom or what it is about: a name such as A7, an item's id.")
+    about: str = Field(description="Whom or what it is about: such as A7, item v3 or HITs.")
     because: str
     said: str = Field(description="The same as a sentence for people.")
     seen_at: datetime | None

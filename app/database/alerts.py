@@ -58,7 +58,7 @@ async def raise_alert(
 
     As `await raise_alert(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6 of 10 gold items
     were wrong")`. kind: one of `KINDS`. occasion: what makes it this alert and no other of its kind in the campaign.
-    about: whom or what, as people call it: A7, or the researcher's id of an item, never a platform's id. because: a
+    about: whom or what, as people call it: A7, item v3, never a platform's id. because: a
     sentence or a comment, if there is one.
     """
     if kind not in KINDS:

@@ -75,8 +75,9 @@ ALL = text(f"SELECT {COLUMNS} {source()} ORDER BY r.seq, said.about")  # oldest 
 ANY = text(f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}')")  # noqa: S608  (constants)
 
 FLAGGED = text(f"""
-    SELECT {ITEM} AS item, CASE WHEN said.about <> '{HIT}' THEN s.external_id END AS segment, coalesce(i.shown, k.shown) AS shown,
-           count(DISTINCT r.annotator_id) AS people, array_agg(told ->> 'flag') AS flags
+    SELECT {ITEM} AS item, CASE WHEN said.about <> '{HIT}' THEN s.external_id END AS segment,
+           coalesce(i.shown, k.shown) AS shown, count(DISTINCT r.annotator_id) AS people,
+           array_agg(told ->> 'flag') AS flags
     {source()} AND told ? 'flag' AND r.counts
     GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MOST_FLAGGED}
 """)
@@ -111,8 +112,8 @@ class FoundRemarks:
 
 @dataclass(frozen=True)
 class FlaggedLine:
-    """An item, of an output with its segment, how many people flagged it, and how often they chose what. Without an item:
-    HITs.
+    """An item, of an output with its segment, how many people flagged it, and how often they chose what; HITs where
+    there is no item.
     """
 
     item: str | None

@@ -46,10 +46,10 @@ async def test_a_campaign_that_finishes_by_itself_says_so(engine):
 async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, researcher):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        await raise_alert(connection, campaign.id, "flagged", "item 3", about="v3", because="<b>It is empty.</b>")
+        await raise_alert(connection, campaign.id, "flagged", "item 3", about="item v3", because="<b>It is empty.</b>")
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
-    assert "Flagged by annotators: v3." in page
+    assert "Flagged by annotators: item v3." in page
     assert "&lt;b&gt;It is empty" in page
     alert = await value(engine, "SELECT id FROM alerts")
     for _ in range(2):  # a second click changes nothing

@@ -16,7 +16,12 @@ async def test_a_program_says_what_its_annotators_say(program):
     hit = await hit_for(program, address)
     assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("both", "both", REASONS)
     a, b, _ = [item["id"] for item in hit["items"]]
-    said: dict[str, Any] = {"comment": "All alike.", "flag": "broken", "comments": {a: "Half a sentence."}, "flags": {b: "rude"}}
+    said: dict[str, Any] = {
+        "comment": "All alike.",
+        "flag": "broken",
+        "comments": {a: "Half a sentence."},
+        "flags": {b: "rude"},
+    }
     receipt = (await answer(program, hit, **said)).json()
     assert (await program.get(f"{address}/verify")).json()["clean"]
     found = (await program.get(f"{address}/remarks")).json()

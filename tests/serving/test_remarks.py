@@ -40,7 +40,7 @@ async def page_of(client, campaign):
     return address, (await client.get(address)).text
 
 
-async def flag(engine, campaign, name, item=2, reason=BROKEN, about=None):
+async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):
     """Somebody who is shown an item flags it, or what else they flag."""
     me = await annotator(engine, campaign, name)
     hit = await hit_of(engine, me)
@@ -253,7 +253,7 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
 
 
 async def test_hits_are_flagged_as_such_and_one_alert_says_so(engine):
-    campaign = await asking(engine, flag_people=2)
+    campaign = await asking(engine, flag_people=2, judgments_per_item=9)
     for name in ("ann", "ann", "bob", "eve"):
         await flag(engine, campaign, name, about="hit")
     assert await values(engine, ALERTS) == [("HITs", f"2 annotators: {BROKEN}")]
