@@ -12,13 +12,13 @@ const DOES_MORE = "button, a, summary";        // what Enter presses
 
 const radios = (hit) => all(hit.fieldset, `[name="${hit.name}preferred"]`);
 
-// Where the choice submits: the next page leads back to it.
-const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]"));
+// Where the choice submits: the next page leads back to it. Who is about to say something besides presses the button.
+const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]")) && !hit.form.querySelector(".remarks[open]");
 
 function begin(hit) {
   scrolling.begin(hit);
   hit.fieldset.addEventListener("click", leaveSelected);
-  if (atOnce(hit)) hit.fieldset.addEventListener("input", (event) => { if (radios(hit).includes(event.target)) submit(hit, event); });
+  hit.fieldset.addEventListener("input", (event) => { if (atOnce(hit) && radios(hit).includes(event.target)) submit(hit, event); });
 }
 
 // Who marks words to read along has chosen nothing.

@@ -60,3 +60,16 @@ async def test_without_scripts(task: Any, visit: Any) -> None:
     await expect(page.locator(".progress")).to_have_text("1 set done")
     (stored,) = await campaign.responses()
     assert stored.extra == {"remarks": {str(stored.items[0]): {"comment": "one\ntwo"}, "hit": {"flag": ""}}}
+
+
+async def test_a_choice_that_would_submit_waits_for_who_is_about_to_say_something(task: Any, visit: Any) -> None:
+    campaign = await task(**ASKING, design="pairwise", design_settings={"submit_on_choice": True})
+    page = (await visit()).page
+    await open_hit(page, campaign.link)
+    await page.locator(".remarks > summary").click()
+    await page.locator(".side").first.click()
+    await expect(page.locator(".side[data-chosen]")).to_have_count(1)
+    await page.get_by_label("Comment on the whole set").fill("Nearly the same.")
+    await submit(page)
+    (stored,) = await campaign.responses()
+    assert stored.extra == {"remarks": {"hit": {"comment": "Nearly the same."}}}
