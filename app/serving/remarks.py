@@ -30,11 +30,11 @@ FLAGGED = text(f"""
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT o.annotator_id) AS people, array_agg(DISTINCT o.reason) AS reasons FROM (
             SELECT r.annotator_id, r.extra #>> ARRAY['{EXTRA}', said.about, 'flag'] AS reason
-            FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-            WHERE r.campaign_id = :campaign AND r.extra ? '{EXTRA}'
+            FROM responses r WHERE r.campaign_id = :campaign AND r.extra ? '{EXTRA}'
             AND r.extra -> '{EXTRA}' -> said.about ? 'flag'
             AND (said.about = '{HIT}' OR r.segment IS NOT DISTINCT FROM mine.segment)
-            AND a.barred IS DISTINCT FROM 'excluded' AND {NOT_TAKEN_BACK}
+            AND {NOT_TAKEN_BACK} AND 'excluded' IS DISTINCT FROM (
+                SELECT a.barred FROM annotators a WHERE a.campaign_id = r.campaign_id AND a.id = r.annotator_id)
         ) AS o
     ) AS others
     WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag' AND others.people >= c.flag_people
