@@ -36,8 +36,11 @@ ABOUT = f"""
     LEFT JOIN segments s ON s.campaign_id = r.campaign_id AND s.number = r.segment"""
 ITEM = "coalesce(i.external_id, k.external_id)"
 
-# Before all else, those that say something of the item :item, or of a check that is called so.
-OF_ITEM = f"""
+# Before all else, those of the annotator :annotator, and those that say something of the item :item, or of a check that
+# is called so.
+THOSE = f"""
+    AND (CAST(:annotator AS text) = '' OR annotator_id = (
+        SELECT id FROM named_annotators WHERE campaign_id = :campaign AND name = upper(:annotator)))
     AND (CAST(:item AS text) = '' OR extra -> '{EXTRA}' ?| ARRAY(
         SELECT CAST(number AS text) FROM items WHERE campaign_id = :campaign AND external_id = :item
         UNION ALL
@@ -49,7 +52,6 @@ def source(only: str = "") -> str:
     return f"""
     FROM (SELECT *, {COUNTING} AS counts FROM responses
           WHERE campaign_id = :campaign AND extra ? '{EXTRA}' {only}) AS r
-    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = r.annotator_id
     {SAID} {ABOUT}
     WHERE {NOT_TAKEN_BACK}"""  # noqa: S608  (made of constants)
 
@@ -59,19 +61,23 @@ WHERE = f"""
     AND (CAST(:kind AS text) = '' OR CAST(:kind AS text) = 'flags' AND told ? 'flag'
          OR CAST(:kind AS text) = 'comments' AND told ? 'comment')
     AND (CAST(:item AS text) = '' OR {ITEM} = CAST(:item AS text))
-    AND (CAST(:annotator AS text) = '' OR n.name = upper(CAST(:annotator AS text)))
     AND (CAST(:words AS text) = '' OR strpos(
         lower(concat_ws(' ', told ->> 'comment', told ->> 'flag', {ITEM}, coalesce(i.shown, k.shown))),
         lower(CAST(:words AS text))) > 0)"""
 
 COLUMNS = f"""
-    r.seq, r.received_at, r.hit_id, n.name, n.pseudonym, r.counts, s.external_id AS segment, {ITEM} AS item,
+    r.seq, r.annotator_id, r.received_at, r.hit_id, r.counts, s.external_id AS segment, {ITEM} AS item, said.about,
     k.number IS NOT NULL AS of_check, coalesce(i.shown, k.shown) AS shown, told ->> 'flag' AS flag,
     told ->> 'comment' AS comment"""
 
-COUNT = text(f"SELECT count(*) {source(OF_ITEM)} {WHERE}")
-LINES = text(f"SELECT {COLUMNS} {source(OF_ITEM)} {WHERE} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset")
-ALL = text(f"SELECT {COLUMNS} {source()} ORDER BY r.seq, said.about")  # oldest first
+NAMED = """
+    SELECT found.*, n.name, n.pseudonym FROM ({found}) AS found
+    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = found.annotator_id ORDER BY {order}, about"""
+A_PAGE = f"SELECT {COLUMNS} {source(THOSE)} {WHERE} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset"
+
+COUNT = text(f"SELECT count(*) {source(THOSE)} {WHERE}")
+LINES = text(NAMED.format(found=A_PAGE, order="seq DESC"))
+ALL = text(NAMED.format(found=f"SELECT {COLUMNS} {source()}", order="seq"))  # oldest first
 ANY = text(f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}')")  # noqa: S608  (constants)
 
 FLAGGED = text(f"""
