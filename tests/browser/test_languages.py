@@ -98,14 +98,16 @@ async def test_another_language_is_chosen_in_the_middle_of_a_set_and_nothing_ent
 async def test_in_no_language_anything_sticks_out_of_a_narrow_page(task: Any, visit: Any) -> None:
     """Pictures are kept where EASEL_PICTURES names a folder."""
     for language in LANGUAGES:
+        said = {"cannot_be_judged": True, "comment_on": "both", "flag_on": "both"}
         campaign = await task(
-            language=language, hits_per_annotator=40, judgments_per_item=3, minutes_per_hit=2.5, cannot_be_judged=True
+            language=language, hits_per_annotator=40, judgments_per_item=3, minutes_per_hit=2.5, **said
         )
         for width in (320, 390, 1280) if "EASEL_PICTURES" in os.environ else (320,):
             page = (await visit(viewport={"width": width, "height": 844})).page
             await page.goto(campaign.prolific(f"{language}-{width}"))
             await hit_shown(page)
             await page.keyboard.press("?")
+            await page.locator(".remarks > summary").click()
             assert not await sticks_out(page), language
             if folder := os.environ.get("EASEL_PICTURES"):
                 await page.screenshot(path=Path(folder) / f"{language}-{width}.png", full_page=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,13 @@ async def test_a_campaign_with_a_language_speaks_it_to_all(client, engine):
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_nothing_on_a_hit_is_left_in_english(client, engine, design):
     settings = {"baseline": {"baseline": "v0"}, "magnitude": {"reference": "x"}}.get(design, {})
-    campaign = await running(engine, design=design, design_settings=settings, language="de", cannot_be_judged=True)
+    asked: dict[str, Any] = {
+        "cannot_be_judged": True,
+        "comment_on": "both",
+        "flag_on": "both",
+        "flag_reasons": ["Kaputt"],
+    }
+    campaign = await running(engine, design=design, design_settings=settings, language="de", **asked)
     page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
     assert 'name="hit"' in page
     assert of_english(page) == []
