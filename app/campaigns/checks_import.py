@@ -1,5 +1,6 @@
 """Gold and attention items out of the table of items, and back: rows that say `gold` or `attention` in `check`."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ from app.designs.registry import design_of
 from app.errors import Invalid
 from app.quality.checks import refuse_where_none_fit
 from app.quality.expected import ExpectedAnswer, as_cells, from_cells
-from app.upload import UploadedRow, as_text, refuse
+from app.upload import UploadedRow, as_text
 
+ID = "id"
 COLUMN, EXPECTED, TOLERANCE = "check", "expected", "tolerance"
 KINDS = ("gold", "attention")
 MOST = 1000  # of a campaign
@@ -25,21 +27,22 @@ CLEAR = text("DELETE FROM check_items WHERE campaign_id = :campaign")
 COUNT = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
 IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
 ALL = text("""
-    SELECT external_id, kind, shown, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number
+    SELECT external_id, kind, shown, expected, fields FROM check_items WHERE campaign_id = :campaign ORDER BY number
 """)
 ADD = text("""
-    INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected)
-    VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb))
+    INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected, fields)
+    VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb), CAST(:fields AS json))
 """)
 
 
 class NewCheck(NamedTuple):
-    """A check of a table; expected: as JSON."""
+    """A check of a table; expected, fields: as JSON, the latter the row as it came."""
 
     external_id: str
     kind: str
     shown: str
     expected: str
+    fields: str
 
 
 def is_check(record: UploadedRow) -> bool:
@@ -52,16 +55,22 @@ def check_of(record: UploadedRow, external_id: str, shown: str, design: Design) 
     `expected_impossible`), with the line.
     """
     kind = as_text(record.values.get(COLUMN)).strip().lower()
-    if kind not in KINDS:
-        refuse("check_unknown", record.line, "in the column “check” stands gold, attention or nothing.")
     cell, tolerance = (as_text(record.values.get(name)) for name in (EXPECTED, TOLERANCE))
     try:
-        expected = from_cells(design, cell, tolerance)
+        expected = expected_in(kind, cell, tolerance, design)
     except Invalid as problem:
         raise Invalid(f"Line {record.line}: {problem} Nothing was imported.", code=problem.code) from problem
+    return NewCheck(external_id, kind, shown, expected, json.dumps(record.values, ensure_ascii=False))
+
+
+def expected_in(kind: str, cell: str, tolerance: str, design: Design) -> str:
+    """What is expected of a check of some kind, as JSON. Raises `Invalid`, as `check_of` does."""
+    if kind not in KINDS:
+        raise Invalid("In the column “check” stands gold, attention or nothing.", code="check_unknown")
+    expected = from_cells(design, cell, tolerance)
     if expected is None:
-        refuse("expected_missing", record.line, "a check says in the column “expected” what is expected of it.")
-    return NewCheck(external_id, kind, shown, expected.model_dump_json(exclude_defaults=True))
+        raise Invalid("A check says in the column “expected” what is expected of it.", code="expected_missing")
+    return expected.model_dump_json(exclude_defaults=True)
 
 
 async def clear(connection: AsyncConnection, campaign_id: int) -> None:
@@ -93,11 +102,12 @@ async def as_stored(connection: AsyncConnection, campaign_id: int) -> Sequence[R
     return (await connection.execute(ALL, {"campaign": campaign_id})).all()
 
 
-def as_row(check: Row[Any], column_of_id: str, column_shown: str) -> dict[str, str]:
-    """A row of the table of items that says the same."""
+def as_row(check: Row[Any], own_id: str, column_shown: str) -> dict[str, Any]:
+    """A row of the table of items that says the same. own_id: the column that holds what was uploaded as `id`."""
     expected, tolerance = as_cells(ExpectedAnswer.model_validate(check.expected))
-    said = {column_of_id: check.external_id, column_shown: check.shown, COLUMN: check.kind, EXPECTED: expected}
-    return said | ({TOLERANCE: tolerance} if tolerance else {})
+    uploaded = {own_id if name == ID else name: cell for name, cell in check.fields.items()}
+    said = {column_shown: check.shown, COLUMN: check.kind, EXPECTED: expected, TOLERANCE: tolerance}
+    return {ID: check.external_id} | uploaded | said | {ID: check.external_id}
 
 
 def taken_out(

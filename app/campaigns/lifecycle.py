@@ -50,7 +50,7 @@ COPY_ITEMS = tuple(
         ("items", "number, external_id, shown, fields, prior"),
         ("segments", "number, external_id, source, reference"),
         ("outputs", "segment, item, shown"),
-        ("check_items", "number, external_id, kind, shown, expected"),
+        ("check_items", "number, external_id, kind, shown, expected, fields"),
     )
 )
 HAS_CHECKS = text("""

@@ -173,7 +173,7 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidIte
     above = [name or "" for name in (campaign.source_column, campaign.reference_column)]
     shown = [Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found]
     table = as_said(found, own_id)
-    table["rows"] += [checks_import.as_row(check, ID, table["shown"]) for check in checks]
+    table["rows"] += [checks_import.as_row(check, own_id, table["shown"]) for check in checks]
     names = named_by(campaign, [*shown, *(Cells(check.shown) for check in checks)])
     return SaidItems(table, own_id, names)
 

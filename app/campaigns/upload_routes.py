@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
-from app.campaigns import items, lifecycle, listing, responses_import
+from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, address, see_other, uploaded
@@ -24,6 +24,7 @@ from app.campaigns.segment_table import segments_page
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
 from app.designs.criteria import named
+from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.designs.written import WrittenByCriterion
 from app.errors import Refusal
@@ -32,7 +33,7 @@ from app.record.law import law_of
 from app.settings import Settings
 from app.templating import sanitised
 from app.upload import MOST_ROWS
-from app.web import AppSettings, Database, Now, Transaction, allow_links, fetched, page
+from app.web import AppSettings, Database, Entered, Now, Transaction, allow_links, fetched, page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -69,6 +70,7 @@ async def show_items(
     segment: str = "",
     criterion: str = "",
     refusal: Refusal | None = None,
+    not_marked: Refusal | None = None,
     **more: Any,
 ) -> HTMLResponse:
     """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last. Of
@@ -93,7 +95,9 @@ async def show_items(
     context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
     of = segments.rows[0].segment.external_id if segments else None
     context |= {"written": WrittenByCriterion(campaign), "example": responses_import.example(campaign, ids, of)}
-    return page(request, "admin/items.html", context, status=refusal.status if refusal else 200)
+    context |= {"not_marked": not_marked, "design": design_of(campaign)}
+    refused = refusal or not_marked
+    return page(request, "admin/items.html", context, status=refused.status if refused else 200)
 
 
 def imported_lately(request: Request) -> list[str]:
@@ -171,6 +175,27 @@ async def import_items(request: Request, database: Database, settings: AppSettin
         return address(slug, "/items", done="imported")
 
     return await followed(request, database, slug, job)
+
+
+@router.post(CAMPAIGN + "/items/mark")
+async def mark_item(request: Request, form: Entered, database: Database, slug: str) -> Response:
+    """Make one of the items a check; its page again, to mark others."""
+    said = {name: form.get(name, "").strip() for name in ("kind", "expected", "tolerance")}
+    number = whole_number(form.get("page"), most=MOST_ROWS) or 1
+    try:
+        async with database.begin() as connection:
+            await marking.mark(connection, slug, form.get("item", ""), **said)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await show_items(request, connection, slug, number=number, not_marked=refusal, entered=form)
+    return see_other(address(slug, "/items", done="marked") + f"&page={number}#mark")
+
+
+@router.post(CAMPAIGN + "/items/unmark")
+async def unmark_item(form: Entered, connection: Transaction, slug: str) -> Response:
+    """Make a check an item again."""
+    await marking.unmark(connection, slug, form.get("item", ""))
+    return see_other(address(slug, "/checks", done="unmarked"))
 
 
 @router.post(CAMPAIGN + "/responses")

@@ -30,6 +30,8 @@ ACTIONS = {
     "campaign.rehearsal_removed": "removed the rehearsal",
     "settings.changed": "changed settings",
     "items.imported": "imported items",
+    "items.marked": "made an item a check",
+    "items.unmarked": "made a check an item again",
     "items.outputs_imported": "imported outputs of systems",
     "answers.imported": "imported answers",
     "answers.simulated": "let made-up annotators answer",

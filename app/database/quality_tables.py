@@ -1,6 +1,7 @@
 """What rules found of annotators, and the check items among those of a HIT, with what was said of them."""
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     CheckConstraint,
     Column,
@@ -46,6 +47,7 @@ check_items = Table(
     Column("kind", Text, nullable=False),
     Column("shown", Text, nullable=False),
     Column("expected", JSONB, nullable=False),
+    Column("fields", JSON, nullable=False),  # as of an item
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
     CheckConstraint("kind IN ('gold', 'attention')", name="kind"),

@@ -82,6 +82,8 @@ CHANGES = [
     page("/admin/campaigns/new", **SETTINGS),
     page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
     Change("POST", CAMPAIGN + "/items", {"data": {"shown": "verb"}, "files": {"file": ("a.csv", ITEMS)}}),
+    page(CAMPAIGN + "/items/mark", item="v5", kind="gold", expected="80"),
+    page(CAMPAIGN + "/items/unmark", item="v5"),
     page(CAMPAIGN + "/rehearse"),
     page(CAMPAIGN + "/remove-rehearsal", "verbs-rehearsal"),
     page(CAMPAIGN + "/copy"),

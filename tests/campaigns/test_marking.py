@@ -1,0 +1,92 @@
+"""Items of a draft that become checks, and items again, on their pages."""
+
+import re
+
+import pytest
+
+from tests.campaigns.drafts import draft, import_items, lead
+from tests.serving.campaigns import value, values
+
+ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
+GOLD = {"item": "v1", "kind": "gold", "expected": "80", "tolerance": "10", "page": "1"}
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, ITEMS)
+    return campaign
+
+
+async def items_of(engine):
+    return await values(engine, "SELECT number, external_id, prior FROM items ORDER BY number")
+
+
+async def mark(researcher, campaign, **said):
+    return await researcher.post(f"/admin/campaigns/{campaign.slug}/items/mark", data=GOLD | said)
+
+
+async def test_an_item_becomes_a_check_and_no_number_is_left_out(researcher, engine, campaign):
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text
+    assert '<option value="v1">v1: verb 1</option>' in page
+    assert (await mark(researcher, campaign)).status_code == 303
+    checks = await values(engine, "SELECT number, external_id, kind, shown, expected FROM check_items")
+    assert checks == [(0, "v1", "gold", "verb 1", {"value": 80.0, "tolerance": 10.0})]
+    assert [(row[0], row[1]) for row in await items_of(engine)] == [(0, "v0"), (1, "v2"), (2, "v3")]
+    assert await value(engine, "SELECT has_checks FROM campaigns")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items?done=marked")).text
+    assert "The item is a check now" in page
+    assert '<option value="v1"' not in page
+
+
+async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, engine, campaign):
+    before = await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'")
+    await mark(researcher, campaign)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    assert re.search(r'name="item" value="v1"><button class="quiet" aria-label="Make v1 an item again">', page)
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1"})
+    assert (await items_of(engine))[-1] == (3, "v1", [3.0, 3.0])
+    assert await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'") == before
+    assert await value(engine, "SELECT count(*) FROM check_items") == 0
+    assert not await value(engine, "SELECT has_checks FROM campaigns")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "words"),
+    [
+        ({"expected": "400"}, 422, "400 is no possible score"),
+        ({"expected": ""}, 422, "what is expected of it"),
+        ({"kind": "silver"}, 422, "gold, attention or nothing"),
+        ({"item": "v9"}, 404, "has no such item “v9”"),
+    ],
+)
+async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_nothing(
+    researcher, engine, campaign, *, said, status, words
+):
+    reply = await mark(researcher, campaign, **said)
+    assert reply.status_code == status
+    assert words in reply.text
+    assert 'name="tolerance" value="10"' in reply.text
+    assert len(await items_of(engine)) == 4
+    assert await value(engine, "SELECT count(*) FROM check_items") == 0
+
+
+async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
+    await mark(researcher, campaign)
+    await lead(engine, campaign)
+    assert (await mark(researcher, campaign, item="v2")).status_code == 409
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert (await researcher.post(f"{address}/items/unmark", data={"item": "v1"})).status_code == 409
+    assert 'id="mark"' not in (await researcher.get(f"{address}/items")).text
+    assert "Make it an item" not in (await researcher.get(f"{address}/checks")).text
+
+
+async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
+    campaign = await draft(engine, selection="iterations")
+    await import_items(engine, campaign, ITEMS)
+    assert "choose streaming" in (await mark(researcher, campaign)).text
