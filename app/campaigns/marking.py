@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import checks_import
 from app.campaigns.checks_import import COLUMN, EXPECTED, TOLERANCE, NewCheck, expected_in
-from app.campaigns.items import as_array, prior_of
+from app.campaigns.items import prior_of
 from app.campaigns.lifecycle import locked_draft
 from app.database.audit_log import note
 from app.database.campaign import item_count
@@ -63,7 +63,7 @@ async def unmark(connection: AsyncConnection, slug: str, name: str) -> None:
     names = law_of(campaign).family.parameter_names
     prior = prior_of(UploadedRow(0, fields), names, law_of(campaign)) if set(names) <= fields.keys() else None
     item = {"campaign": campaign.id, "name": name, "shown": row.shown, "fields": json.dumps(fields)}
-    item |= {"number": await connection.scalar(select(item_count(campaign.id))), "prior": prior and as_array(prior)}
+    item |= {"number": await connection.scalar(select(item_count(campaign.id))), "prior": prior and list(prior)}
     await connection.execute(ADD_ITEM, item)
     await connection.execute(checks_import.HAS, {"campaign": campaign.id})
     await note(connection, "items.unmarked", campaign, after={"item": name})

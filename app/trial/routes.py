@@ -100,7 +100,7 @@ def trial_page(
         "platform": next(platform for platform in with_pages() if platform.starts_here),
         "work": {"hit": hit},
         "drawn": hit.drawn,
-        "shown": {"form": {}, **(shown or {})},
+        "shown": {"form": {}, "replaces": None, **(shown or {})},
         "token": "",
         "instructions": sanitised(campaign.instructions),
         "last": False,

@@ -49,7 +49,8 @@ async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, 
     await mark(researcher, campaign)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert re.search(r'name="item" value="v1"><button class="quiet" aria-label="Make v1 an item again">', page)
-    await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1"})
+    reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1"})
+    assert reply.status_code == 303, reply.text
     assert (await items_of(engine))[-1] == (3, "v1", [3.0, 3.0])
     assert await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'") == before
     assert await value(engine, "SELECT count(*) FROM check_items") == 0

@@ -27,7 +27,7 @@ async def test_the_page_says_what_rules_saw_and_did(found, researcher):
     assert "69 of 69 answers are like the one before (100 %)" in page
     assert "held them" in page
     assert "now held" in page
-    assert "<code>too_fast.share_percent: 33</code>" in page
+    assert ">too_fast.share_percent: 33</code>" in page
 
 
 async def test_the_overview_leads_there(found, researcher):

@@ -33,6 +33,7 @@ async def test_it_is_the_page_that_annotators_get_and_may_stand_in_a_frame_of_ou
     reply = await researcher.get(PAGE.format(campaign.slug) + "/hit")
     assert reply.text.count('type="number"') == 3
     assert "rare" in reply.text
+    assert "that you gave last" not in reply.text  # nobody has answered
     assert reply.headers["x-frame-options"] == "SAMEORIGIN"
     assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
 
