@@ -177,8 +177,7 @@ def side_by_side(
     campaign: Any, found: Mapping[str, Numbers], by_law: Mapping[int, AnnotatorDescribed]
 ) -> dict[int, ComparedOne]:
     """By annotator. Where the campaign's law has learned nothing of them, from all judgments at once."""
-    nobody = {name: np.zeros(0) for name in ("seq", "annotator", "seconds")}
-    known = gather.conducts(design_of(campaign), gather.RecordRead(found, nobody, {}))
+    known = gather.conducts(design_of(campaign), gather.RecordRead(found, gather.NO_SECONDS, {}))
     learned = {number: (one.reliability, one.bias) for number, one in by_law.items()} or learned_of(known)
     return {
         number: ComparedOne(goes(conduct), *told(*learned.get(number, (math.nan, math.nan))))

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import Numbers, numbers
 from app.database.session import driver_of
+from app.designs.criteria import number_of
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.online.law import AnnotatorDescribed
@@ -46,11 +47,13 @@ FROM = text("""
     SELECT seq FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC OFFSET :most LIMIT 1
 """)
 
+NO_SECONDS: Mapping[str, Numbers] = {name: np.zeros(0) for name in ("seq", "annotator", "seconds")}
+
 
 @dataclass(frozen=True, slots=True)
 class RecordRead:
-    """The judgments of a campaign by its first criterion that count, (J,) each, with the seconds of its answers, (H,)
-    each, what its law has learned of annotators, and the checks that they answered.
+    """The judgments of a campaign by one criterion that count, (J,) each, what its law has learned of annotators by it;
+    with the first criterion the seconds of its answers, (H,) each, and the checks that annotators answered.
     """
 
     judgments: Mapping[str, Numbers]
@@ -66,15 +69,19 @@ async def annotators_since(connection: AsyncConnection, campaign_id: int, first:
 
 
 async def read(connection: AsyncConnection, campaign: Any) -> RecordRead:
-    """All that rules look at, by one snapshot of the record or nearly so."""
-    most = MOST // max(1, campaign.items_per_hit)
+    """All that rules look at by the criterion by which the campaign is read, by one snapshot of the record or nearly
+    so.
+    """
+    most, criterion = MOST // max(1, campaign.items_per_hit), number_of(campaign)
     before = (await connection.execute(FROM, {"campaign": campaign.id, "most": most})).scalar()
-    judgments = await stream.judgments(connection, campaign.id, after=before or 0, limit=2 * most)
-    arguments = (campaign.id,)
-    seconds = await numbers(connection, SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
+    judgments = await stream.judgments(connection, campaign.id, after=before or 0, limit=2 * most, criterion=criterion)
     annotators = np.unique(judgments["annotator"]).tolist()
     by_law = await described(connection, campaign, annotators)
     at_random = {number: one.at_random for number, one in by_law.items()}
+    if criterion:
+        return RecordRead(judgments, NO_SECONDS, at_random)
+    arguments = (campaign.id,)
+    seconds = await numbers(connection, SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
     return RecordRead(judgments, seconds, at_random, await answered(connection, campaign))
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.alerts import raise_alert
 from app.database.audit_log import Actor
+from app.designs.criteria import criteria_of, number_of
 from app.designs.registry import design_of
 from app.errors import Conflict
 from app.quality import gather, who_counts
@@ -91,22 +92,33 @@ async def found_in(
     if not chosen or told.first is None:
         return [], told.watermark
     those = None if told.since is None else await gather.annotators_since(connection, campaign.id, told.first)
-    record = await gather.read(connection, campaign)
     known = {tuple(row) for row in await connection.execute(FOUND, {"campaign": campaign.id})}
-    found = await asyncio.to_thread(judged, campaign, record, chosen, those)
+    found: list[Sighting] = []
+    for view in criteria_of(campaign):
+        record = await gather.read(connection, view)
+        found += await asyncio.to_thread(judged, view, record, chosen, those)
     return [one for one in found if (one.annotator, one.rule, one.chosen.action) not in known], told.watermark
 
 
 def judged(
-    campaign: Row[Any], record: gather.RecordRead, chosen: Mapping[str, Chosen], those: set[int] | None
+    view: Any, record: gather.RecordRead, chosen: Mapping[str, Chosen], those: set[int] | None
 ) -> list[Sighting]:
-    """What the rules find of `those` annotators, of all if None."""
-    conducts = gather.conducts(design_of(campaign), record)
-    return [
-        found
-        for name, one in chosen.items()
-        for found in found_by(name, one, conducts, those, campaign.false_alarms / 1000)
-    ]
+    """What the rules find of `those` annotators, of all if None, in a campaign by one of its criteria. The criteria
+    share the false alarms of a rule; what is no matter of values is looked at once.
+    """
+    conducts, criteria = gather.conducts(design_of(view), record), max(1, len(view.criteria))
+    rules = {name: one for name, one in chosen.items() if one.rule.of_values or not number_of(view)}
+    found: list[Sighting] = []
+    for name, one in rules.items():
+        alarm = view.false_alarms / 1000 / (criteria if one.rule.of_values else 1)
+        sightings = found_by(name, one, conducts, those, alarm)
+        found += [named_by(view, one) for one in sightings] if view.criteria and one.rule.of_values else sightings
+    return found
+
+
+def named_by(view: Any, found: Sighting) -> Sighting:
+    """With the criterion in its words."""
+    return found._replace(finding=found.finding._replace(said=f"{view.criterion_name}: {found.finding.said}"))
 
 
 def found_by(

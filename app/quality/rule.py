@@ -25,6 +25,7 @@ class QualityRule(BaseModel, ABC):
     """A rule, with a campaign's thresholds, which are its fields: each has a title, a description and a default.
 
     name: the key in `RULES`, stored with what it found. title: for people. tells: what it can tell, and what it cannot.
+    of_values: whether it reads what was answered, and so looks at each criterion of a campaign for itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -32,6 +33,7 @@ class QualityRule(BaseModel, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     tells: ClassVar[str]
+    of_values: ClassVar[bool] = True
 
     def measure(self, conduct: Conduct) -> float:  # noqa: ARG002  (some ask)
         """What annotators are compared by; NaN where too little is known, and for rules that compare nobody."""

@@ -11,14 +11,17 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.session import statements
 from app.designs.answer import Answer
+from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 from app.quality import gather
-from app.quality.look import look
+from app.quality.look import judged, look
 from app.quality.looks import Looks
+from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import Gold
-from app.quality.settings import chosen_of
+from app.quality.settings import Chosen, chosen_of
 from app.serving import submission
 from tests.serving.campaigns import NOW, annotator, next_hit, running, value, values
+from tests.serving.criteria import NAMES, asking, criteria, submit_by
 
 SAME = 0.5
 
@@ -174,3 +177,46 @@ def test_lines_win_over_the_preset():
     assert chosen["gold"] == (Gold(careful_percent=30), "exclude")
     assert chosen["ends"].action == "hold"
     assert "middle" not in chosen
+
+
+async def test_each_criterion_is_looked_at_and_named(engine, rng):
+    campaign = await asking(engine, items=40, judgments_per_item=15, quality_preset="strict")
+    here, time = {name: await annotator(engine, campaign, name) for name in PEOPLE}, NOW
+    truth = np.linspace(0, 1, 40)
+    for name, (says, seconds) in [*PEOPLE.items()] * 14:
+        work = await next_hit(engine, here[name], now=time)
+        if work.hit is not None:
+            time += timedelta(seconds=seconds)
+            said = [
+                [float(np.clip(100 * one(truth[item], rng), 0, 100)) for item in work.hit.items]
+                for one in (careful, says)
+            ]
+            await submit_by(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
+    await look(engine, campaign.id, now=time)
+    rows = await values(
+        engine, "SELECT DISTINCT name, said FROM findings f JOIN named_annotators a ON a.id = annotator_id"
+    )
+    assert {(name, said.partition(":")[0]) for name, said in rows} == {("A7", "fluency")}
+
+
+def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_values_is_looked_at_once():
+    alarms: dict[str, list[float]] = {name: [] for name in ("gold", "agreement")}
+
+    def watching(name, rule):
+        def looks(self, conduct, others, alarm):
+            alarms[name].append(alarm)
+
+        return type(name, (rule,), {"look": looks})()
+
+    chosen = {
+        "gold": Chosen(watching("gold", Gold), "warn"),
+        "agreement": Chosen(watching("agreement", AgreementWithOthers), "warn"),
+    }
+    rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
+    record = gather.RecordRead({name: np.array(row) for name, row in rows.items()}, gather.NO_SECONDS, {})
+    settings = CampaignSettings.model_validate(
+        {"name": "x", "question": "y", "criteria": criteria(2), "false_alarms": 4}
+    )
+    for view in criteria_of(settings):
+        judged(view, record, chosen, None)
+    assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

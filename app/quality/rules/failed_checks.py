@@ -14,6 +14,7 @@ class Gold(QualityRule):
     """Fails more gold items than a careful person does."""
 
     name: ClassVar[str] = "gold"
+    of_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails gold items"
     tells: ClassVar[str] = (
         "How often the known answer was missed. Gold items that most people fail are left out, since they are probably "
@@ -33,6 +34,7 @@ class Attention(QualityRule):
     """Does not do what attention items ask."""
 
     name: ClassVar[str] = "attention"
+    of_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails attention items"
     tells: ClassVar[str] = (
         "How often somebody did not do what an item plainly asked for. It tells who does not read; who reads these "

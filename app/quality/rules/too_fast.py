@@ -18,6 +18,7 @@ class TooFast(QualityRule):
     """Answers most HITs in a small part of the time that others take."""
 
     name: ClassVar[str] = "too_fast"
+    of_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     tells: ClassVar[str] = (
         "Who needs a small part of what is usual: the median of the other annotators’ own medians. Some people are "
