@@ -2,7 +2,7 @@
 
 A campaign in the middle of its life: Beta posteriors after 0 to 12 judgments an item. Every HIT is drawn for an
 annotator who has seen 50 items, while 8 other HITs are open, and then answered: so each draw comes after an update of
-5 items. Beside it, in the same run, the same draw done literally:
+5 items. Algorithm 1 is beside the rules for a goal, and, in the same run, beside the same draw done literally:
 match quality with all items and `rng.choice`.
 """
 
@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.index import SelectionIndex
+from app.selection.goals import BEST, THRESHOLD
+from app.selection.index import AlgorithmOne
 from app.selection.match_quality import match_quality
-from app.selection.rule import Draw
+from app.selection.rule import Asking, Draw
 
 N, WANTED, GAMMA = 5, 20, 0.1
 T = TypeVar("T")
@@ -55,11 +56,12 @@ def timed(action: Callable[..., T], *arguments: Any, **named: Any) -> tuple[floa
     return (time.perf_counter() - start) * 1e6, answer
 
 
-def measure(items: int, draws: int = 2000, seen: int = 50) -> None:
+def measure(items: int, rule: AlgorithmOne, draws: int = 2000, seen: int = 50) -> None:
     rng = np.random.default_rng(items)
     alpha, beta, judgments = posteriors(items, rng)
     scores, variances = score(alpha, beta), variance(alpha, beta)
-    build, index = timed(SelectionIndex, scores, variances, judgments, wanted=WANTED, gamma=GAMMA)
+    asking = Asking(wanted=WANTED, n=N, gamma=GAMMA, best=max(15, items // 100), threshold=0.5)
+    build, index = timed(rule.index, scores, variances, judgments, asking)
     open_hits: deque[Draw] = deque(maxlen=8)
     draw_times, update_times = [], []
     for _ in range(draws):
@@ -75,21 +77,26 @@ def measure(items: int, draws: int = 2000, seen: int = 50) -> None:
         shown, answer = np.array(hit.items), rng.random(N).round(2)
         alpha[shown] += answer
         beta[shown] += 1.0 - answer
-        judgments[shown] = np.minimum(judgments[shown] + 1, WANTED - 1)  # nobody finishes however long we measure
+        judgments[shown] += 1
+        done = shown[judgments[shown] == WANTED]  # others take their place, or nothing were left to ask
+        alpha[done], beta[done], judgments[done] = 1.0, 1.0, 0
         news = shown, score(alpha[shown], beta[shown]), variance(alpha[shown], beta[shown]), judgments[shown]
         update_times.append(timed(index.update, *(column.tolist() for column in news))[0])
     literal = [timed(literal_draw, index.score, index.variance, rng)[0] for _ in range(20)]
     print(
-        f"{items:>9,} {build / 1e6:>8.2f} {np.median(draw_times):>10.0f} {np.percentile(draw_times, 95):>8.0f}"
+        f"{items:>9,} {rule.name:<10}{build / 1e6:>8.2f} {np.median(draw_times):>10.0f} {np.percentile(draw_times, 95):>8.0f}"
         f" {np.median(update_times):>13.0f} {np.median(literal):>15.0f}"
     )
 
 
 def main() -> None:
     print("Choosing one HIT of 5, microseconds (build: seconds)")
-    print(f"{'items':>9} {'build':>8} {'draw p50':>10} {'p95':>8} {'update of 5':>13} {'full pass p50':>15}")
+    print(
+        f"{'items':>9} {'rule':<10}{'build':>8} {'draw p50':>10} {'p95':>8} {'update of 5':>13} {'full pass p50':>15}"
+    )
     for items in (150, 10_000, 1_000_000):
-        measure(items)
+        for rule in (AlgorithmOne(), BEST, THRESHOLD):
+            measure(items, rule)
 
 
 if __name__ == "__main__":

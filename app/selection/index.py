@@ -7,14 +7,16 @@ number of items.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.companions import Companions
+from app.selection.cut import Line, NearLine, log_gain
 from app.selection.leaders import Leaders
 from app.selection.rule import Apart, Asking, Counts, Draw, in_random_order, together
 from app.selection.wanted import WantedItems, with_nothing_wanted
@@ -40,11 +42,16 @@ class SelectionIndex(WantedItems):
         gamma: float,
         fewest: int = 1,
         never: Collection[int] = (),
+        line: Callable[[Array], Line] | None = None,
     ) -> None:
-        """See `WantedItems`."""
+        """See `WantedItems`. line: made of the scores, for a goal that is about one; its leaders lie near it."""
         super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
         open_items = np.array(self.open_items(), np.intp)
-        self.leaders = Leaders(open_items, self.variance)
+        self.leaders: Leaders | NearLine
+        if line is None:
+            self.leaders = Leaders(open_items, self.variance)
+        else:
+            self.leaders = NearLine(open_items, self.score, self.variance, self.judgments, line(self.score))
         self.companions = Companions(open_items, self.score, self.variance, gamma)
 
     @property
@@ -87,7 +94,7 @@ class SelectionIndex(WantedItems):
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
         wanted = np.array(self.open_items(), np.intp)
-        self.leaders.check(wanted, self.variance)
+        self.leaders.check(wanted)
         self.companions.check(wanted)
 
     def _draw_apart(
@@ -127,11 +134,12 @@ class SelectionIndex(WantedItems):
 
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
         if self._wants(item):
-            self.leaders.remove(item, self.variance.item(item))
+            self.leaders.remove(item)
             self.companions.remove(item)
         self._set(item, score, variance, judgments)
+        self.leaders.moved(item)
         if self._wants(item):
-            self.leaders.add(item, self.variance.item(item))
+            self.leaders.add(item)
             self.companions.add(item)
 
 
@@ -163,9 +171,11 @@ def later_iteration(
     hits: int | None = None,
     gamma: float,
     leaders_as_companions: bool = False,
+    worth: npt.ArrayLike | None = None,
     rng: np.random.Generator,
 ) -> list[Draw]:
-    """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21); arrays (N,).
+    """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21), or those of highest `worth`; arrays
+    (N,).
 
     hits: how many, by default N / n rounded down and at least 1, which gives an iteration about one judgment
     per item. Leaders are taken from the items that still want judgments, ties at random. Companions come from
@@ -177,7 +187,9 @@ def later_iteration(
     room = wanted - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // n) if hits is None else hits
     hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
-    leaders = _highest(variance, np.flatnonzero(room > 0), hits, rng)
+    leaders = _highest(
+        variance if worth is None else np.asarray(worth, np.float64), np.flatnonzero(room > 0), hits, rng
+    )
     room[leaders] -= 1
     free = room > 0
     if not leaders_as_companions:
@@ -209,9 +221,9 @@ def _share_with_those_alone(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def _highest(variance: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:
-    """The `count` items of highest variance, ties at random."""
-    order = np.lexsort((rng.random(len(items)), -variance[items]))
+def _highest(worth: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:
+    """The `count` items of highest worth, ties at random."""
+    order = np.lexsort((rng.random(len(items)), -worth[items]))
     return [int(item) for item in items[order[:count]]]
 
 
@@ -227,11 +239,16 @@ def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmOne:
-    """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance."""
+    """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
+    for a goal that is about a line through the scale, by those that may lie on either side of it.
+
+    line: made of what the campaign says and the scores, (N,).
+    """
 
     name: str = "easl"
     title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
     reads_labels: bool = False
+    line: Callable[[Asking, Array], Line] | None = None
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
@@ -245,6 +262,7 @@ class AlgorithmOne:
             gamma=asking.gamma,
             fewest=asking.fewest,
             never=asking.never,
+            line=self.line and partial(self.line, asking),
         )
 
     def plan(
@@ -271,6 +289,7 @@ class AlgorithmOne:
                 hits=asking.hits,
                 gamma=asking.gamma,
                 leaders_as_companions=asking.leaders_as_companions,
+                worth=self.line and log_gain(score - self.line(asking, score).at, variance, judgments),
                 rng=rng,
             )
         return [hit for hit in hits if len(hit.items) >= asking.fewest]

@@ -21,8 +21,10 @@ class Leaders:
     """
 
     def __init__(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
-        """`items`: numbers of those that may lead; `variance`: (N,), > 0, indexed by item number."""
-        self._bags = Bags(len(variance))
+        """`items`: numbers of those that may lead; `variance`: (N,), > 0, indexed by item number, and shared with the
+        caller, who takes an item out before changing its variance.
+        """
+        self._variance, self._bags = variance, Bags(len(variance))
         self._size = len(items)
         items = items[np.argsort(variance[items], kind="stable")]
         values, starts = np.unique(variance[items], return_index=True)
@@ -34,22 +36,27 @@ class Leaders:
         """How many items may lead."""
         return self._size
 
-    def add(self, item: int, variance: float) -> None:
+    def add(self, item: int) -> None:
         """Let an item lead, O(log of the distinct variances)."""
+        variance = self._variance.item(item)
         self._size += 1
         if variance not in self._tied:
             self._tied[variance] = []
             heappush(self._heap, -variance)
         self._bags.put(item, self._tied[variance])
 
-    def remove(self, item: int, variance: float) -> None:
-        """No longer let an item lead; `variance` is the one it was added with."""
+    def remove(self, item: int) -> None:
+        """No longer let an item lead; its variance is still the one it was added with."""
+        variance = self._variance.item(item)
         self._size -= 1
         self._bags.take(item, self._tied[variance])
         if len(self._heap) > 2 * self._size + 64:
             self._forget_empty_bags()
         while self._heap and not self._tied[-self._heap[0]]:
             del self._tied[-heappop(self._heap)]
+
+    def moved(self, item: int) -> None:
+        """An item has other values now, whether it may lead or not."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> int | None:
         """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.
@@ -64,11 +71,12 @@ class Leaders:
             while (item := pick(self._tied[value], barred, rng)) is not None:
                 yield item
 
-    def check(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
+    def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, found by their variance from the highest down.
 
         For tests.
         """
+        variance = self._variance
         walked = [(value, sorted(self._tied[value])) for value in self._descending()]
         expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
         if [pair for pair in walked if pair[1]] != expected or self._size != len(items):

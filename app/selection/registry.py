@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from app.selection.goals import BEST, THRESHOLD
 from app.selection.index import AlgorithmOne
 from app.selection.labels import ENTROPY, INFORMATION
 from app.selection.rule import Asking, Rule
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(), ENTROPY, INFORMATION)}
+RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(), BEST, THRESHOLD, ENTROPY, INFORMATION)}
 
 
 def rule_of(campaign: Any) -> Rule:

@@ -55,7 +55,8 @@ class Asking:
     wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
     iteration, None for as many as give each item about one judgment. leaders_as_companions: whether an item that leads
     a HIT of an iteration may be in another one. fewest: of how many items an answer says something. never: the numbers
-    of items that are not drawn, as if they had all that is wanted; n and fewest do not count them.
+    of items that are not drawn, as if they had all that is wanted; n and fewest do not count them. best: how many items
+    are the best, and threshold, on the scale of the scores: of rules for which they are what matters.
     """
 
     wanted: int
@@ -65,6 +66,8 @@ class Asking:
     leaders_as_companions: bool = False
     fewest: int = 1
     never: tuple[int, ...] = ()
+    best: int = 10
+    threshold: float = 0.5
 
 
 class Index(Protocol):

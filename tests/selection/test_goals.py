@@ -1,0 +1,123 @@
+"""Rules for the best items and for a threshold: who may lie on either side of the line leads, as a full pass finds it."""
+
+from collections import Counter
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.selection.cut import BelowBest, NearLine, Threshold, log_gain
+from app.selection.goals import BEST, THRESHOLD
+from app.selection.rule import Asking
+from tests.selection.test_index import assert_drawn_from
+
+ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+ASKING = Asking(wanted=10, n=2, gamma=0.1, best=2, threshold=0.5)
+
+places = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5001, 0.75, 1.0]) | st.floats(-40, 40)
+spreads = st.sampled_from([0.001, 0.01, 1 / 12, 1.0, 9.0]) | st.floats(1e-6, 1e3)
+item = st.tuples(places, spreads, st.integers(0, 3))
+
+
+def beta(total, n):
+    """The mode and variance after scores of this sum."""
+    a, b = 1 + total, 1 + n - total
+    return total / n if n else 0.5, a * b / ((a + b) ** 2 * (a + b + 1)), n
+
+
+def index_of(rule, rows, asking=ASKING):
+    return rule.index(*(np.array(column) for column in zip(*rows, strict=True)), asking)
+
+
+def leader(index, rng=None, **around):
+    return index.draw(1, **ANYBODY | around, rng=rng or np.random.default_rng(1)).leader
+
+
+def test_the_gain_by_hand():
+    """phi(d / s) (s - s'), where s'^2 = s^2 (n + 3) / (n + 4)."""
+    by_hand = [
+        exp(-(0.2**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
+        exp(-(0.1**2) / (2 * 0.01)) * 0.1 * (1 - sqrt(3 / 4)),
+    ]
+    gains = np.exp(log_gain(np.array([0.2, -0.1]), np.array([0.04, 0.01]), [2, 0]))
+    np.testing.assert_allclose(gains, by_hand, rtol=1e-12)
+
+
+def test_of_items_known_alike_the_one_nearest_to_the_line_leads():
+    rows = [(0.9, 0.01, 3), (0.8, 0.01, 3), (0.58, 0.01, 3), (0.45, 0.01, 3), (0.1, 0.01, 3)]
+    assert leader(index_of(THRESHOLD, rows)) == 3
+    assert leader(index_of(BEST, rows)) in (1, 2)  # the line is at .69, as far from both
+
+
+def test_the_least_certain_item_does_not_lead_if_its_place_is_certain():
+    rows = [(0.99, 0.004, 3), (0.52, 0.002, 3), (0.48, 0.002, 3), (0.01, 0.004, 3)]
+    assert leader(index_of(THRESHOLD, rows)) in (1, 2)
+
+
+def test_who_was_never_asked_leads_before_who_was_asked_and_is_as_far_from_the_line():
+    rows = [beta(0.5, 1), beta(0, 0), beta(1.0, 2)]
+    assert leader(index_of(THRESHOLD, rows)) == 1
+
+
+def test_items_alike_lead_as_often_as_each_other():
+    index, rng = index_of(THRESHOLD, [beta(0, 0)] * 6), np.random.default_rng(3)
+    drawn = Counter(leader(index, rng, seen={5}) for _ in range(1500))
+    assert_drawn_from(dict.fromkeys(range(5), 1 / 5), drawn)
+
+
+def test_with_fewer_items_than_best_ones_somebody_still_leads():
+    for count in (1, 2):
+        rows = [beta(0.2 * k, 1) for k in range(count)]
+        assert leader(index_of(BEST, rows, Asking(wanted=3, n=1, gamma=0.1, best=5))) in range(count)
+
+
+@given(
+    rows=st.lists(item, min_size=2, max_size=12),
+    news=st.lists(st.tuples(st.integers(0, 11), item), max_size=25),
+    k=st.integers(1, 11),
+)
+def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
+    score = np.array([place for place, _, _ in rows])
+    k = min(k, len(score) - 1)
+    line = BelowBest(score, k)
+    for number, (place, _, _) in news:
+        score[number % len(score)] = place
+        line.move(number % len(score))
+        best = np.sort(score)[::-1]
+        assert line.at == (best[k - 1] + best[k]) / 2
+
+
+@pytest.mark.parametrize("rule", [BEST, THRESHOLD], ids=lambda rule: rule.name)
+@given(rows=st.lists(item, min_size=2, max_size=12), news=st.lists(st.tuples(st.integers(0, 11), item), max_size=12))
+def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
+    index = index_of(rule, rows, Asking(wanted=3, n=2, gamma=0.1, best=2, threshold=0.5))
+    for number, values in news:
+        index.update([number % len(rows)], *([value] for value in values))
+        index.check()
+
+
+@given(items=st.lists(item, min_size=1, max_size=60), at=places, barred=st.sets(st.integers(0, 59)))
+def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
+    score, variance, judgments = (np.array(column, float) for column in zip(*items, strict=True))
+    near = NearLine(np.arange(len(items)), score, variance, judgments.astype(int), Threshold(at))
+    found = near.draw(barred, np.random.default_rng(1))
+    free = [number for number in range(len(items)) if number not in barred]
+    if not free:
+        assert found is None
+        return
+    gains = log_gain(score - at, variance, judgments)
+    assert found in free
+    assert gains[found] == pytest.approx(gains[free].max(), rel=1e-9)
+
+
+def test_a_plan_is_led_by_those_that_gain_most():
+    rng = np.random.default_rng(5)
+    score, variance, judgments = rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40)
+    plan = THRESHOLD.plan(
+        score, variance, judgments, Asking(wanted=10, n=4, gamma=0.1, threshold=0.3), iteration=2, rng=rng
+    )
+    gains = log_gain(score - 0.3, variance, judgments)
+    leaders = {hit.leader for hit in plan}
+    assert min(gains[[*leaders]]) >= max(np.delete(gains, [*leaders]))
