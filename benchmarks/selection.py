@@ -84,8 +84,8 @@ def measure(items: int, rule: AlgorithmOne, draws: int = 2000, seen: int = 50) -
         update_times.append(timed(index.update, *(column.tolist() for column in news))[0])
     literal = [timed(literal_draw, index.score, index.variance, rng)[0] for _ in range(20)]
     print(
-        f"{items:>9,} {rule.name:<10}{build / 1e6:>8.2f} {np.median(draw_times):>10.0f} {np.percentile(draw_times, 95):>8.0f}"
-        f" {np.median(update_times):>13.0f} {np.median(literal):>15.0f}"
+        f"{items:>9,} {rule.name:<10}{build / 1e6:>8.2f} {np.median(draw_times):>10.0f}"
+        f" {np.percentile(draw_times, 95):>8.0f} {np.median(update_times):>13.0f} {np.median(literal):>15.0f}"
     )
 
 

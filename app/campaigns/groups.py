@@ -55,7 +55,16 @@ GROUPS = (
         (),
         (
             *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
-            *("rule", ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+            *(
+                "rule",
+                "best_items",
+                "threshold",
+                ASKED_BY,
+                "selection",
+                "hits_per_iteration",
+                "leaders_as_companions",
+                "seed",
+            ),
         ),
     ),
     FieldGroup(

@@ -71,7 +71,10 @@ def can_follow(design: Design, law: Law) -> bool:
 
 def can_ask(rule: Rule, law: Law) -> bool:
     """Whether a law keeps what a rule of selection reads."""
-    return law.family.counts_classes or not rule.reads_labels
+    labels = law.family.counts_classes
+    if rule.reads_labels or rule.places:
+        return labels == rule.reads_labels and (not rule.on_scale or law.family.support == (0.0, 1.0))
+    return True
 
 
 class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySettings, AlertSettings):
@@ -177,8 +180,19 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
 
     rule: RuleName = Field(
         default="easl", title="Rule of selection",
-        description="Which items are asked next. The paper's is Algorithm 1. Where items get labels, entropy and "
-        "information find more right labels with as many answers.",
+        description="Which items are asked next. The paper's is Algorithm 1, for the whole scale. If only the best "
+        "items matter, or those above a threshold, these rules need fewer answers. Where items get labels, entropy and "
+        "information find more right ones with as many answers.",
+    )  # fmt: skip
+    best_items: int = Field(
+        default=10, ge=1, le=1_000_000, title="Best items",
+        description="Only for the rule best: how many are the best. Whoever may or may not be among them is asked "
+        "about most.",
+    )  # fmt: skip
+    threshold: float = Field(
+        default=50.0, ge=0, le=100, allow_inf_nan=False, title="Threshold",
+        description="Only for the rule threshold: where the line is, in hundredths of the scale. Whoever may lie on "
+        "either side of it is asked about most.",
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="", title="Criterion that decides",
@@ -334,7 +348,8 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
     def law_keeps_what_it_reads(cls, rule: str, info: ValidationInfo) -> str:
         if "update_law" in info.data and not can_ask(RULES[rule], ONLINE[info.data["update_law"]]):
             laws = " or ".join(name for name, law in ONLINE.items() if can_ask(RULES[rule], law))
-            raise ValueError(f"this rule reads counts of labels, which only the update law {laws} keeps")
+            what = "counts of labels" if RULES[rule].reads_labels else "where items stand on a scale"
+            raise ValueError(f"this rule reads {what}, which only the update law {laws} keeps")
         if RULES[rule].reads_labels and info.data.get("criteria"):
             raise ValueError("this rule reads the labels of one question, and there are several criteria")
         return rule

@@ -88,6 +88,8 @@ campaigns = Table(
     Column("selection", Text, nullable=False),
     Column("hits_per_iteration", Integer),
     Column("leaders_as_companions", Boolean, nullable=False),
+    Column("best_items", Integer, nullable=False, server_default="10"),  # for the rule `best`
+    Column("threshold", Double, nullable=False, server_default="50"),  # for the rule `threshold`, in 0..100
     Column("seed", BigInteger, nullable=False),
     # How much is asked, and of whom
     Column("judgments_per_item", Integer, nullable=False),

@@ -183,8 +183,8 @@ class NearLine:
         self.line.move(item)
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> int | None:
-        """The item of highest gain that is not barred, None if all are barred. Of items of the same values one at random,
-        and of different values with the same gain any.
+        """The item of highest gain that is not barred, None if all are barred. Of items of the same values it is one at
+        random, and of different values with the same gain any.
         """
         best, found, ties, at = -math.inf, None, 0, self.line.at
         for bound, number in self._descending(at):

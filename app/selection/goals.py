@@ -16,5 +16,7 @@ def threshold(asking: Asking, _score: Array) -> Line:
     return Threshold(asking.threshold)
 
 
-BEST = AlgorithmOne("best", "Best items: whoever may or may not be among the best leads", line=below_best)
-THRESHOLD = AlgorithmOne("threshold", "Threshold: whoever may lie on either side of it leads", line=threshold)
+BEST = AlgorithmOne("best", "Best items: whoever may or may not be among the best leads", places=True, line=below_best)
+THRESHOLD = AlgorithmOne(
+    "threshold", "Threshold: whoever may lie on either side of it leads", places=True, on_scale=True, line=threshold
+)

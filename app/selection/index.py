@@ -242,12 +242,14 @@ class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
     for a goal that is about a line through the scale, by those that may lie on either side of it.
 
-    line: made of what the campaign says and the scores, (N,).
+    line: made of what the campaign says and the scores, (N,). places, on_scale: as a rule has them.
     """
 
     name: str = "easl"
     title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
     reads_labels: bool = False
+    places: bool = False
+    on_scale: bool = False
     line: Callable[[Asking, Array], Line] | None = None
 
     def index(

@@ -25,4 +25,6 @@ def asking_of(campaign: Any) -> Asking:
         hits=campaign.hits_per_iteration,
         leaders_as_companions=campaign.leaders_as_companions,
         never=tuple(campaign.always_shown),
+        best=campaign.best_items,
+        threshold=campaign.threshold / 100,
     )

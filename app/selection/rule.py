@@ -130,6 +130,8 @@ class Rule(Protocol):
 
     reads_labels: whether it reads how often each item got each label. Only laws that count classes keep that, and it is
     known of one HIT at a time: such a rule's `index` takes `states` besides, (N, K), and is told of others by `tell`.
+    places: whether it needs scores that say how high items stand, not how sure their labels are; on_scale: and between
+    which ends.
     """
 
     @property
@@ -140,6 +142,12 @@ class Rule(Protocol):
 
     @property
     def reads_labels(self) -> bool: ...
+
+    @property
+    def places(self) -> bool: ...
+
+    @property
+    def on_scale(self) -> bool: ...
 
     def index(self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking) -> Index:
         """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""

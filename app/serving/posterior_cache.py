@@ -74,6 +74,8 @@ class Followed(Record):
     gamma: float
     hits_per_iteration: int | None
     leaders_as_companions: bool
+    best_items: int
+    threshold: float
     seed: int
 
 

@@ -1,4 +1,4 @@
-"""Rules for the best items and for a threshold: who may lie on either side of the line leads, as a full pass finds it."""
+"""Rules for the best items and for a threshold: who may lie on either side of the line leads, as in a full pass."""
 
 from collections import Counter
 from math import exp, sqrt

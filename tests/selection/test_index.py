@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 
 from app.selection import companions
 from app.selection.index import SelectionIndex, first_iteration, later_iteration
+from app.selection.leaders import Leaders
 from app.selection.match_quality import match_quality
 from app.selection.rule import Draw
 
@@ -399,6 +400,7 @@ def test_many_updates_do_not_make_the_index_grow():
     for _ in range(3000):
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
     index.check()
+    assert isinstance(index.leaders, Leaders)
     assert index.leaders.variances <= 2 * 50 + 65
     assert index.companions.cells <= 50 + 16 + 50 // 4 + 16
 

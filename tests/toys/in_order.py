@@ -44,6 +44,8 @@ class InOrder:
     name: str = "in_order"
     title: str = "In order: the items with the fewest judgments"
     reads_labels: bool = False
+    places: bool = False
+    on_scale: bool = False
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
