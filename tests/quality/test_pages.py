@@ -26,6 +26,7 @@ async def test_the_page_says_what_rules_saw_and_did(found, researcher):
     page = (await researcher.get(f"/admin{found}/checks")).text
     assert "69 of 69 answers are like the one before (100 %)" in page
     assert "held them" in page
+    assert f'<a href="/admin{found}/annotators/A7">A7</a>' in page
     assert "now held" in page
     assert ">too_fast.share_percent: 33</code>" in page
 
