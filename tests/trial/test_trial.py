@@ -46,6 +46,7 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
     assert refused.text.count('value="101"') == 3
     second = (await researcher.post(address, data=scores(first))).text
     assert scores(second) != scores(first)
+    assert "Change my last answers" not in second  # nothing is stored that could be changed
     assert (await researcher.put(address, json={"entries": {}})).status_code == 204
     for table in ("annotators", "assignments", "hits", "responses"):
         assert await values(engine, f"SELECT 1 FROM {table}") == []
