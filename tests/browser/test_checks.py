@@ -1,0 +1,59 @@
+"""Gold items in a browser: made on the page of items, and what people read after one."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.acts import violations
+from tests.campaigns.drafts import VERBS, draft, import_items, launched
+
+RATED = {"design": "rating", "items_per_hit": 1, "checks_percent": 50, "judgments_per_item": 50}
+
+
+async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    campaign = await draft(served, checks_percent=20)
+    await import_items(served, campaign, VERBS)
+    page = (await visit(java_script_enabled=False, viewport={"width": 390, "height": 900})).page
+    await page.context.add_cookies([cookie])
+    address = f"{origin}/admin/campaigns/{campaign.slug}"
+    await page.goto(f"{address}/items")
+    await page.get_by_text("Make an item a check").click()
+    await page.get_by_label("Item of this page").select_option("v2")
+    await page.get_by_label("Expected").fill("80")
+    await page.get_by_role("button", name="Make it a check").click()
+    await expect(page.get_by_role("heading", name="5 items")).to_be_visible()
+    seen = (await visit()).page
+    await seen.context.add_cookies([cookie])
+    for path in ("/items?done=marked", "/checks"):
+        await seen.goto(address + path)
+        assert await violations(seen) == ""
+    await page.goto(f"{address}/checks")
+    await page.get_by_role("button", name="Make v2 an item again").click()
+    await expect(page.get_by_text("There are none.")).to_be_visible()
+
+
+@pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])
+async def test_after_a_gold_item_people_read_what_was_expected_in_their_language(
+    served: Any, visit: Any, origin: str, *, language: str, wide: int
+) -> None:
+    gold = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30)) + "g1,to walk,gold,90\n"
+    campaign = await launched(served, gold, gold_feedback=True, language=language, **RATED)
+    page = (await visit(viewport={"width": wide, "height": 800})).page
+    await page.goto(f"{origin}/link/{campaign.link_key}")
+    await page.locator("form.start button.primary").click()
+    told = page.locator(".told")
+    for _ in range(40):
+        slider = page.locator("form.answer [role=slider]")
+        await slider.press("ArrowLeft")
+        form = await page.locator("form.answer").element_handle()
+        await page.keyboard.press("Enter")
+        await page.wait_for_function("form => !form.isConnected", arg=form)
+        if await told.count():
+            break
+    await expect(told).to_contain_text("to walk")
+    await expect(told).to_contain_text({"de": "Erwartet: 75 bis 100", "ar": "المتوقع: من 75 إلى 100"}[language])
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await violations(page) == ""
