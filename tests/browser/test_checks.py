@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.acts import violations
+from tests.browser.acts import hit_shown, sliders, submit, violations
 from tests.campaigns.drafts import VERBS, draft, import_items, launched
 
 RATED = {"design": "rating", "items_per_hit": 1, "checks_percent": 50, "judgments_per_item": 50}
@@ -46,11 +46,9 @@ async def test_after_a_gold_item_people_read_what_was_expected_in_their_language
     await page.locator("form.start button.primary").click()
     told = page.locator(".told")
     for _ in range(40):
-        slider = page.locator("form.answer [role=slider]")
-        await slider.press("ArrowLeft")
-        form = await page.locator("form.answer").element_handle()
-        await page.keyboard.press("Enter")
-        await page.wait_for_function("form => !form.isConnected", arg=form)
+        await hit_shown(page)
+        await sliders(page).press("ArrowLeft")
+        await submit(page)
         if await told.count():
             break
     await expect(told).to_contain_text("to walk")
