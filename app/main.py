@@ -23,7 +23,7 @@ from app.analysis.fits import Fits
 from app.audit import api as audit_api
 from app.audit import routes as audit
 from app.auth import api as auth_api
-from app.auth import member_routes
+from app.auth import invitation_routes, member_routes, people_routes
 from app.auth import routes as auth
 from app.auth.guards import researcher
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
@@ -141,7 +141,7 @@ async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
 # First, because the most requests are for them, and every router before the right one is asked in vain.
 ROUTERS = (
     *(serving.router, serving_api.router, media.router),
-    *(auth.public, auth.router, member_routes.router),
+    *(auth.public, auth.router, invitation_routes.public, people_routes.router, member_routes.router),
     *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.free, simulation.router),
     *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
     *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),

@@ -115,6 +115,9 @@ def compressible(scope: Scope) -> bool:
 
 LOADS_HTTPS = "loads_https"  # in the state of a request: its page shows images, sound and video from other servers
 
+# What no search engine keeps, should it come there by a link.
+NOT_FOR_SEARCH = ("/admin", "/shared/", "/invitation", "/login")
+
 # A HIT to try out stands in frames of the page beside it.
 FRAMED_HERE = re.compile(r"/admin/campaigns/[^/]+/try/hit")
 
@@ -160,6 +163,8 @@ class SecurityHeaders:
                 headers.setdefault("Content-Security-Policy", more + policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
+                if scope["path"].startswith(NOT_FOR_SEARCH):
+                    headers["X-Robots-Tag"] = "noindex, nofollow"
                 kept = caching(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
                 headers.setdefault("Cache-Control", kept)
                 if not framed:

@@ -236,7 +236,7 @@ async def test_no_connection_stays_open_when_the_application_ends(database_url, 
 
 ALLOWED = [
     ("/link/none", "DELETE", "GET, POST, PUT"),
-    ("/admin/account/users/1/link", "PUT", "GET, HEAD, POST"),
+    ("/admin/people/1/link", "PUT", "GET, HEAD, POST"),
     ("/admin/campaigns/any/launch", "GET", "POST"),
     ("/api/v1/campaigns/any", "PUT", "GET, HEAD, PATCH, DELETE"),
     ("/api/v1/campaigns", "DELETE", "GET, HEAD, POST"),

@@ -14,12 +14,14 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.exceptions import HTTPException
 
 from app.auth.access import Access, require_need
 from app.auth.login import Session, note_use, session_of, typed_name
 from app.auth.roles import NEEDS
 from app.auth.secret import KnownBrowsers, same, unmasked
+from app.auth.shared_links import session_by_link
 from app.auth.tokens import admit
 from app.database.audit_log import ACTING, Actor
 from app.database.campaign import no_campaign
@@ -55,21 +57,37 @@ async def looking(request: Request, database: Database, now: Now) -> None:
 async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await session_of(connection, session_shown(request), now=now, slug=slug_of(request))
-        if session is not None and not fetched(request):  # a page that asks by itself is not somebody at work
+        session = await session_shown_in(connection, request, now)
+        if (
+            session is not None and session.user_id and not fetched(request)
+        ):  # a page that asks by itself is not somebody at work
             await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)
-    ACTING.set(Actor(session.name, "page", session.user_id))
+    ACTING.set(Actor(session.name, "page", session.user_id or None))
     require_access(request, session.access)
     return session
+
+
+async def session_shown_in(connection: AsyncConnection, request: Request, now: datetime) -> Session | None:
+    """Who asks by their login; where that does not let them see the campaign, by a read-only link to it."""
+    slug = slug_of(request)
+    session = await session_of(connection, session_shown(request), now=now, slug=slug)
+    if slug is None or (session is not None and session.access.sees):
+        return session
+    return await session_by_link(connection, request.cookies.get(link_cookie(request), ""), slug) or session
+
+
+def link_cookie(request: Request) -> str:
+    """Its path is a campaign's, so that no other page gets it."""
+    return f"{request.app.state.cookie_name}_link"
 
 
 async def still_admitted(request: Request, database: Database, now: Now) -> bool:
     """Whether whoever watches a page may go on; while the database is away nobody is thrown out."""
     with suppress(*TROUBLE):
         async with database.connect() as connection:
-            session = await session_of(connection, session_shown(request), now=now, slug=slug_of(request))
+            session = await session_shown_in(connection, request, now)
         if session is None:
             return False
         try:

@@ -9,11 +9,12 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.access import Access
-from app.auth.roles import IN_CAMPAIGN, OWNER
+from app.auth.roles import IN_CAMPAIGN, OWNER, stronger
 from app.auth.users import find_user
 from app.database.account_tables import users
 from app.database.audit_log import note
 from app.database.sharing_tables import campaign_members
+from app.database.tables import campaigns
 from app.errors import Conflict, Invalid, NotFound, shortened
 
 THEIRS = campaign_members.c
@@ -75,6 +76,20 @@ async def join(connection: AsyncConnection, campaign: Row[Any], user: Row[Any], 
         return False
     await note(connection, "member.added", campaign, about=user.name, after={"role": role})
     return True
+
+
+async def raise_to(connection: AsyncConnection, campaign_id: int, user: Row[Any], role: str, *, now: datetime) -> None:
+    """Make somebody a member with this role, or with the one that they have if that gives more."""
+    campaign = await campaign_of(connection, campaign_id)
+    if campaign is not None and not await join(connection, campaign, user, role, now=now):
+        before = await member(connection, campaign, user.id)
+        if stronger(before.role, role) != before.role:
+            await set_role(connection, campaign, user.id, role)
+
+
+async def campaign_of(connection: AsyncConnection, campaign_id: int | None) -> Row[Any] | None:
+    """A campaign by its row's id."""
+    return (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
 
 
 async def set_role(connection: AsyncConnection, campaign: Row[Any], user_id: int, role: str) -> None:

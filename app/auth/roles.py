@@ -61,7 +61,7 @@ FORBIDDEN = {
 }
 
 PAGES, CAMPAIGN, API, OF_API = "/admin", "/admin/campaigns/{slug}", "/api/v1", "/api/v1/campaigns/{slug}"
-ACCOUNT, USER = PAGES + "/account", PAGES + "/account/users/{user_id}"
+ACCOUNT, PEOPLE, USER = PAGES + "/account", PAGES + "/people", PAGES + "/people/{user_id}"
 
 NEEDED: dict[str, tuple[str, ...]] = {
     OWN: (
@@ -158,6 +158,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN}/members",
         f"POST {CAMPAIGN}/members/{{user_id}}/role",
         f"POST {CAMPAIGN}/members/{{user_id}}/remove",
+        *(f"POST {CAMPAIGN}/{what}" for what in ("invitations", "links")),
+        f"POST {CAMPAIGN}/invitations/{{invitation}}/withdraw",
+        f"POST {CAMPAIGN}/links/{{link}}/withdraw",
     ),
     CREATE: (
         f"GET {PAGES}/campaigns/new",
@@ -173,7 +176,10 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {API}/log",
     ),
     MANAGE_PEOPLE: (
-        f"POST {ACCOUNT}/users",
+        f"GET {PEOPLE}",
+        f"POST {PEOPLE}",
+        f"POST {PEOPLE}/invitations",
+        f"POST {PEOPLE}/invitations/{{invitation}}/withdraw",
         f"POST {USER}/role",
         f"GET {USER}/link",
         f"POST {USER}/link",

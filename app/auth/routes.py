@@ -1,4 +1,4 @@
-"""Logging in and out, and the account page: password, other researchers, API tokens."""
+"""Logging in and out, and the account page: password and API tokens."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from app.auth.guards import (
     safe_next,
     session_shown,
 )
-from app.auth.roles import MANAGE_PEOPLE, MEMBER, ROLES, SCOPES
+from app.auth.roles import SCOPES
 from app.errors import Invalid, NotFound, Refusal, Unauthenticated
 from app.settings import Settings
 from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
@@ -72,9 +72,14 @@ async def log_in(
             status=refusal.status,
             headers=retry_after(refusal) | TELL_US_THE_ORIGIN,
         )
-    response = RedirectResponse(safe_next(next), status_code=303)
+    return logged_in(request, session, user.name, safe_next(next), settings)
+
+
+def logged_in(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
+    """On to a page, with the session's cookie, and one by which this browser is known later."""
+    response = RedirectResponse(target, status_code=303)
     set_cookie(request, response, session, settings)
-    mark = request.app.state.known_browsers.mark(user.name)
+    mark = request.app.state.known_browsers.mark(name)
     response.set_cookie(known_cookie(request), mark, max_age=KNOWN_SECONDS, path="/login", **cookie_rules(request))
     return response
 
@@ -120,19 +125,15 @@ async def account_page(
     refusal: Refusal | None = None,
     form: str = "password",
     new_token: str | None = None,
-    new_link: tuple[str, str] | None = None,
 ) -> HTMLResponse:
-    """`new_token` and `new_link` (a name and an address) are shown this once; a refusal beside its `form`."""
+    """`new_token` is shown this once; a refusal beside its `form`."""
     context = {
-        "users": await users.listed_users(connection) if who.may(MANAGE_PEOPLE) else [],
-        "roles": list(ROLES),
         "tokens": await tokens.listed_tokens(connection, who.user_id),
         "scopes": list(SCOPES),
         "campaigns": await tokens.campaigns_for_token(connection, who.access),
         "refusal": refusal,
         "refused_form": form,
         "new_token": new_token,
-        "new_link": new_link,
     }
     status = refusal.status if refusal else 200
     return page(request, "admin/account.html", context, status=status, headers=retry_after(refusal))
@@ -203,82 +204,3 @@ async def create_token(
 async def revoke_token(connection: Transaction, who: Researcher, token_id: RowId) -> Response:
     await tokens.revoke_api_token(connection, who.user_id, token_id)
     return RedirectResponse(f"{ACCOUNT}?done=token-revoked", status_code=303)
-
-
-@router.post("/users")
-async def add_user(
-    *,
-    request: Request,
-    database: Database,
-    now: Now,
-    who: Researcher,
-    name: Text = "",
-    role: Text = MEMBER,
-    current: Text = "",
-) -> HTMLResponse:
-    """A new researcher comes in by a link that works once, and then chooses a password."""
-    try:
-        await confirm(request, database, who, current, now=now)
-        async with database.begin() as connection:
-            user = await users.add_user(connection, name, now=now, role=role)
-    except Refusal as refusal:
-        async with database.begin() as connection:
-            return await account_page(request, connection, who, refusal=refusal, form="users")
-    return await account_with_link(request, database, who, user, now=now)
-
-
-@router.post("/users/{user_id}/role")
-async def set_role(request: Request, database: Database, who: Researcher, user_id: RowId, role: Text = "") -> Response:
-    try:
-        async with database.begin() as connection:
-            await users.set_role(connection, user_id, role)
-    except Refusal as refusal:
-        async with database.begin() as connection:
-            return await account_page(request, connection, who, refusal=refusal, form="roles")
-    return RedirectResponse(f"{ACCOUNT}?done=role", status_code=303)
-
-
-@router.get("/users/{user_id}/link")
-async def ask_for_link(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
-    return page(request, "admin/login_link.html", {"user": await users.get_user(connection, user_id)})
-
-
-@router.post("/users/{user_id}/link")
-async def make_link(
-    *, request: Request, database: Database, now: Now, who: Researcher, user_id: RowId, current: Text = ""
-) -> HTMLResponse:
-    """For someone who has forgotten the password."""
-    async with database.begin() as connection:
-        user = await users.get_user(connection, user_id)
-    try:
-        await confirm(request, database, who, current, now=now)
-    except Refusal as refusal:
-        context = {"user": user, "refusal": refusal}
-        return page(request, "admin/login_link.html", context, status=refusal.status, headers=retry_after(refusal))
-    return await account_with_link(request, database, who, user, now=now)
-
-
-async def account_with_link(
-    request: Request, database: Database, who: login.Session, user: Any, *, now: datetime
-) -> HTMLResponse:
-    """The account page with a fresh login link for a researcher's row."""
-    async with database.begin() as connection:
-        link = await invitation(request, connection, user.id, now=now)
-        return await account_page(request, connection, who, new_link=(user.name, link))
-
-
-async def invitation(request: Request, connection: Transaction, user_id: int, *, now: datetime) -> str:
-    token = await login.create_one_time_login(connection, now=now, user_id=user_id)
-    return base_url(request) + login.one_time_login_path(token)
-
-
-@router.get("/users/{user_id}/remove")
-async def confirm_removal(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
-    """Asked before what cannot be taken back."""
-    return page(request, "admin/remove_user.html", {"user": await users.get_user(connection, user_id)})
-
-
-@router.post("/users/{user_id}/remove")
-async def remove_user(connection: Transaction, who: Researcher, user_id: RowId) -> Response:
-    await users.remove_user(connection, user_id, by=who.user_id)
-    return RedirectResponse(f"{ACCOUNT}?done=user-removed", status_code=303)

@@ -74,11 +74,11 @@ CHANGES = [
     page("/login", name="admin", password=PASSWORD),
     Change("POST", "/admin/account/tokens", {"data": {"name": TOKEN_NAME, "scope": ["read", "manage"]}}),
     Change("POST", "/api/v1/tokens", {"json": {"name": "admin", "password": PASSWORD}}),
-    page("/admin/account/users", name="bea", current=PASSWORD),
-    Change("POST", "/admin/account/users/{user_id}/link", {"data": {"current": PASSWORD}}, {"user_id": "bea"}),
-    Change("POST", "/admin/account/users/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "bea"}),
-    Change("POST", "/admin/account/users/{user_id}/remove", {}, {"user_id": "bea"}),
-    page("/admin/account/users", name="cat", current=PASSWORD),
+    page("/admin/people", name="bea", current=PASSWORD),
+    Change("POST", "/admin/people/{user_id}/link", {"data": {"current": PASSWORD}}, {"user_id": "bea"}),
+    Change("POST", "/admin/people/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "bea"}),
+    Change("POST", "/admin/people/{user_id}/remove", {}, {"user_id": "bea"}),
+    page("/admin/people", name="cat", current=PASSWORD),
     page("/admin/campaigns/new", **SETTINGS),
     page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
     Change("POST", CAMPAIGN + "/items", {"data": {"shown": "verb"}, "files": {"file": ("a.csv", ITEMS)}}),
@@ -92,6 +92,14 @@ CHANGES = [
     page(CAMPAIGN + "/members", name="cat"),
     Change("POST", CAMPAIGN + "/members/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "cat"}),
     Change("POST", CAMPAIGN + "/members/{user_id}/remove", {}, {"user_id": "cat"}),
+    page(CAMPAIGN + "/invitations", words="Dan", current=PASSWORD),
+    Change("POST", CAMPAIGN + "/invitations/{invitation}/withdraw", {}, {"invitation": "Dan"}),
+    page("/admin/people/invitations", words="Eve", current=PASSWORD),
+    Change("POST", "/admin/people/invitations/{invitation}/withdraw", {}, {"invitation": "Eve"}),
+    page(CAMPAIGN + "/invitations", words="Fay", current=PASSWORD),
+    Change("POST", "/invitation", {"data": {"way": "me"}}),
+    page(CAMPAIGN + "/links", words="co-authors"),
+    Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
     lead("launch"),
     page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
@@ -143,6 +151,7 @@ class Visitor:
 
     def __init__(self, app, engine, researcher):
         self.app, self.engine, self.researcher, self.token = app, engine, researcher, ""
+        self.invitation = ""
 
     async def send(self, change: Change):
         headers = {"authorization": f"Bearer {self.token}"} if change.path.startswith("/api/") else {}
@@ -153,6 +162,13 @@ class Visitor:
             if name in where:
                 found = f"SELECT id FROM {table} WHERE name = :name ORDER BY id DESC LIMIT 1"
                 where[name] = await value(self.engine, found, name=where[name])
+        for name, table in (("invitation", "invitations"), ("link", "campaign_links")):
+            if name in where:
+                where[name] = await value(
+                    self.engine, f"SELECT id FROM {table} WHERE words = :words", words=where[name]
+                )
+        if change.path == "/invitation":
+            kept = {"data": kept["data"] | {"token": self.invitation}}
         if "alert" in where:
             where["alert"] = await self.alert(where["slug"], where["alert"])
         if "answer" in where:
@@ -162,6 +178,8 @@ class Visitor:
         assert answer.status_code < 400, (change, answer.text)
         if shown := re.search(r'id="new-token">([^<]+)<', answer.text):
             self.token = shown[1]
+        if shown := re.search(r'id="new-invitation">[^<]+token=([^<]+)<', answer.text):
+            self.invitation = shown[1]
         return answer
 
     async def alert(self, slug, about):
@@ -195,6 +213,7 @@ async def test_what_changes_something_writes_a_line_and_no_secret(app, engine, r
     written = "\n".join(row[0] for row in await values(engine, "SELECT audit_log::text FROM audit_log"))
     assert PASSWORD not in written
     assert visitor.token not in written
+    assert visitor.invitation not in written
     assert "Ann" not in written
 
 

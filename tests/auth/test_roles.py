@@ -144,21 +144,21 @@ async def test_a_token_may_at_once_do_no_more_than_its_owner(app, client):
     assert (await client.get("/admin/log")).status_code == 403
 
 
-async def test_an_owner_changes_roles_on_the_account_page(app, client, researcher):
+async def test_an_owner_changes_roles_on_the_page_of_people(app, client, researcher):
     user, _ = await came_in(app, client, "viewer")
-    changed = await researcher.post(f"/admin/account/users/{user.id}/role", data={"role": "manager"})
-    assert changed.headers["location"] == "/admin/account?done=role"
+    changed = await researcher.post(f"/admin/people/{user.id}/role", data={"role": "manager"})
+    assert changed.headers["location"] == "/admin/people?done=role"
     shown = (await client.get("/admin/account")).text
     assert "Your role on this server is manager" in shown
     assert "one.viewer.none (you)" not in shown  # the researchers are for owners
-    wrong = await researcher.post(f"/admin/account/users/{user.id}/role", data={"role": "king"})
+    wrong = await researcher.post(f"/admin/people/{user.id}/role", data={"role": "king"})
     assert (wrong.status_code, "A role is one of" in wrong.text) == (422, True)
     assert await value(app.state.database, "SELECT role FROM users WHERE id = :id", id=user.id) == "manager"
 
 
 async def test_the_last_owner_stays(app, client, researcher):
     admin = await value(app.state.database, "SELECT id FROM users WHERE name = 'admin'")
-    refused = await researcher.post(f"/admin/account/users/{admin}/role", data={"role": "viewer"})
+    refused = await researcher.post(f"/admin/people/{admin}/role", data={"role": "viewer"})
     assert (refused.status_code, "last owner" in refused.text) == (409, True)
     user, _ = await came_in(app, client, "manager")
     async with app.state.database.begin() as connection:
