@@ -58,9 +58,8 @@ async def admitted(request: Request, database: Database, now: Now) -> Session:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
         session = await session_shown_in(connection, request, now)
-        if (
-            session is not None and session.user_id and not fetched(request)
-        ):  # a page that asks by itself is not somebody at work
+        # A page that asks by itself is not somebody at work.
+        if session is not None and session.user_id and not fetched(request):
             await note_use(connection, session, now=now, idle_minutes=request.app.state.settings.idle_minutes)
     if session is None:
         raise not_logged_in(request)

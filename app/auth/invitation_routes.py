@@ -20,7 +20,7 @@ LINK_SECONDS = 90 * 86_400  # for which a browser keeps a read-only link
 
 
 def invitation_address(request: Request, token: str) -> str:
-    return f"{base_url(request)}/invitation?token={token}"
+    return base_url(request) + invitations.path_of(token)
 
 
 def shared_address(request: Request, secret: str) -> str:

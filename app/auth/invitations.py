@@ -41,6 +41,11 @@ async def make_invitation(
     return token
 
 
+def path_of(token: str) -> str:
+    """The address of an invitation, without the server's."""
+    return f"/invitation?token={token}"
+
+
 def noted_words(words: str) -> str:
     """A note for researchers. Raises `Invalid` (`note_invalid`)."""
     words = words.strip()

@@ -17,6 +17,7 @@ MODULES = {
     "export": "results",
     "login": "serving",
     "migrate": "serving",
+    "people": "people",
     "serve": "serving",
     "simulate": "rehearsal",
     "verify": "results",

@@ -162,11 +162,10 @@ class Visitor:
             if name in where:
                 found = f"SELECT id FROM {table} WHERE name = :name ORDER BY id DESC LIMIT 1"
                 where[name] = await value(self.engine, found, name=where[name])
+        of_words = "SELECT id FROM {} WHERE words = :words"
         for name, table in (("invitation", "invitations"), ("link", "campaign_links")):
             if name in where:
-                where[name] = await value(
-                    self.engine, f"SELECT id FROM {table} WHERE words = :words", words=where[name]
-                )
+                where[name] = await value(self.engine, of_words.format(table), words=where[name])
         if change.path == "/invitation":
             kept = {"data": kept["data"] | {"token": self.invitation}}
         if "alert" in where:

@@ -108,8 +108,8 @@ async def too_old(engine):
 
 async def of_somebody_demoted(engine):
     campaign = await running(engine)
-    for name in ("bea", "ada"):
-        user = await shared(engine, name, "owner", campaign)
+    await shared(engine, "bea", "owner", campaign)
+    user = await shared(engine, "ada", "owner", campaign)
     token = await invited(engine, campaign, by=user.id)
     async with engine.begin() as connection:
         await members.set_role(connection, campaign, user.id, "manager")

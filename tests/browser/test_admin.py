@@ -19,7 +19,19 @@ from tests.media.files import png, zipped
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
 FILE = {"name": "verbs.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
 FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "best"}  # else one for each item
-PAGES = ("analysis", "items", "edit", "share", "people", "export", "launch/confirm", "finish/confirm", "log", "alerts")
+PAGES = (
+    "analysis",
+    "items",
+    "edit",
+    "share",
+    "people",
+    "members",
+    "export",
+    "launch/confirm",
+    "finish/confirm",
+    "log",
+    "alerts",
+)
 
 Enter = Callable[..., Any]
 
