@@ -1,5 +1,6 @@
 """The annotators of a campaign as researchers see them: what each did, and whether they are held or excluded."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
+from app.quality.checks import CheckMet, answered
 from app.quality.gather import annotators_since
 from app.record.news import Watermark, look
 from app.record.stream import COUNTING, DECIDED, Response, values_by
@@ -118,7 +120,8 @@ class AnnotatorLine:
     answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
     its answer. hours: of all of these. pay_per_hour: what these paid, in the campaign's currency. changes: of an item's
     value after it was first given, the mean. histogram: how many of their values lie in each tenth of the scale, or of
-    each class; empty where values are places in an order. barred: held or excluded, why, by whom and when. findings:
+    each class; empty where values are places in an order. checks, checks_met: gold and attention items that they
+    answered, and those of them that are as expected. barred: held or excluded, why, by whom and when. findings:
     what rules saw.
     """
 
@@ -139,6 +142,8 @@ class AnnotatorLine:
     pay_per_hour: float | None = None
     changes: float | None = None
     histogram: Sequence[int] = ()
+    checks: int = 0
+    checks_met: int = 0
     findings: Sequence[str] = ()
 
 
@@ -214,7 +219,8 @@ async def listed(
     told = {row.id: row for row in await connection.execute(OF_ANSWERS, those)}
     found = {row.id: row.said for row in await connection.execute(FOUND, those)}
     drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
-    return [completed(campaign, line, told, found, drawn) for line in lines]
+    done = [completed(campaign, line, told, found, drawn) for line in lines]
+    return with_checks_met(done, await answered(connection, campaign, those["those"]))
 
 
 async def by_seconds(
@@ -244,6 +250,12 @@ def completed(
     if row and row.hours and campaign.pay_per_hit:
         of["pay_per_hour"] = campaign.pay_per_hit * row.timed / row.hours
     return replace(line, **of, findings=found.get(line.id, ()), histogram=drawn.get(line.id, ()))
+
+
+def with_checks_met(lines: Sequence[AnnotatorLine], checks: Sequence[CheckMet]) -> list[AnnotatorLine]:
+    """With how many checks each has answered, and how many of these as expected."""
+    of, met = Counter(one.annotator for one in checks), Counter(one.annotator for one in checks if one.met)
+    return [replace(line, checks=of[line.id], checks_met=met[line.id]) for line in lines]
 
 
 def histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:

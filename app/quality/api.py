@@ -69,6 +69,8 @@ class Annotator(BaseModel):
     bias: float | None = Field(description="How much higher they score the same items, in points.")
     changes: float | None = Field(description="Of a value after it was first given, the mean.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
+    checks: int = Field(description="Gold and attention items that they answered.")
+    checks_met: int = Field(description="Of these, those that are as expected.")
     findings: list[str] = Field(description="What rules saw.")
 
     @classmethod
@@ -92,6 +94,8 @@ class Annotator(BaseModel):
             bias=beside.bias,
             changes=line.changes,
             histogram=list(line.histogram),
+            checks=line.checks,
+            checks_met=line.checks_met,
             findings=list(line.findings),
         )
 

@@ -49,7 +49,7 @@ EXPECTED = text("SELECT external_id, expected FROM check_items WHERE campaign_id
 ANSWERS = text("""
     SELECT a.hit_id, a.annotator_id, a.check_number, a.value, i.kind, i.expected
     FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
-    WHERE a.campaign_id = :campaign
+    WHERE a.campaign_id = :campaign AND (CAST(:those AS bigint[]) IS NULL OR a.annotator_id = ANY(:those))
     ORDER BY a.answered_at, a.hit_id, a.check_number
 """)
 
@@ -158,11 +158,13 @@ async def store(
     await execute(connection, STORE, {**parameters, "numbers": [*given], "values": [*given.values()]})
 
 
-async def answered(connection: AsyncConnection, campaign: Any) -> list[CheckMet]:
-    """All checks that annotators answered, in the order of their answers, by what is expected now."""
+async def answered(connection: AsyncConnection, campaign: Any, those: Sequence[int] | None = None) -> list[CheckMet]:
+    """All checks that annotators answered, in the order of their answers, by what is expected now. those: only these
+    annotators, by their rows' ids.
+    """
     if not campaign.has_checks:
         return []
-    rows = (await connection.execute(ANSWERS, {"campaign": campaign.id})).all()
+    rows = (await connection.execute(ANSWERS, {"campaign": campaign.id, "those": those})).all()
     design = design_of(campaign)
     return [met for _, hit in groupby(rows, key=lambda row: row.hit_id) for met in met_in(design, list(hit))]
 

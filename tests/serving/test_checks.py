@@ -98,6 +98,16 @@ async def test_rules_see_which_checks_were_met(engine):
     assert one.attention.tolist() == [False]
 
 
+async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher):
+    campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,42,1\ng2,to be,gold,90,1\n", judgments_per_item=50)
+    await hits_with_checks(engine, campaign, want=2)
+    await annotator(engine, campaign, "another")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert '<td class="figure">1 of 2</td>' in page
+    assert page.count("of 2</td>") == 1
+    assert "<dd>1 of 2</dd>" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+
+
 async def known(connection, campaign):
     return design_of(campaign), await gather.read(connection, campaign)
 
