@@ -176,6 +176,7 @@ ANNOTATORS = TableMethod(
     "Going with the others is no proof of being right, and somebody who differs may know better.",
     fit,
     reads=("points", "order", "classes"),
+    of_people=True,
     picture=annotator_picture.scatter,
     room=lambda expected: expected.annotators,
 )

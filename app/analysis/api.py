@@ -14,9 +14,10 @@ from app.analysis.findings import MOST_CLASSES, Options, ResultTable
 from app.analysis.groups import LONGEST_GROUP
 from app.analysis.methods import SCORES, TABLES, every_export
 from app.analysis.offer import offered
-from app.analysis.routes import KeptFits, streamed
+from app.analysis.routes import KeptFits, require_people, streamed
 from app.analysis.score_tables import one_table, two_table
-from app.auth.guards import program
+from app.auth.guards import Who, program
+from app.auth.roles import SEE_PEOPLE
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.designs.criteria import named
@@ -29,7 +30,7 @@ from app.web import Database, ReadingDatabase, Transaction, refusals
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
     tags=["Results"],
-    dependencies=[Depends(program)],
+    dependencies=[Depends(program), Depends(require_people)],
     responses=refusals(
         {
             401: "`token_missing`, `token_invalid`",
@@ -219,12 +220,13 @@ class Analysis(BaseModel):
 
 
 @router.get("/analysis")
-async def list_methods(connection: Transaction, slug: str, criterion: Criterion = "") -> Analysis:
+async def list_methods(connection: Transaction, who: Who, slug: str, criterion: Criterion = "") -> Analysis:
     """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
-    Whether there are answers enough for one is known when it is asked.
+    Whether there are answers enough for one is known when it is asked. Tables that tell of single annotators are only
+    for those whose role may see people (`role_forbids`), and so is `group`.
     """
     campaign = named(await campaign_by_slug(connection, slug), criterion)
-    offer = await offered(connection, campaign)
+    offer = (await offered(connection, campaign)).seen(people=who.may(SEE_PEOPLE))
     return Analysis(
         answers=design_of(campaign).yields,
         scores=[score_method(name) for name in offer.scores],

@@ -102,7 +102,8 @@ class TableMethod:
     item, so that it may be long. of_systems: whether it is only for campaigns whose items are systems. of_criteria:
     whether only for those with several criteria. of_groups: whether only for those that ask annotators something once
     that has choices. needs: uploaded columns without which there is nothing to estimate, where no item is in every HIT.
-    of_pairs: whether it reads only answers to two items at a time, any two of which may be compared.
+    of_people: whether it tells of single annotators, or sorts them by what they said of themselves, so that not all may
+    see it. of_pairs: whether it reads only answers to two items at a time, any two of which may be compared.
     drawn: the column that is drawn, if one is; picture: a drawing of all rows, None where there is nothing to draw.
     room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
     """
@@ -117,6 +118,7 @@ class TableMethod:
     of_systems: bool = False
     of_criteria: bool = False
     of_groups: bool = False
+    of_people: bool = False
     needs: tuple[str, ...] = ()
     of_pairs: bool = False
     drawn: Drawn | None = None

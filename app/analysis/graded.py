@@ -239,6 +239,7 @@ ANNOTATORS = TableMethod(
     annotators,
     reads=("order", "points"),
     options=("baseline",),
+    of_people=True,
     needs=NEEDS,
     drawn=Drawn("sensitivity"),
 )

@@ -141,6 +141,7 @@ GROUPS = TableMethod(
     reads=("points", "classes", "order"),
     options=("classes",),
     of_groups=True,
+    of_people=True,
     drawn=Drawn("value", COEFFICIENTS),
     room=lambda _: 4,
 )
@@ -152,6 +153,7 @@ ITEMS = TableMethod(
     "by chance: a difference is not yet a disagreement.",
     fit_items,
     of_groups=True,
+    of_people=True,
     per_item=True,
     room=lambda expected: expected.items,
 )

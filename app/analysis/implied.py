@@ -141,6 +141,7 @@ IMPLIED = TableMethod(
     "it is rather too narrow.",
     fit,
     reads=("order",),
+    of_people=True,
     of_pairs=True,
     drawn=Drawn("wrong", SHARES),
     room=lambda expected: expected.annotators + 1,

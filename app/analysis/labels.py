@@ -204,6 +204,7 @@ ANNOTATORS = TableMethod(
     annotators,
     reads=("classes",),
     options=("classes",),
+    of_people=True,
     drawn=Drawn("accuracy", SHARES),
     room=lambda expected: expected.annotators,
 )

@@ -71,6 +71,12 @@ def every_export() -> list[MethodExport]:
     return [ALL_SCORES, *(one for _, one in exports_of(TABLES))]
 
 
+def tells_of_people(name: str) -> bool:
+    """Whether a table, or all tables of a part of the page, are `of_people`."""
+    those = [table for own, table in TABLES.items() if name in (own, table.section.name)]
+    return bool(those) and all(table.of_people for table in those)
+
+
 def sections_of(tables: Mapping[str, TableMethod]) -> dict[TableSection, dict[str, TableMethod]]:
     """The tables of each section, in the order in which the sections first come."""
     found: dict[TableSection, dict[str, TableMethod]] = {}

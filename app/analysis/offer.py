@@ -40,10 +40,17 @@ class Offer:
         """The downloads that need a fit."""
         return [*([ALL_SCORES] if self.scores else []), *(one for _, one in exports_of(self.tables))]
 
+    def seen(self, *, people: bool) -> "Offer":
+        """What is left of it for somebody who may see single annotators, or may not."""
+        return replace(self, tables={name: one for name, one in self.tables.items() if people or not one.of_people})
+
     def asked(self, section: TableSection) -> tuple[Option, ...]:
         """The options to choose in a part of the page, but what the design has decided."""
         decided = {"classes": self.classes > 0, "baseline": self.has_baseline}
         return tuple(option for option in section.asks if not decided[option])
+
+
+EVERYTHING = Offer(SCORES, TABLES)
 
 
 def reached_by(design: Design, items_per_hit: int | None = None) -> Offer:

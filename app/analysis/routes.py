@@ -15,10 +15,13 @@ from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
 from app.analysis.formats import csv_lines, file_name
 from app.analysis.groups import LONGEST_GROUP, choices
-from app.analysis.offer import offered
+from app.analysis.methods import tells_of_people
+from app.analysis.offer import EVERYTHING, offered
 from app.analysis.sections import parts, picture_of
 from app.analysis.view import ROWS, AnalysisView, between, criterion_in_address
-from app.auth.guards import researcher
+from app.auth.access import require_need
+from app.auth.guards import Who, researcher
+from app.auth.roles import SEE_PEOPLE
 from app.database.campaign import campaign_of_page
 from app.designs.criteria import named
 from app.designs.design import Design
@@ -142,8 +145,21 @@ def streamed(file: Export) -> StreamingResponse:
 
 # The analysis page
 
+
+async def require_people(request: Request, who: Who) -> None:
+    """What tells of single annotators, or sorts them by what they said of themselves, takes more than the address says.
+
+    Raises `Forbidden` (`role_forbids`).
+    """
+    named_in = request.path_params.get("name") or request.path_params.get("section", "")
+    if request.query_params.get("group") or tells_of_people(named_in):
+        require_need(who, SEE_PEOPLE)
+
+
 analysis = APIRouter(
-    prefix="/admin/campaigns/{slug}/analysis", dependencies=[Depends(researcher)], include_in_schema=False
+    prefix="/admin/campaigns/{slug}/analysis",
+    dependencies=[Depends(researcher), Depends(require_people)],
+    include_in_schema=False,
 )
 
 Name = Annotated[str, Query(max_length=100)]
@@ -170,19 +186,23 @@ Seen = Annotated[AnalysisView, Depends(view_of)]
 
 
 @analysis.get("")
-async def analysis_page(request: Request, database: ReadingDatabase, slug: str, view: Seen) -> HTMLResponse:
+async def analysis_page(request: Request, database: ReadingDatabase, who: Who, slug: str, view: Seen) -> HTMLResponse:
     """All parts, empty, without a fit: our script fetches each, or one follows its link."""
-    return page(request, "admin/analysis.html", await frame(database, slug, view))
+    return page(request, "admin/analysis.html", await frame(database, slug, view, people=who.may(SEE_PEOPLE)))
 
 
-async def frame(database: ReadingDatabase, slug: str, view: AnalysisView, alone: str = "") -> dict[str, Any]:
-    """What stands around the parts; `alone` is the one that is shown by itself."""
+async def frame(
+    database: ReadingDatabase, slug: str, view: AnalysisView, alone: str = "", *, people: bool
+) -> dict[str, Any]:
+    """What stands around the parts; `alone` is the one that is shown by itself. people: whether who asks may see single
+    annotators.
+    """
     async with database.connect() as connection:
         campaign = named(await campaign_of_page(connection, slug), view.criterion)
         answered = await has_answers(connection, campaign)
         seen = await size(connection, campaign, ROWS)
-        offer = await offered(connection, campaign)
-        groups = await choices(connection, campaign)
+        offer = (await offered(connection, campaign)).seen(people=people)
+        groups = await choices(connection, campaign) if people else []
     expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), min(offer.classes or view.classes, ROWS))
     shown = parts(offer)
     shown |= {alone: parts()[alone]} if alone and alone not in shown else {}
@@ -230,13 +250,14 @@ WORDS = {
 
 @analysis.get("/{section}")
 async def analysis_part(
-    *, request: Request, fits: KeptFits, database: ReadingDatabase, slug: str, section: str, view: Seen
+    *, request: Request, fits: KeptFits, database: ReadingDatabase, who: Who, slug: str, section: str, view: Seen
 ) -> HTMLResponse:
     """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
-    part = parts().get(section)
+    people = who.may(SEE_PEOPLE)
+    part = parts(EVERYTHING.seen(people=people)).get(section)
     if part is None:
         raise NotFound(f"The analysis has no part “{shortened(section)}”.", code="part_not_found")
-    context = await frame(database, slug, view, alone=section)
+    context = await frame(database, slug, view, alone=section, people=people)
     if not context["answered"]:
         return page(request, "admin/analysis.html", context)
     context |= WORDS | {"own": part.reads, "template": part.template}

@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis import score_part, table_part
 from app.analysis.contracts import Expected, TableMethod, TableSection
 from app.analysis.fits import Fits
-from app.analysis.methods import TABLES, sections_of
-from app.analysis.offer import Offer
+from app.analysis.offer import EVERYTHING, Offer
 from app.analysis.scatter import Scatter
 from app.analysis.view import AnalysisView
 
@@ -44,16 +43,15 @@ SCORES = PagePart(
 )
 
 
-def parts(offer: Offer | None = None) -> dict[str, PagePart]:
+def parts(offer: Offer = EVERYTHING) -> dict[str, PagePart]:
     """Those that a campaign reaches; without an offer, all that there are."""
-    sections = sections_of(TABLES) if offer is None else offer.sections
-    scores = {"scores": SCORES} if offer is None or offer.scores else {}
-    return scores | {section.name: of_tables(section, tables) for section, tables in sections.items()}
+    scores = {"scores": SCORES} if offer.scores else {}
+    return scores | {section.name: of_tables(section, tables) for section, tables in offer.sections.items()}
 
 
 def of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
     reads = tuple({name: None for table in tables.values() for name in table.options})
-    content = partial(table_part.content, section=section)
+    content = partial(table_part.content, section=section, tables=tables)
     return PagePart(
         section.title,
         reads,

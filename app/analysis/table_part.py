@@ -1,7 +1,7 @@
 """A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.contracts import Drawn, TableMethod, TableSection
 from app.analysis.findings import Cell, Column, Kind, Options, ResultTable
 from app.analysis.fits import Fits
-from app.analysis.methods import TABLES, sections_of
+from app.analysis.methods import TABLES
 from app.analysis.scatter import Scatter, numbers
 from app.analysis.view import (
     ROWS,
@@ -117,13 +117,13 @@ class TablePart:
 
 
 async def content(
-    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection
+    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, *, section: TableSection, tables: Collection[str]
 ) -> dict[str, Any]:
-    """What the template of a section needs: its tables that the campaign reaches, or why there are none."""
+    """What the template of a section needs: those of its `tables` that the campaign reaches, or why there are none."""
     offer = await fits.offer(engine, slug, criterion=view.criterion)
-    names = offer.sections.get(section) or sections_of(TABLES)[section]
-    tables = await tables_of(fits, engine, slug, names, view)
-    return {"tables": tables, "systems": systems_among(tables), "asks": offer.asked(section)}
+    reached = [name for name in offer.sections.get(section, ()) if name in tables]
+    shown = await tables_of(fits, engine, slug, reached or tables, view)
+    return {"tables": shown, "systems": systems_among(shown), "asks": offer.asked(section)}
 
 
 def systems_among(parts: Sequence[TablePart]) -> list[Cell]:
