@@ -88,8 +88,7 @@ async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_w
 
 
 async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, client, engine):
-    asked = {"comment_on": "HIT"}
-    mine, theirs = await running(engine, name="Verbs", **asked), await running(engine, name="Nouns", **asked)
+    mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns", comment_on="HIT")
     visit = await annotator(engine, theirs)
     hit = await hit_of(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
