@@ -82,6 +82,13 @@ class Forbidden(Refusal):
     code = "forbidden"
 
 
+class BadGateway(Refusal):
+    """Another server that is needed for this cannot be reached, or does not answer as it should."""
+
+    status = 502
+    code = "bad_gateway"
+
+
 class TooLarge(Refusal):
     status = 413
     code = "too_large"

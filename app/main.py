@@ -23,9 +23,10 @@ from app.analysis.fits import Fits
 from app.audit import api as audit_api
 from app.audit import routes as audit
 from app.auth import api as auth_api
-from app.auth import invitation_routes, member_routes, people_routes
+from app.auth import invitation_routes, member_routes, openid_routes, people_routes
 from app.auth import routes as auth
 from app.auth.guards import researcher
+from app.auth.openid_routes import provider_of
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
@@ -102,6 +103,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
+    state.provider = provider_of(settings)
     state.outbox = Outbox(state.database, settings, key, web.get_now)
     running = [asyncio.create_task(revised(state.database)), asyncio.create_task(state.outbox.run())]
     with state.live.ended_by_signals():
@@ -141,7 +143,15 @@ async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
 # First, because the most requests are for them, and every router before the right one is asked in vain.
 ROUTERS = (
     *(serving.router, serving_api.router, media.router),
-    *(auth.public, auth.router, invitation_routes.public, people_routes.router, member_routes.router),
+    *(
+        auth.public,
+        openid_routes.public,
+        auth.router,
+        openid_routes.router,
+        invitation_routes.public,
+        people_routes.router,
+        member_routes.router,
+    ),
     *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.free, simulation.router),
     *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
     *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),

@@ -5,14 +5,16 @@ import shutil
 from collections.abc import Iterable
 from os import environ
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 SECRET_CHARACTERS = 32
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
 ORIGIN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
 
@@ -53,6 +55,14 @@ def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
                 f"'{origin}' is not an origin: https://, a host and perhaps a port, such as https://example.org"
             )
     return tuple(origin.lower() for origin in origins)
+
+
+def _issuer(address: str) -> str:
+    """As the provider writes it, to the last slash."""
+    parts = urlsplit(_public_address(address))
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        raise ValueError(f"'{address}' needs https://: who can change what it says can log in as anybody")
+    return address
 
 
 def _smtp_url(url: SecretStr) -> SecretStr:
@@ -153,6 +163,21 @@ class Settings(BaseSettings):
         (), description="More origins that may frame the MTurk page, besides MTurk's own; comma-separated."
     )
 
+    oidc_issuer: Annotated[str, AfterValidator(_issuer)] | None = Field(
+        None, description="Address of a provider of logins by OpenID Connect, its issuer. Without it, no such logins."
+    )
+    oidc_client_id: str = Field("", description="What the provider calls this server.")
+    oidc_client_secret: SecretStr = Field(SecretStr(""), description="What it gave this server to prove that.")
+    oidc_title: str = Field("single sign-on", max_length=60, description="What the button on the login page calls it.")
+    oidc_domains: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)] = Field(
+        (),
+        description="Domains of mail whose people get an account when they first come; others must be invited. "
+        "Comma-separated.",
+    )
+    oidc_role: Literal["guest", "member", "viewer", "manager"] = Field(
+        "guest", description="Their role for the server then."
+    )
+
     smtp_url: Annotated[SecretStr, AfterValidator(_smtp_url)] | None = Field(
         None, description="Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, no mails."
     )
@@ -160,6 +185,13 @@ class Settings(BaseSettings):
     webhooks_inside: bool = Field(
         default=False, description="1: webhooks of campaigns may go to private networks, and without TLS."
     )
+
+    @model_validator(mode="after")
+    def knows_its_provider(self) -> Self:
+        """A login by a provider takes all three."""
+        if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
+            raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET beside it")
+        return self
 
 
 def environment_name(field: str) -> str:
@@ -183,6 +215,7 @@ def read_settings() -> Settings:
 
 def _one_line_each(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
-        field = str(problem["loc"][0])
+        field = str(problem["loc"][0]) if problem["loc"] else ""
         name = environment_name(field) if field in Settings.model_fields else field
-        yield f"{name} {problem['msg'].removeprefix('Value error, ').replace('Input should', 'should', 1)}"
+        said = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
+        yield f"{name} {said}".strip()

@@ -93,6 +93,7 @@ async def log_in(
     hours: int,
     idle_minutes: int | None = None,
     by_link: bool = False,
+    by: str = "password",
 ) -> str:
     """A new session's secret, for the cookie. Sessions that have ended are swept out on the way."""
     await connection.execute(delete(logins).where(or_(logins.c.expires_at <= now, logins.c.idle_at <= now)))
@@ -108,7 +109,7 @@ async def log_in(
         )
     )
     name = await name_of(connection, user_id)
-    await note(connection, "login.in", after={"by": "link" if by_link else "password"}, by=Actor(name, "page"))
+    await note(connection, "login.in", after={"by": "link" if by_link else by}, by=Actor(name, "page"))
     return session
 
 

@@ -69,6 +69,8 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {ACCOUNT}",
         f"POST {ACCOUNT}/password",
         f"POST {ACCOUNT}/logout-everywhere",
+        f"POST {ACCOUNT}/openid",
+        f"POST {ACCOUNT}/openid/disconnect",
         f"POST {ACCOUNT}/tokens",
         f"POST {ACCOUNT}/tokens/{{token_id}}/revoke",
         f"GET {PAGES}/api",

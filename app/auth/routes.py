@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.auth import login, passwords, tokens, users
+from app.auth import identities, login, passwords, tokens, users
 from app.auth.guards import (
     HOME,
     Researcher,
@@ -134,9 +134,16 @@ async def account_page(
         "refusal": refusal,
         "refused_form": form,
         "new_token": new_token,
+        "connected": await connected(request, connection, who),
     }
     status = refusal.status if refusal else 200
     return page(request, "admin/account.html", context, status=status, headers=retry_after(refusal))
+
+
+async def connected(request: Request, connection: Transaction, who: login.Session) -> bool:
+    """Whether they can log in by the provider, if this server has one."""
+    provider = request.app.state.provider
+    return provider is not None and await identities.is_connected(connection, who.user_id, provider.issuer)
 
 
 @router.post("/password")

@@ -55,6 +55,18 @@ logins = Table(
     Column("by_link_at", Time),  # when someone came by a login link, who may have forgotten the password
 )
 
+# Who a researcher is to a provider of logins (OpenID Connect).
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("connected_at", Time, nullable=False),
+    PrimaryKeyConstraint("issuer", "subject"),
+    UniqueConstraint("issuer", "user_id"),
+)
+
 one_time_logins = Table(
     "one_time_logins",
     metadata,

@@ -50,6 +50,8 @@ ACTIONS = {
     "member.removed": "ended the role in the campaign of",
     "invitation.made": "made an invitation",
     "invitation.withdrawn": "withdrew an invitation",
+    "login.connected": "connected a login by the provider",
+    "login.disconnected": "disconnected the login by the provider",
     "invitation.accepted": "came by an invitation",
     "link.made": "made a read-only link",
     "link.withdrawn": "withdrew a read-only link",

@@ -14,6 +14,8 @@ from tests.serving.campaigns import NOW, running, values
 PUBLIC = {
     "/",  # leads to /admin
     "/login",
+    "/login/openid",  # another way to log in
+    "/login/openid/back",  # likewise
     "/health",
     "/static",
     "/api/v1/openapi.json",  # describes the program, not what it holds

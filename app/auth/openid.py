@@ -1,0 +1,211 @@
+"""OpenID Connect, the protocol: what is asked of a provider, and what its word is worth. No SQL, no pages.
+
+Authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 7636). A login is bound to the browser that
+began it by a signed cookie, which keeps state, nonce and code verifier.
+"""
+
+import base64
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+from pydantic import BaseModel, ValidationError
+
+from app.errors import BadGateway, Unauthenticated
+
+# What a signature is made with that only the provider can make: never none, nor a secret that we share.
+SIGNATURES = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+SCOPE = "openid email"
+SECONDS = 10.0  # for each request
+LARGEST_REPLY = 256 * 1024  # bytes
+KNOWN_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
+LEEWAY_SECONDS = 60  # by which clocks may differ
+
+
+class Addresses(BaseModel):
+    """Of a provider, as its discovery document has them, and how it wants to be told the client's secret."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    token_endpoint_auth_methods_supported: list[str] = ["client_secret_basic"]
+
+
+class Begun(BaseModel):
+    """A login that somebody has begun, as their browser keeps it. user: the researcher who connects it to their
+    account, a row's id; None for who logs in. to: the page to go on to.
+    """
+
+    state: str
+    nonce: str
+    verifier: str
+    to: str
+    user: int | None = None
+
+    @classmethod
+    def anew(cls, to: str, user: int | None = None) -> "Begun":
+        return cls(
+            state=secrets.token_urlsafe(32),
+            nonce=secrets.token_urlsafe(32),
+            verifier=secrets.token_urlsafe(48),
+            to=to,
+            user=user,
+        )
+
+
+class Told(BaseModel):
+    """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands."""
+
+    issuer: str
+    subject: str
+    email: str | None = None
+
+
+@dataclass
+class Provider:
+    """One provider, by its issuer's address; what it says of itself is asked when it is first needed, and every hour.
+
+    transport: of the requests; None for the network.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    transport: httpx.AsyncBaseTransport | None = None
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[str, tuple[float, Any]] = field(default_factory=dict)
+
+    async def login_address(self, begun: Begun, redirect_uri: str) -> str:
+        """Where a browser is sent. Raises `BadGateway` (`provider_unreachable`)."""
+        challenge = hashlib.sha256(begun.verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": SCOPE,
+            "state": begun.state,
+            "nonce": begun.nonce,
+            "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
+            "code_challenge_method": "S256",
+        }
+        address = (await self.addresses()).authorization_endpoint
+        return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
+
+    async def who(self, code: str, begun: Begun, redirect_uri: str) -> Told:
+        """Who came back with this code. Raises `BadGateway` (`provider_unreachable`) and `Unauthenticated`
+        (`provider_refused`).
+        """
+        addresses = await self.addresses()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": begun.verifier,
+        }
+        by_header = "client_secret_basic" in addresses.token_endpoint_auth_methods_supported
+        secret = {"client_id": self.client_id, "client_secret": self.client_secret}
+        reply = await self._asked(
+            "POST",
+            addresses.token_endpoint,
+            data=form if by_header else form | secret,
+            auth=httpx.BasicAuth(self.client_id, self.client_secret) if by_header else None,
+        )
+        return self.told(await self._claims(str(reply.get("id_token", ""))), begun)
+
+    def told(self, claims: dict[str, Any], begun: Begun) -> Told:
+        """What claims say, whose signature is good. Raises `Unauthenticated` (`provider_refused`)."""
+        registry = jwt.JWTClaimsRegistry(
+            leeway=LEEWAY_SECONDS,
+            iss={"essential": True, "value": self.issuer},
+            aud={"essential": True, "value": self.client_id},
+            sub={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+            nonce={"essential": True, "value": begun.nonce},
+        )
+        try:
+            registry.validate(claims)
+        except (JoseError, TypeError, ValueError) as problem:
+            raise refused() from problem
+        several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+        if (several or "azp" in claims) and claims.get("azp") != self.client_id:
+            raise refused()
+        mail, verified = claims.get("email"), claims.get("email_verified") is True
+        email = mail.strip().lower() if verified and isinstance(mail, str) else None
+        return Told(issuer=self.issuer, subject=str(claims["sub"])[:255], email=email)
+
+    async def addresses(self) -> Addresses:
+        """Raises `BadGateway` (`provider_unreachable`)."""
+        found = await self._kept("addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            addresses = Addresses.model_validate(found)
+        except ValidationError as problem:
+            raise unreachable() from problem
+        if addresses.issuer != self.issuer:  # section 4.3 of Discovery: it must be the one that was asked
+            raise unreachable()
+        return addresses
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        """Of a token whose signature one of the provider's keys made; asked for anew if none that is known did."""
+        address = (await self.addresses()).jwks_uri
+        for anew in (False, True):
+            keys = await self._kept("keys", address, anew=anew)
+            with suppress(JoseError, ValueError, TypeError, KeyError):
+                return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURES).claims)
+        raise refused()
+
+    async def _kept(self, what: str, address: str, *, anew: bool = False) -> Any:
+        until, found = self._known.get(what, (0.0, None))
+        if found is None or anew or self.clock() > until:
+            found = await self._asked("GET", address)
+            self._known[what] = self.clock() + KNOWN_SECONDS, found
+        return found
+
+    async def _asked(self, method: str, address: str, **more: Any) -> dict[str, Any]:
+        """A JSON object that the provider sends. No redirect is followed."""
+        try:
+            async with (
+                httpx.AsyncClient(transport=self.transport, timeout=SECONDS, follow_redirects=False) as client,
+                client.stream(method, address, headers={"Accept": "application/json"}, **more) as reply,
+            ):
+                body = b""
+                async for piece in reply.aiter_bytes():
+                    body += piece
+                    if len(body) > LARGEST_REPLY:
+                        raise unreachable()
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            raise unreachable() from problem
+        if reply.status_code in (400, 401, 403) and method == "POST":
+            raise refused()
+        try:
+            found = json.loads(body) if reply.status_code == 200 else None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise unreachable()
+        return found
+
+
+def unreachable() -> BadGateway:
+    return BadGateway(
+        "The provider of logins cannot be reached, or does not answer as it should. Try again in a minute.",
+        code="provider_unreachable",
+    )
+
+
+def refused() -> Unauthenticated:
+    return Unauthenticated(
+        "The provider's answer does not belong to a login that was begun here just now. Begin again.",
+        code="provider_refused",
+    )

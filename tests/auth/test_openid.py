@@ -1,0 +1,275 @@
+"""Logging in by OpenID Connect, with a provider that is a process of its own on this machine."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from app.auth import identities, openid, openid_routes, users
+from app.auth.openid import Provider
+from app.settings import Settings, SettingsProblem, read_settings
+from tests.auth.provider import CLIENT, SECRET
+from tests.serving.campaigns import NOW, value, values
+
+BACK = "/login/openid/back"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with ExitStack() as stack:
+        command = [sys.executable, "-m", "tests.auth.provider"]
+        process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        stack.callback(process.terminate)
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+
+
+@pytest.fixture
+async def provider(app, address):
+    """The provider, which behaves; what a test has it do instead it does for this test."""
+    before = app.state.settings
+    app.state.settings = before.model_copy(update={"oidc_issuer": address})
+    app.state.provider = Provider(address, CLIENT, SECRET)
+    async with httpx.AsyncClient(base_url=address) as client:
+
+        async def behave(**how: Any) -> None:
+            assert (await client.post("/behave", json=how)).status_code == 200
+
+        await behave()
+        yield behave
+    app.state.settings, app.state.provider = before, None
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def ada(engine):
+    async with engine.begin() as connection:
+        return await users.add_user(connection, "ada@lab.example", now=NOW, role="manager")
+
+
+async def gone_and_come_back(client, **query):
+    """Where a browser is led that goes to the provider and back."""
+    begun = await client.get("/login/openid", params=query)
+    assert begun.status_code == 303, begun.text
+    return await returned(client, begun.headers["location"])
+
+
+async def returned(client, location):
+    async with httpx.AsyncClient() as browser:
+        led = (await browser.get(location)).headers["location"]
+    return await client.get(led.removeprefix("http://127.0.0.1").removeprefix("http://test"))
+
+
+async def test_whose_login_name_is_their_mail_comes_in_and_goes_where_they_wanted(client, engine, provider, ada):
+    response = await gone_and_come_back(client, next="/admin/campaigns/new")
+    assert (response.status_code, response.headers["location"]) == (303, "/admin/campaigns/new")
+    assert (await client.get("/admin/account")).status_code == 200
+    assert await values(engine, "SELECT user_id, subject FROM identities") == [(ada.id, "person 1")]
+    noted = await values(engine, "SELECT who, action, after ->> 'by' FROM audit_log WHERE action = 'login.in'")
+    assert noted == [("ada@lab.example", "login.in", "provider")]
+
+
+async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(client, engine, provider, ada):
+    await gone_and_come_back(client)
+    await provider(claims={"email": "ada.married@lab.example"})
+    assert (await gone_and_come_back(client)).headers["location"] == "/admin"
+    await provider(claims={"sub": "person 2"})  # who has got Ada's former address
+    response = await gone_and_come_back(client)
+    assert response.status_code == 403
+    assert "Nobody has let you in here yet." in response.text
+    assert await value(engine, "SELECT count(*) FROM identities") == 1
+
+
+@pytest.mark.parametrize(
+    "claims", [{"email_verified": False}, {"email_verified": None}, {"email_verified": "true"}, {"email": None}]
+)
+async def test_an_address_that_nobody_verified_opens_no_account(client, engine, provider, ada, claims):
+    await provider(claims=claims)
+    response = await gone_and_come_back(client)
+    assert response.status_code == 403
+    assert await value(engine, "SELECT count(*) FROM logins") == 0
+
+
+async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engine, provider):
+    assert (await gone_and_come_back(client)).status_code == 403
+    assert await value(engine, "SELECT count(*) FROM users") == 0
+    domains = {"oidc_domains": ("lab.example",), "oidc_role": "viewer"}
+    app.state.settings = app.state.settings.model_copy(update=domains)
+    await provider(claims={"email": "bea@evil-lab.example", "sub": "person 3"})
+    assert (await gone_and_come_back(client)).status_code == 403
+    await provider(claims={"email": "Bea@Lab.example", "sub": "person 3"})
+    assert (await gone_and_come_back(client)).status_code == 303
+    assert await values(engine, "SELECT name, role FROM users") == [("bea@lab.example", "viewer")]
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        {"claims": {"nonce": "another"}},
+        {"claims": {"nonce": None}},
+        {"claims": {"aud": "somebody else"}},
+        {"claims": {"aud": ["easel", "somebody else"]}},
+        {"claims": {"azp": "somebody else"}},
+        {"claims": {"iss": "https://evil.example"}},
+        {"claims": {"exp": 1}},
+        {"claims": {"exp": None}},
+        {"claims": {"iat": 99_999_999_999}},
+        {"claims": {"sub": None}},
+        {"signed": "by another key"},
+        {"signed": "by our secret"},
+        {"signed": "none"},
+    ],
+    ids=str,
+)
+async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, ada, behaviour):
+    await provider(**behaviour)
+    response = await gone_and_come_back(client)
+    assert response.status_code == 401
+    assert "does not belong to a login that was begun here just now" in response.text
+    assert await value(engine, "SELECT count(*) FROM logins") == 0
+
+
+async def test_a_key_that_the_provider_has_just_changed_is_found(client, provider, ada):
+    await gone_and_come_back(client)
+    await provider(new_key=True)
+    assert (await gone_and_come_back(client)).status_code == 303
+
+
+async def test_the_secret_is_sent_as_the_provider_wants_it(client, provider, ada):
+    await provider(method="client_secret_post")
+    assert (await gone_and_come_back(client)).status_code == 303
+
+
+async def test_a_code_works_once_and_in_the_browser_that_began_alone(client, provider, ada):
+    begun = await client.get("/login/openid")
+    async with httpx.AsyncClient() as browser:
+        led = urlsplit((await browser.get(begun.headers["location"])).headers["location"])
+    query = {name: one for name, (one,) in parse_qs(led.query).items()}
+    kept = dict(client.cookies)
+    client.cookies.clear()
+    assert (await client.get(BACK, params=query)).status_code == 401  # another browser
+    client.cookies.update(kept)
+    assert (await client.get(BACK, params=query | {"state": "another"})).status_code == 401
+    client.cookies.update(kept)
+    assert (await client.get(BACK, params=query)).status_code == 303
+    client.cookies.update(kept)
+    assert (await client.get(BACK, params=query)).status_code == 401
+
+
+async def test_a_login_that_was_begun_long_ago_is_over(client, provider, ada, monkeypatch):
+    monkeypatch.setattr(openid_routes, "BEGUN_SECONDS", -1)
+    assert (await gone_and_come_back(client)).status_code == 401
+
+
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", "/login"])
+async def test_nobody_is_led_to_another_site_afterwards(client, provider, ada, target):
+    assert (await gone_and_come_back(client, next=target)).headers["location"] == "/admin"
+
+
+@pytest.mark.parametrize(
+    "behaviour", [{"discovery": "endless"}, {"issuer": "https://evil.example"}, {"discovery": "slow"}]
+)
+async def test_a_provider_that_does_not_answer_as_it_should_is_said(client, provider, behaviour, monkeypatch):
+    monkeypatch.setattr(openid, "SECONDS", 0.2)
+    await provider(**behaviour)
+    response = await client.get("/login/openid")
+    assert response.status_code == 502
+    assert "The provider of logins cannot be reached" in response.text
+    assert 'name="password"' in response.text  # the other way stays
+
+
+async def test_a_provider_that_is_away_is_said(app, client, provider):
+    app.state.provider = Provider("http://127.0.0.1:9", CLIENT, SECRET)
+    assert (await client.get("/login/openid")).status_code == 502
+
+
+async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider):
+    await client.get("/login/openid")
+    response = await client.get(BACK, params={"error": "access_denied", "state": "x"})
+    assert response.status_code == 401
+    assert "Log in" in response.text
+
+
+async def test_without_a_provider_there_is_no_such_login(client):
+    assert "/login/openid" not in (await client.get("/login")).text
+    assert (await client.get("/login/openid")).status_code == 404
+
+
+async def test_the_login_page_offers_it(client, provider):
+    page = (await client.get("/login", params={"next": "/admin/account"})).text
+    assert 'href="/login/openid?next=/admin/account"' in page
+    assert "single sign-on" in page
+
+
+# The account page
+
+
+async def connect(researcher):
+    page = (await researcher.get("/admin/account")).text
+    assert "Connect with single sign-on" in page
+    begun = await researcher.post("/admin/account/openid")
+    assert begun.status_code == 303
+    return await returned(researcher, begun.headers["location"])
+
+
+async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engine, researcher, provider):
+    response = await connect(researcher)
+    assert response.headers["location"] == "/admin/account?done=connected"
+    assert await value(engine, "SELECT count(*) FROM identities") == 1
+    assert "This account is connected" in (await researcher.get("/admin/account")).text
+    await researcher.post("/admin/account/openid/disconnect")
+    assert await value(engine, "SELECT count(*) FROM identities") == 0
+    noted = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'login.%connected' ORDER BY id")
+    assert noted == [("login.connected",), ("login.disconnected",)]
+
+
+async def test_a_person_has_one_account(engine, researcher, provider, ada, address):
+    async with engine.begin() as connection:
+        told = openid.Told(issuer=address, subject="person 1")
+        await identities.connect(connection, told, ada.id, now=NOW)
+    response = await connect(researcher)
+    assert response.status_code == 409
+    assert "belongs to another account here" in response.text
+
+
+async def test_who_has_logged_out_meanwhile_connects_nothing(engine, researcher, provider):
+    begun = await researcher.post("/admin/account/openid")
+    await researcher.post("/logout")
+    assert (await returned(researcher, begun.headers["location"])).status_code == 401
+    assert await value(engine, "SELECT count(*) FROM identities") == 0
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"EASEL_OIDC_ISSUER": "https://id.example"},
+        {"EASEL_OIDC_ISSUER": "http://id.example", "EASEL_OIDC_CLIENT_ID": "a", "EASEL_OIDC_CLIENT_SECRET": "b"},
+        {"EASEL_OIDC_ROLE": "owner"},
+    ],
+)
+def test_settings_that_cannot_work_are_refused_at_the_start(monkeypatch, environment):
+    for name, one in environment.items():
+        monkeypatch.setenv(name, one)
+    with pytest.raises(SettingsProblem, match="EASEL_OIDC"):
+        read_settings()
+
+
+def test_a_provider_is_that_of_the_settings():
+    chosen = Settings(oidc_issuer="https://id.example/tenant", oidc_client_id="a", oidc_client_secret=SecretStr("b"))
+    found = openid_routes.provider_of(chosen)
+    assert found is not None
+    assert (found.issuer, found.client_id, found.client_secret) == ("https://id.example/tenant", "a", "b")
+    assert openid_routes.provider_of(Settings()) is None
