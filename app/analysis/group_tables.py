@@ -46,9 +46,13 @@ def fit(answers: Answers, options: Options) -> ResultTable:
     rows = [row(answers, options, *group) for group in found[:MOST_ROWS]]
     notes = [*read_as(answers, "points" if has_points(answers) else answers.yields, options.classes)]
     if len(found) > MOST_ROWS:
-        words = f"The first {MOST_ROWS} answers are shown, of {len(found):,}."
-        notes.append(Note("most_groups", words))
+        notes.append(not_all(f"The first {MOST_ROWS} answers are shown, of {len(found):,}."))
     return ResultTable(COLUMNS, rows, tuple(notes))
+
+
+def not_all(words: str) -> Note:
+    """That there are more groups than are shown."""
+    return Note("most_groups", words)
 
 
 def groups_of(answers: Answers) -> list[tuple[str, str, int]]:
@@ -119,7 +123,7 @@ def fit_items(answers: Answers, _options: Options) -> ResultTable:
     names = [answers.ids[item] for item in those], [answers.shown[item] for item in those]
     notes = [*read_as(answers, "points")]
     if len(shown) < len(found):
-        notes.append(Note("most_groups", said(shown)))
+        notes.append(not_all(said(shown)))
     return ResultTable((*ITEM, *heads), rows_of(*names, *columns), tuple(notes))
 
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.bags import Bag, Bags
-from app.selection.cells import Cells
 from app.selection.leaders import pick
+from app.selection.plane import Plane
 from app.selection.rule import Counts
 
 ROW_RATIO = 1.1  # how much the variance grows within a row of cells
@@ -147,7 +147,7 @@ class NearLine:
         """
         self._score, self._variance, self._judgments, self.line = score, variance, judgments, line
         self._bags, self._size = Bags(len(score)), len(items)
-        self._cells = Cells(bound_of, nowhere=(math.inf, math.inf, 0.0, 1.0))
+        self._cells = Plane(bound_of, nowhere=(math.inf, math.inf, 0.0, 1.0))
         self._within: list[dict[Values, Alike]] = []
         items = items[np.lexsort((variance[items], score[items], judgments[items]))]
         values = judgments[items], score[items], variance[items]

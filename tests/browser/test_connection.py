@@ -114,7 +114,7 @@ async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -
 
 async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campaign: Any) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
-    token = page.locator("input[name=token]")
+    token = page.locator("form.answer input[name=token]")
     good = await token.input_value()
     await token.evaluate("field => { field.value = 'forged'; }")
     await page.locator(SUBMIT).click()
@@ -182,7 +182,7 @@ async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
     before = page.url
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
-    token = await page.locator("input[name=token]").input_value()
+    token = await page.locator("form.answer input[name=token]").input_value()
     await expect(page).to_have_url(f"{before.split('?')[0]}?t={token}")
 
 

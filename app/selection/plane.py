@@ -10,7 +10,7 @@ from app.inference.ground.arrays import Array
 K = TypeVar("K", bound=Hashable)
 
 
-class Cells(Generic[K]):
+class Plane(Generic[K]):
     """Numbers for cells, and by its number what is known of each: of all of them together in one array.
 
     number: by its key, of each cell that there is. keys: by numbers, those of cells that are gone among them. known:
