@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.openid import Told
-from app.auth.users import add_user, find_user, name_of
+from app.auth.users import add_user, find_user, get_user, name_of
 from app.database.account_tables import identities, users
 from app.database.audit_log import Actor, note
 from app.errors import Conflict, Forbidden
@@ -19,7 +19,9 @@ async def user_of(
     connection: AsyncConnection, told: Told, *, domains: Collection[str], role: str, now: datetime
 ) -> Row[Any]:
     """The researcher whom a provider tells of. At first that is whose login name is their address of mail, if the
-    provider has verified it; where the address is of one of these domains, a new researcher with this role.
+    provider has verified it and an owner made this account, which nobody has set a password for: who follows an
+    invitation chooses a name and a password, and nobody has verified that the name is theirs. Where the address is of
+    one of these domains, it is a new researcher with this role.
 
     Raises `Forbidden` (`not_invited`), also for an account that somebody else of this provider has, and `Invalid`
     (`user_name_invalid`).
@@ -31,7 +33,7 @@ async def user_of(
     user = await find_user(connection, told.email)
     if user is None and told.email.rpartition("@")[2] in domains:
         user = await add_user(connection, told.email, now=now, role=role)
-    if user is None or not await put(connection, told, user.id, now=now):
+    if user is None or user.password_hash is not None or not await put(connection, told, user.id, now=now):
         raise not_invited()
     return user
 
@@ -75,7 +77,11 @@ async def is_connected(connection: AsyncConnection, user_id: int, issuer: str) -
 
 
 async def disconnect(connection: AsyncConnection, user_id: int, issuer: str) -> None:
-    """They log in by name and password, or a login link, from now on."""
+    """They log in by name and password from now on. Raises `Conflict` (`no_password`) for who has none: they could not
+    come in again, or would be connected again when they next came.
+    """
+    if (await get_user(connection, user_id)).password_hash is None:
+        raise Conflict("Set a password first. Nothing was changed.", code="no_password")
     gone = delete(identities).where(identities.c.user_id == user_id, identities.c.issuer == issuer)
     if (await connection.execute(gone)).rowcount:
         await note(connection, "login.disconnected", after={"issuer": issuer})
@@ -83,7 +89,7 @@ async def disconnect(connection: AsyncConnection, user_id: int, issuer: str) -> 
 
 def not_invited() -> Forbidden:
     return Forbidden(
-        "Nobody has let you in here yet. Ask whoever runs this server for an invitation, or connect this login on your "
-        "account page if you have an account.",
+        "Nobody has let you in here yet. If you have an account, log in by name and password and connect this login on "
+        "your account page. Otherwise ask whoever runs this server for an invitation.",
         code="not_invited",
     )

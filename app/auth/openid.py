@@ -4,6 +4,7 @@ Authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 763
 began it by a signed cookie, which keeps state, nonce and code verifier.
 """
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -26,9 +27,11 @@ from app.errors import BadGateway, Unauthenticated
 # What a signature is made with that only the provider can make: never none, nor a secret that we share.
 SIGNATURES = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 SCOPE = "openid email"
-SECONDS = 10.0  # for each request
+SECONDS = 10.0  # for each request, from its beginning to the last byte of the reply
+REST_SECONDS = 5.0  # for which a provider that could not be reached is not asked for its addresses and keys again
 LARGEST_REPLY = 256 * 1024  # bytes
 KNOWN_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
+LONGEST_SUBJECT = 255  # characters; OpenID Connect Core 1.0, section 2
 LEEWAY_SECONDS = 60  # by which clocks may differ
 
 
@@ -85,6 +88,7 @@ class Provider:
     transport: httpx.AsyncBaseTransport | None = None
     clock: Callable[[], float] = time.monotonic
     _known: dict[str, tuple[float, Any]] = field(default_factory=dict)
+    _rests_until: float = 0.0
 
     async def login_address(self, begun: Begun, redirect_uri: str) -> str:
         """Where a browser is sent. Raises `BadGateway` (`provider_unreachable`)."""
@@ -136,14 +140,16 @@ class Provider:
         )
         try:
             registry.validate(claims)
-        except (JoseError, TypeError, ValueError) as problem:
+        except (JoseError, TypeError, ValueError, OverflowError) as problem:
             raise refused() from problem
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if (several or "azp" in claims) and claims.get("azp") != self.client_id:
             raise refused()
-        mail, verified = claims.get("email"), claims.get("email_verified") is True
-        email = mail.strip().lower() if verified and isinstance(mail, str) else None
-        return Told(issuer=self.issuer, subject=str(claims["sub"])[:255], email=email)
+        subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
+        if not is_plain(subject) or len(subject) > LONGEST_SUBJECT:
+            raise refused()
+        email = mail.strip().lower() if verified and is_plain(mail) else None
+        return Told(issuer=self.issuer, subject=subject, email=email)
 
     async def addresses(self) -> Addresses:
         """Raises `BadGateway` (`provider_unreachable`)."""
@@ -161,14 +167,20 @@ class Provider:
         address = (await self.addresses()).jwks_uri
         for anew in (False, True):
             keys = await self._kept("keys", address, anew=anew)
-            with suppress(JoseError, ValueError, TypeError, KeyError):
+            with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURES).claims)
         raise refused()
 
     async def _kept(self, what: str, address: str, *, anew: bool = False) -> Any:
         until, found = self._known.get(what, (0.0, None))
         if found is None or anew or self.clock() > until:
-            found = await self._asked("GET", address)
+            if self.clock() < self._rests_until:
+                raise unreachable()
+            try:
+                found = await self._asked("GET", address)
+            except BadGateway:
+                self._rests_until = self.clock() + REST_SECONDS
+                raise
             self._known[what] = self.clock() + KNOWN_SECONDS, found
         return found
 
@@ -176,6 +188,7 @@ class Provider:
         """A JSON object that the provider sends. No redirect is followed."""
         try:
             async with (
+                asyncio.timeout(SECONDS),
                 httpx.AsyncClient(transport=self.transport, timeout=SECONDS, follow_redirects=False) as client,
                 client.stream(method, address, headers={"Accept": "application/json"}, **more) as reply,
             ):
@@ -184,17 +197,22 @@ class Provider:
                     body += piece
                     if len(body) > LARGEST_REPLY:
                         raise unreachable()
-        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as problem:
             raise unreachable() from problem
         if reply.status_code in (400, 401, 403) and method == "POST":
             raise refused()
         try:
             found = json.loads(body) if reply.status_code == 200 else None
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise unreachable()
         return found
+
+
+def is_plain(claim: object) -> bool:
+    """Whether it is text that can be stored and shown as it is."""
+    return isinstance(claim, str) and claim != "" and claim.isprintable()
 
 
 def unreachable() -> BadGateway:
@@ -208,4 +226,11 @@ def refused() -> Unauthenticated:
     return Unauthenticated(
         "The provider's answer does not belong to a login that was begun here just now. Begin again.",
         code="provider_refused",
+    )
+
+
+def denied() -> Unauthenticated:
+    return Unauthenticated(
+        "The provider did not let you in, or you did not agree there. Nothing was changed here. You can begin again.",
+        code="provider_denied",
     )

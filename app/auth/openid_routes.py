@@ -8,7 +8,7 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from app.auth import identities, login, secret
 from app.auth.guards import HOME, Researcher, researcher, safe_next, session_shown
-from app.auth.openid import Begun, Provider, Told, refused
+from app.auth.openid import Begun, Provider, Told, denied, refused
 from app.auth.routes import ACCOUNT, TELL_US_THE_ORIGIN, account_page, confirm, cookie_rules, logged_in
 from app.errors import NotFound, Refusal
 from app.settings import Settings
@@ -48,11 +48,20 @@ async def begin(request: Request, next: str = HOME) -> Response:  # noqa: A002  
 
 @public.get(BACK)
 async def back(
-    *, request: Request, database: Database, settings: AppSettings, now: Now, code: str = "", state: str = ""
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    now: Now,
+    code: str = "",
+    state: str = "",
+    error: str = "",
 ) -> Response:
     """Who comes back is logged in, or the login connected to the account of who began it."""
     try:
         provider, begun = its_provider(request), begun_here(request, state)
+        if error:
+            raise denied()
         told = await provider.who(code, begun, its_address(request))
         if begun.user is not None:
             response = await connected(request, database, begun.user, told, now)
@@ -83,9 +92,16 @@ async def connect(
 
 
 @router.post("/disconnect")
-async def disconnect(request: Request, database: Database, who: Researcher) -> Response:
-    async with database.begin() as connection:
-        await identities.disconnect(connection, who.user_id, its_provider(request).issuer)
+async def disconnect(
+    *, request: Request, database: Database, now: Now, who: Researcher, current: Annotated[str, Form()] = ""
+) -> Response:
+    try:
+        await confirm(request, database, who, current, now=now)
+        async with database.begin() as connection:
+            await identities.disconnect(connection, who.user_id, its_provider(request).issuer)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await account_page(request, connection, who, refusal=refusal, form="openid")
     return RedirectResponse(f"{ACCOUNT}?done=disconnected", status_code=303)
 
 

@@ -9,12 +9,13 @@ import hashlib
 import secrets
 import sys
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlencode
 
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
@@ -41,6 +42,10 @@ async def discovery(request: Request) -> Response:
     issuer = str(request.base_url).rstrip("/")
     if behaviour.get("discovery") == "slow":
         await asyncio.sleep(2)
+    if behaviour.get("discovery") == "dripping":
+        return StreamingResponse(dripping())
+    if behaviour.get("discovery") == "deep":
+        return Response("[" * 100_000)
     if behaviour.get("discovery") == "endless":
         return Response("x" * 1_000_000)
     found = {
@@ -51,6 +56,13 @@ async def discovery(request: Request) -> Response:
         "token_endpoint_auth_methods_supported": [behaviour.get("method", "client_secret_basic")],
     }
     return JSONResponse(found)
+
+
+async def dripping() -> AsyncIterator[bytes]:
+    """A byte now and then, each soon enough."""
+    for _ in range(30):
+        yield b" "
+        await asyncio.sleep(0.1)
 
 
 @provider.get("/authorize")
@@ -91,6 +103,9 @@ def signed(claims: dict[str, Any]) -> str:
         empty = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
         body = base64.urlsafe_b64encode(str(claims).replace("'", '"').replace("True", "true").encode()).decode()
         return f"{empty}.{body.rstrip('=')}."
+    if how == "deep":
+        head = base64.urlsafe_b64encode(b"[" * 40_000).decode().rstrip("=")
+        return f"{head}.{head}.{head}"
     if how == "by our secret":
         return jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET.encode() * 2))
     key = keys["other" if how == "by another key" else "published"]

@@ -2,22 +2,33 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from app.auth import identities, openid, openid_routes, users
+from app.auth.invitations import accept_as_new, make_invitation
 from app.auth.openid import Provider
+from app.errors import BadGateway, Unauthenticated
 from app.settings import Settings, SettingsProblem, read_settings
 from tests.auth.provider import CLIENT, SECRET
 from tests.serving.campaigns import NOW, value, values
 
 BACK = "/login/openid/back"
+PASSWORD = "correct horse battery"
+CLAIM = st.sampled_from(["iss", "aud", "azp", "sub", "exp", "iat", "nbf", "nonce", "email", "email_verified"])
+ONE = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(CLIENT)
+JSON = st.recursive(
+    ONE, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(), one, max_size=3), max_leaves=5
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +101,26 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
     assert await value(engine, "SELECT count(*) FROM identities") == 1
 
 
+async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(client, engine, provider):
+    async with engine.begin() as connection:
+        token = await make_invitation(connection, None, "manager", "", by=None, now=NOW)
+        await accept_as_new(connection, token, "ada@lab.example", "a hash", now=NOW)
+    response = await gone_and_come_back(client)
+    assert response.status_code == 403
+    assert "log in by name and password and connect this login" in response.text
+    assert await value(engine, "SELECT count(*) FROM identities") == 0
+
+
 @pytest.mark.parametrize(
-    "claims", [{"email_verified": False}, {"email_verified": None}, {"email_verified": "true"}, {"email": None}]
+    "claims",
+    [
+        {"email_verified": False},
+        {"email_verified": None},
+        {"email_verified": "true"},
+        {"email": None},
+        {"email": ["ada@lab.example"]},
+        {"email": "ada@lab.example\0"},
+    ],
 )
 async def test_an_address_that_nobody_verified_opens_no_account(client, engine, provider, ada, claims):
     await provider(claims=claims)
@@ -125,6 +154,11 @@ async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engi
         {"claims": {"exp": None}},
         {"claims": {"iat": 99_999_999_999}},
         {"claims": {"sub": None}},
+        {"claims": {"sub": ""}},
+        {"claims": {"sub": "a\0"}},
+        {"claims": {"sub": 7}},
+        {"claims": {"sub": "a" * 256}},
+        {"signed": "deep"},
         {"signed": "by another key"},
         {"signed": "by our secret"},
         {"signed": "none"},
@@ -177,7 +211,14 @@ async def test_nobody_is_led_to_another_site_afterwards(client, provider, ada, t
 
 
 @pytest.mark.parametrize(
-    "behaviour", [{"discovery": "endless"}, {"issuer": "https://evil.example"}, {"discovery": "slow"}]
+    "behaviour",
+    [
+        {"discovery": "endless"},
+        {"discovery": "deep"},
+        {"discovery": "slow"},
+        {"discovery": "dripping"},
+        {"issuer": "https://evil.example"},
+    ],
 )
 async def test_a_provider_that_does_not_answer_as_it_should_is_said(client, provider, behaviour, monkeypatch):
     monkeypatch.setattr(openid, "SECONDS", 0.2)
@@ -193,11 +234,35 @@ async def test_a_provider_that_is_away_is_said(app, client, provider):
     assert (await client.get("/login/openid")).status_code == 502
 
 
+async def test_a_provider_that_is_away_is_left_in_peace_for_some_seconds(address):
+    at = [0.0]
+    asked = Provider("http://127.0.0.1:9", CLIENT, SECRET, clock=lambda: at[0])
+    with pytest.raises(BadGateway):
+        await asked.addresses()
+    asked.issuer = address
+    with pytest.raises(BadGateway):
+        await asked.addresses()
+    at[0] += openid.REST_SECONDS
+    assert (await asked.addresses()).issuer == address
+
+
 async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider):
-    await client.get("/login/openid")
-    response = await client.get(BACK, params={"error": "access_denied", "state": "x"})
+    begun = urlsplit((await client.get("/login/openid")).headers["location"])
+    (state,) = parse_qs(begun.query)["state"]
+    response = await client.get(BACK, params={"error": "access_denied", "state": state})
     assert response.status_code == 401
-    assert "Log in" in response.text
+    assert "The provider did not let you in, or you did not agree there." in response.text
+    assert 'name="password"' in response.text
+
+
+@given(claims=st.dictionaries(CLAIM, JSON, max_size=9))
+def test_no_claims_are_more_than_refused(claims):
+    begun = openid.Begun.anew("/admin")
+    usual = {"iss": "https://id.example", "aud": CLIENT, "sub": "a", "iat": time.time(), "nonce": begun.nonce}
+    asked = Provider("https://id.example", CLIENT, SECRET)
+    with suppress(Unauthenticated):
+        told = asked.told(usual | {"exp": time.time() + 300} | claims, begun)
+        assert told.subject.isprintable()
 
 
 async def test_without_a_provider_there_is_no_such_login(client):
@@ -226,8 +291,19 @@ async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engi
     response = await connect(researcher)
     assert response.headers["location"] == "/admin/account?done=connected"
     assert await value(engine, "SELECT count(*) FROM identities") == 1
-    assert "This account is connected" in (await researcher.get("/admin/account")).text
-    await researcher.post("/admin/account/openid/disconnect")
+    page = (await researcher.get("/admin/account")).text
+    assert "This account is connected" in page
+    assert "To disconnect it, set a password first." in page
+    refused = await researcher.post("/admin/account/openid/disconnect")
+    assert refused.status_code == 409
+    assert "Set a password first." in refused.text
+    await researcher.post("/admin/account/password", data={"password": PASSWORD})
+    assert "Disconnect" in (await researcher.get("/admin/account")).text
+    for wrong in ("", "another password"):
+        refused = await researcher.post("/admin/account/openid/disconnect", data={"current": wrong})
+        assert refused.status_code == 422
+    assert await value(engine, "SELECT count(*) FROM identities") == 1
+    await researcher.post("/admin/account/openid/disconnect", data={"current": PASSWORD})
     assert await value(engine, "SELECT count(*) FROM identities") == 0
     noted = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'login.%connected' ORDER BY id")
     assert noted == [("login.connected",), ("login.disconnected",)]
