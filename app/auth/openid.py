@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlencode, urlsplit
 
 import httpx
@@ -210,7 +210,7 @@ class Provider:
         return found
 
 
-def is_plain(claim: object) -> bool:
+def is_plain(claim: object) -> TypeGuard[str]:
     """Whether it is text that can be stored and shown as it is."""
     return isinstance(claim, str) and claim != "" and claim.isprintable()
 
