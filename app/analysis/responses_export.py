@@ -25,7 +25,7 @@ from app.visit.groups import answers_by_annotator
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable", "counts"),
-    "replaces",
+    *("replaces", "drawn_because", "leader_probability"),
 )
 OF_SEGMENTS = ("segment", "shown_as")
 CRITERION = "criterion"
@@ -39,12 +39,13 @@ TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item of an answered HIT, in the order in which responses came; positions and ranks count from 1;
     `counts` is false where a decision leaves the response out; `replaces` is the number of the one in whose place its
-    annotator gave it. An item that cannot be judged has no score, but a reason
-    where the campaign asks for one; HITs that were imported with all of theirs marked so come last. A score that is a
-    class, counted from 0, has its label beside it; without an order there are no ranks. Of systems also the segment,
-    and under which system an output was shown that several have. Of several criteria, a row per item by the first, then
-    by the next, with the place in which it was asked. What was said beside it, where that is asked for or there is any.
-    At the end what its annotator answered to questions that were asked once.
+    annotator gave it; `drawn_because` and `leader_probability` say why its HIT was drawn (`selection.rule.Draw`). An
+    item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported with
+    all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
+    order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
+    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked. What was
+    said beside it, where that is asked for or there is any. At the end what its annotator answered to questions that
+    were asked once.
     """
     designs, of_systems = [(one, design_of(one)) for one in criteria_of(campaign)], campaign.segment_count > 0
 
@@ -104,6 +105,7 @@ def answered_items(row: Row[Any], campaign: Any, design: Design, *, remarks: boo
             number not in told or str(number) in reasons,
             row.counts,
             row.replaces,
+            *(row.drawn_because, row.leader_probability),
             *(segment_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if remarks else ()),
             reasons.get(str(number)),
@@ -146,6 +148,7 @@ def responses_of(segment: str) -> TextClause:
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
+           h.drawn_because, h.leader_probability,
            h.items AS shown,{IDS},{segment}
     FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign) AS r
     JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
@@ -160,7 +163,8 @@ def without_score(segment: str) -> TextClause:
     SELECT NULL AS seq, a.id AS annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
            h.leader, h.items AS shown,{IDS},{segment},
            CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
-           h.issued_at, h.closed_at AS received_at, a.id NOT IN ({LEFT_OUT.text}) AS counts, NULL AS replaces
+           h.issued_at, h.closed_at AS received_at, a.id NOT IN ({LEFT_OUT.text}) AS counts, NULL AS replaces,
+           NULL AS drawn_because, NULL AS leader_probability
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)

@@ -180,9 +180,9 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
 
     rule: RuleName = Field(
         default="easl", title="Rule of selection",
-        description="Which items are asked next. The paper's is Algorithm 1, for the whole scale. If only the best "
-        "items matter, or those above a threshold, these rules need fewer answers. Where items get labels, entropy and "
-        "information find more right ones with as many answers.",
+        description="Which items are asked next. The paper's is Algorithm 1, for the whole scale; scores asks about "
+        "all as often. If only the best items matter, or those above a threshold, these rules need fewer answers. "
+        "systems tells all systems apart. Where items get labels, entropy and information find more right ones.",
     )  # fmt: skip
     best_items: int = Field(
         default=10, ge=1, le=1_000_000, title="Best items",

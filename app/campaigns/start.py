@@ -19,6 +19,7 @@ from app.quality.checks import refuse_impossible, refuse_where_none_fit
 from app.record import replay, store
 from app.record.law import law_of, parameters_of
 from app.record.states import Revision
+from app.selection.registry import rule_of
 
 SETTLE_PRIOR = text("UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL")
 
@@ -42,6 +43,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
     if campaign.segment_count:
         await systems.check(connection, campaign, count)
     else:
+        refuse_rule_of_systems(campaign)
         await named_media.check(connection, campaign)
     law = law_of(campaign)
     await connection.execute(SETTLE_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
@@ -53,6 +55,16 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         await store.begin(connection, Revision.present(view), by_it, beliefs)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
+
+
+def refuse_rule_of_systems(campaign: Row[Any]) -> None:
+    """Raise `Conflict` (`rule_needs_systems`) where items are not systems, and the rule of selection is for these."""
+    if rule_of(campaign).of_systems:
+        raise Conflict(
+            f"The rule of selection {campaign.rule} tells systems apart, and “{campaign.name}” has plain items. Choose "
+            "another rule, or upload outputs of systems.",
+            code="rule_needs_systems",
+        )
 
 
 def begun(law: Law, priors: Sequence[Numbers], parameters: Parameters) -> Beliefs:

@@ -20,6 +20,7 @@ OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
+    *("drawn_because", "leader_probability"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
 )
 ASKED = "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once

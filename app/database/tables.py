@@ -276,6 +276,8 @@ planned_hits = Table(
     Column("ordinal", Integer, nullable=False),
     Column("leader", Integer, nullable=False),
     Column("items", ARRAY(Integer), nullable=False),
+    Column("drawn_because", Text),
+    Column("leader_probability", Double),
     PrimaryKeyConstraint("campaign_id", "iteration", "ordinal"),
 )
 
@@ -304,6 +306,10 @@ hits = Table(
     Column("shown_as", ARRAY(Integer)),
     # From where someone got it who came by a public link and has not touched it; see `crowd.doors`
     Column("untouched_by", LargeBinary),
+    # The reason of the rule of selection, and with which probability it drew this leader among those that came first
+    # then; NULL where that is not known.
+    Column("drawn_because", Text),
+    Column("leader_probability", Double),
     PrimaryKeyConstraint("campaign_id", "id"),
     goes_with("annotators", "annotator_id", in_table="hits"),
     goes_with("assignments", "assignment_id", in_table="hits"),

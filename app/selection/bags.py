@@ -1,9 +1,20 @@
 """Items sorted into bags, so that one can be put in, taken out or picked at random in constant time."""
 
+from collections.abc import Iterator
+from itertools import filterfalse
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 Bag = list[int]
+
+
+class Picked(NamedTuple):
+    """An item, and the probability with which it was picked among those that might have been."""
+
+    item: int
+    probability: float
 
 
 class Bags:
@@ -33,3 +44,26 @@ class Bags:
         if last != item:
             bag[place] = last
             self._place[last] = place
+
+    def pick(self, bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
+        """One item of the bag that is not barred, uniformly; None if there is none."""
+        if len(bag) == 1 and bag[0] in barred:  # as with most whom an annotator has seen
+            return None
+        if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
+            return next(item for item in _picks(bag, rng) if item not in barred)
+        free = [*filterfalse(barred.__contains__, bag)]
+        return free[int(rng.random() * len(free))] if free else None
+
+    def among(self, bag: Bag, barred: set[int]) -> int:
+        """How many items of the bag are not barred. The cost grows with the number barred, not with the bag."""
+        return 1 if len(bag) == 1 else len(bag) - sum(self._holds(bag, item) for item in barred)
+
+    def _holds(self, bag: Bag, item: int) -> bool:
+        """Also of an item that has joined since these were counted."""
+        place = self._place.item(item) if item < len(self._place) else len(bag)
+        return place < len(bag) and bag[place] == item
+
+
+def _picks(bag: Bag, rng: np.random.Generator) -> Iterator[int]:
+    while True:
+        yield bag[int(rng.random() * len(bag))]

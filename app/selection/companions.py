@@ -70,6 +70,10 @@ class Companions:
         self._count = np.array([len(bag) for bag in self._cells], dtype=np.float64)
         self._size = len(items)
 
+    def __len__(self) -> int:
+        """How many items may be drawn."""
+        return self._size
+
     def add(self, item: int) -> None:
         """Let an item be drawn, at the place of its present score and variance."""
         row = math.floor(math.log(self._noise + self._variance.item(item)) / math.log(ROW_RATIO))

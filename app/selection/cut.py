@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Bag, Bags
-from app.selection.leaders import pick
+from app.selection.bags import Bag, Bags, Picked
+from app.selection.leaders import each_of
 from app.selection.plane import Plane
 from app.selection.rule import Counts
 
@@ -182,21 +182,23 @@ class NearLine:
         """An item has other values now, whether it may lead or not."""
         self.line.move(item)
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> int | None:
-        """The item of highest gain that is not barred, None if all are barred. Of items of the same values it is one at
-        random, and of different values with the same gain any.
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+        """The item of highest gain that is not barred, None if all are barred. Of different values with the same gain
+        it is any with the same probability, and of items of the same values any.
         """
-        best, found, ties, at = -math.inf, None, 0, self.line.at
+        best, ties, at = -math.inf, 0, self.line.at
+        found: tuple[int, Bag] | None = None
         for bound, number in self._descending(at):
             if bound < best:
                 break
             for score, highest, steepness, bag in self._within[number].values():
                 gain = highest - (score - at) ** 2 * steepness
-                if gain < best or (gain == best and rng.random() * (ties + 1) >= 1.0):
+                if gain < best or (item := self._bags.pick(bag, barred, rng)) is None:
                     continue
-                if (item := pick(bag, barred, rng)) is not None:
-                    best, found, ties = gain, item, ties + 1 if gain == best else 1
-        return found
+                best, ties = gain, ties + 1 if gain == best else 1
+                if ties == 1 or rng.random() * ties < 1.0:
+                    found = item, bag
+        return found and Picked(found[0], 1.0 / (ties * self._bags.among(found[1], barred)))
 
     def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
@@ -204,11 +206,11 @@ class NearLine:
         at = self.line.at
         for bound, number in self._descending(at):
             while found and -found[0][0] >= bound:
-                yield from all_of(heappop(found)[2], barred, rng)
+                yield from each_of(self._bags, heappop(found)[2], barred, rng)
             for score, highest, steepness, bag in self._within[number].values():
                 heappush(found, ((score - at) ** 2 * steepness - highest, rng.random(), bag))
         while found:
-            yield from all_of(heappop(found)[2], barred, rng)
+            yield from each_of(self._bags, heappop(found)[2], barred, rng)
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
@@ -281,9 +283,3 @@ def in_order(bounds: Array) -> Iterator[int]:
     places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
     for some in (places[:first], places[first:]):
         yield from some[np.argsort(-bounds[some], kind="stable")].tolist()
-
-
-def all_of(bag: Bag, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-    """The items of a bag in a random order; whoever asks on has barred the last one."""
-    while (item := pick(bag, barred, rng)) is not None:
-        yield item

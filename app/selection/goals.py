@@ -1,9 +1,15 @@
 """Rules for a campaign that is for something else than the whole scale: the best items, or those above a threshold."""
 
+from collections.abc import Callable
+from functools import partial
+
 from app.inference.ground.arrays import Array
-from app.selection.cut import BelowBest, Line, Threshold
-from app.selection.index import AlgorithmOne
-from app.selection.rule import Asking
+from app.selection.cut import BelowBest, Line, NearLine, Threshold, log_gain
+from app.selection.index import AlgorithmOne, Items
+from app.selection.rule import Asking, Counts
+from app.selection.wanted import WantedItems
+
+LineOf = Callable[[Asking, Array], Line]
 
 
 def below_best(asking: Asking, score: Array) -> Line:
@@ -16,7 +22,30 @@ def threshold(asking: Asking, _score: Array) -> Line:
     return Threshold(asking.threshold)
 
 
-BEST = AlgorithmOne("best", "Best items: whoever may or may not be among the best leads", places=True, line=below_best)
+def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> NearLine:
+    """Who may lie on either side of the line leads."""
+    return NearLine(items, known.score, known.variance, known.judgments, line(asking, known.score))
+
+
+def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments: Counts) -> Array:
+    """What another judgment gains on the line, (N,)."""
+    return log_gain(score - line(asking, score).at, variance, judgments)
+
+
+BEST = AlgorithmOne(
+    "best",
+    "Best items: whoever may or may not be among the best leads",
+    places=True,
+    leaders=partial(near, below_best),
+    worth=partial(gain, below_best),
+    reason="near_the_best",
+)
 THRESHOLD = AlgorithmOne(
-    "threshold", "Threshold: whoever may lie on either side of it leads", places=True, on_scale=True, line=threshold
+    "threshold",
+    "Threshold: whoever may lie on either side of it leads",
+    places=True,
+    on_scale=True,
+    leaders=partial(near, threshold),
+    worth=partial(gain, threshold),
+    reason="near_the_threshold",
 )

@@ -10,18 +10,47 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.selection.bags import Picked
 from app.selection.companions import Companions
-from app.selection.cut import Line, NearLine, log_gain
-from app.selection.leaders import Leaders
-from app.selection.rule import Apart, Asking, Counts, Draw, in_random_order, together
+from app.selection.leaders import Leaders, Leading
+from app.selection.rule import BEGUN, Apart, Asking, Counts, Draw, Why, in_random_order, together
 from app.selection.wanted import WantedItems, with_nothing_wanted
 
+Items = npt.NDArray[np.intp]
+
+LEAST_CERTAIN = "least_certain"
+FIRST_ROUND = "first_round"
 MOST_TRIES = 100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
+
+
+class Beside(Protocol):
+    """Items that may be drawn as companions of a leader; `Companions` says what these do."""
+
+    def add(self, item: int) -> None: ...
+
+    def remove(self, item: int) -> None: ...
+
+    def draw(
+        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+    ) -> list[int]: ...
+
+    def check(self, items: Items) -> None: ...
+
+
+def by_variance(items: Items, known: WantedItems) -> Leading:
+    """The item of highest variance leads."""
+    return Leaders(items, known.variance)
+
+
+def by_match_quality(items: Items, known: WantedItems, gamma: float) -> Beside:
+    """All items may be beside a leader."""
+    return Companions(items, known.score, known.variance, gamma)
 
 
 class SelectionIndex(WantedItems):
@@ -42,17 +71,16 @@ class SelectionIndex(WantedItems):
         gamma: float,
         fewest: int = 1,
         never: Collection[int] = (),
-        line: Callable[[Array], Line] | None = None,
+        leaders: Callable[[Items, WantedItems], Leading] = by_variance,
+        companions: Callable[[Items, WantedItems, float], Beside] = by_match_quality,
+        reason: str = LEAST_CERTAIN,
     ) -> None:
-        """See `WantedItems`. line: made of the scores, for a goal that is about one; its leaders lie near it."""
+        """See `WantedItems`. leaders, companions: made of the items that want judgments. reason: why leaders lead."""
         super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
         open_items = np.array(self.open_items(), np.intp)
-        self.leaders: Leaders | NearLine
-        if line is None:
-            self.leaders = Leaders(open_items, self.variance)
-        else:
-            self.leaders = NearLine(open_items, self.score, self.variance, self.judgments, line(self.score))
-        self.companions = Companions(open_items, self.score, self.variance, gamma)
+        self.leaders = leaders(open_items, self)
+        self.companions = companions(open_items, self, gamma)
+        self._reason = reason
 
     @property
     def open_count(self) -> int:
@@ -84,12 +112,13 @@ class SelectionIndex(WantedItems):
         if apart is not None:
             return self._draw_apart(n, ways, leading, apart, rng)
         chosen = [*begun]
+        why: Why = BEGUN
         for barred in ways:
-            if not chosen:
-                chosen = self._leader(barred, leading, rng)
+            if not chosen and (leader := self._leader(barred, leading, rng)):
+                chosen, why = [leader.item, *self._with(leader.item, barred)][:n], (self._reason, leader.probability)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, beside=chosen)
-        return in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
+        return in_random_order(chosen, rng, why) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
@@ -107,7 +136,7 @@ class SelectionIndex(WantedItems):
                 away = apart.beside(leader) | {leader}
                 for also in ways:
                     if others := self.companions.draw(leader, n - 1, also | away, rng):
-                        return in_random_order([leader, *others], rng)
+                        return in_random_order([leader, *others], rng, (self._reason, None))
                 if not self.companions.draw(leader, 1, away, rng):
                     apart.spent.add(leader)
                 tried.add(leader)
@@ -125,12 +154,13 @@ class SelectionIndex(WantedItems):
                 away.add(leader)
                 yield leader
 
-    def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int]:
-        """The leader alone, or nobody."""
+    def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Picked | None:
         leader = self.leaders.draw(together(barred, leading), rng)
-        if leader is None and leading:
-            leader = self.leaders.draw(barred, rng)
-        return [] if leader is None else [leader]
+        return self.leaders.draw(barred, rng) if leader is None and leading else leader
+
+    def _with(self, leader: int, barred: set[int]) -> list[int]:  # noqa: ARG002  (some rules ask)
+        """Who is in the HIT because of its leader, besides the companions that are drawn."""
+        return []
 
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
         if self._wants(item):
@@ -158,7 +188,7 @@ def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.ra
         hits[-1] += spare[: n - len(hits[-1])].tolist()
         if len(spare) == 0:
             hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
-    return [in_random_order(hit, rng) for hit in hits]
+    return [in_random_order(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
 def later_iteration(
@@ -172,6 +202,7 @@ def later_iteration(
     gamma: float,
     leaders_as_companions: bool = False,
     worth: npt.ArrayLike | None = None,
+    reason: str = LEAST_CERTAIN,
     rng: np.random.Generator,
 ) -> list[Draw]:
     """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21), or those of highest `worth`; arrays
@@ -187,7 +218,7 @@ def later_iteration(
     room = wanted - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // n) if hits is None else hits
     hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
-    leaders = _highest(
+    leaders, probabilities = _highest(
         variance if worth is None else np.asarray(worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
@@ -197,7 +228,7 @@ def later_iteration(
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
     planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
     _share_with_those_alone(planned)
-    return [in_random_order(hit, rng) for hit in planned]
+    return [in_random_order(hit, rng, (reason, p)) for hit, p in zip(planned, probabilities, strict=True)]
 
 
 def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
@@ -221,10 +252,13 @@ def _share_with_those_alone(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def _highest(worth: Array, items: npt.NDArray[np.intp], count: int, rng: np.random.Generator) -> list[int]:
-    """The `count` items of highest worth, ties at random."""
+def _highest(worth: Array, items: Items, count: int, rng: np.random.Generator) -> tuple[list[int], list[float]]:
+    """The `count` items of highest worth, ties at random; and for each the probability of being one of them."""
     order = np.lexsort((rng.random(len(items)), -worth[items]))
-    return [int(item) for item in items[order[:count]]]
+    chosen = items[order[:count]]
+    last: npt.NDArray[np.bool_] = worth[chosen] == worth[chosen[-1:]]
+    tied = int(np.count_nonzero(worth[items] == worth[chosen[-1:]]))
+    return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied, 1), 1.0).tolist()
 
 
 def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator) -> list[int]:
@@ -240,9 +274,11 @@ def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np
 @dataclass(frozen=True, slots=True)
 class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
-    for a goal that is about a line through the scale, by those that may lie on either side of it.
+    for another goal, by other items.
 
-    line: made of what the campaign says and the scores, (N,). places, on_scale: as a rule has them.
+    places, on_scale: as a rule has them. leaders, companions: made of what the campaign says and of what a
+    `SelectionIndex` makes them of. worth: of scores, variances and judgments, (N,) each; what is highest leads first.
+    reason: why.
     """
 
     name: str = "easl"
@@ -250,7 +286,11 @@ class AlgorithmOne:
     reads_labels: bool = False
     places: bool = False
     on_scale: bool = False
-    line: Callable[[Asking, Array], Line] | None = None
+    of_systems: bool = False
+    leaders: Callable[[Asking, Items, WantedItems], Leading] | None = None
+    companions: Callable[[Items, WantedItems, float], Beside] = by_match_quality
+    worth: Callable[[Asking, Array, Array, Counts], Array] | None = None
+    reason: str = LEAST_CERTAIN
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
@@ -264,7 +304,9 @@ class AlgorithmOne:
             gamma=asking.gamma,
             fewest=asking.fewest,
             never=asking.never,
-            line=self.line and partial(self.line, asking),
+            leaders=by_variance if self.leaders is None else partial(self.leaders, asking),
+            companions=self.companions,
+            reason=self.reason,
         )
 
     def plan(
@@ -291,7 +333,8 @@ class AlgorithmOne:
                 hits=asking.hits,
                 gamma=asking.gamma,
                 leaders_as_companions=asking.leaders_as_companions,
-                worth=self.line and log_gain(score - self.line(asking, score).at, variance, judgments),
+                worth=self.worth and self.worth(asking, score, variance, judgments),
+                reason=self.reason,
                 rng=rng,
             )
         return [hit for hit in hits if len(hit.items) >= asking.fewest]

@@ -12,7 +12,7 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,10 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.labels import pooled
 from app.inference.labels.pooled import Pooled
-from app.selection.bags import Bag, Bags
+from app.selection.bags import Bag, Bags, Picked
 from app.selection.index import AlgorithmOne
-from app.selection.leaders import pick
-from app.selection.rule import Apart, Asking, Draw, in_random_order, together
+from app.selection.leaders import each_of
+from app.selection.rule import BEGUN, Apart, Asking, Draw, Why, in_random_order, together
 from app.selection.wanted import WantedItems
 
 MORE = 1.1  # times as many labels as at the last fit, until the next one
@@ -60,11 +60,12 @@ class LabelIndex(WantedItems):
         wanted: int,
         fewest: int = 1,
         never: Collection[int] = (),
+        reason: str = "entropy",
     ) -> None:
-        """See `WantedItems`. states: (N, K), Dirichlet posteriors."""
+        """See `WantedItems`. states: (N, K), Dirichlet posteriors. reason: why what comes first does."""
         super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
         self.untold: set[int] = set()
-        self._measure, self._bags = measure, Bags(len(self.score))
+        self._measure, self._reason, self._bags = measure, reason, Bags(len(self.score))
         self._labels = whole_labels(states)
         self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
         self._open: dict[Labels, Bag] = {}
@@ -102,17 +103,17 @@ class LabelIndex(WantedItems):
     ) -> Draw | None:
         """The next HIT, as `rule.Index` says: the n items that come first, ties at random."""
         chosen = [*begun]
+        why: Why = BEGUN
         unseen = together(seen, full)
         for barred in (unseen, full) if allow_seen else (unseen,):
-            if not chosen:
-                first = chain(self._each(together(barred, leading), rng), self._each(barred, rng))
-                chosen = [*islice(first, 1)]
+            if not chosen and (leader := self._first(together(barred, leading), rng) or self._first(barred, rng)):
+                chosen, why = [leader.item], (self._reason, leader.probability)
             if chosen:
                 away = barred.union(chosen)
                 for item in islice(self._each(away, rng), n - len(chosen)):
                     away.add(item)
                     chosen.append(item)
-        return in_random_order(chosen, rng) if len(chosen) >= self._fewest else None
+        return in_random_order(chosen, rng, why) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raises ValueError unless each item that wants judgments lies in the bag of its labels alone. For tests."""
@@ -122,11 +123,17 @@ class LabelIndex(WantedItems):
         if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
             raise ValueError("the counts of labels are not those of the items")
 
+    def _first(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+        """What comes first of what is not barred, ties at random."""
+        for _, labels in self._order:
+            if (item := self._bags.pick(self._open[labels], barred, rng)) is not None:
+                return Picked(item, 1.0 / self._bags.among(self._open[labels], barred))
+        return None
+
     def _each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """From what comes first on; whoever asks on has barred the last one."""
         for _, labels in self._order:
-            while (item := pick(self._open[labels], barred, rng)) is not None:
-                yield item
+            yield from each_of(self._bags, self._open[labels], barred, rng)
 
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
         before = self._wants(item)
@@ -200,6 +207,7 @@ class LabelRule(AlgorithmOne):
             wanted=asking.wanted,
             fewest=asking.fewest,
             never=asking.never,
+            reason=self.name,
         )
 
 

@@ -4,12 +4,37 @@
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from itertools import filterfalse
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.bags import Bag, Bags
+from app.selection.bags import Bag, Bags, Picked
+
+
+class Leading(Protocol):
+    """Items that may lead a HIT, those that come first found without going through all of them."""
+
+    def __len__(self) -> int:
+        """How many items may lead."""
+
+    def add(self, item: int) -> None:
+        """Let an item lead, by its present values."""
+
+    def remove(self, item: int) -> None:
+        """No longer let an item lead; its values are still those it was added with."""
+
+    def moved(self, item: int) -> None:
+        """An item has other values now, whether it may lead or not."""
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+        """Who leads of those that are not barred, None if all are."""
+
+    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+
+    def check(self, items: npt.NDArray[np.intp]) -> None:
+        """Raises ValueError unless just these items may lead, in the right order. For tests."""
 
 
 class Leaders:
@@ -58,18 +83,20 @@ class Leaders:
     def moved(self, item: int) -> None:
         """An item has other values now, whether it may lead or not."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> int | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
         """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
         The cost grows with the number barred, not with the number of items.
         """
-        return next(self.each(barred, rng), None)
+        for value in self._descending():
+            if (item := self._bags.pick(self._tied[value], barred, rng)) is not None:
+                return Picked(item, 1.0 / self._bags.among(self._tied[value], barred))
+        return None
 
     def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
         for value in self._descending():
-            while (item := pick(self._tied[value], barred, rng)) is not None:
-                yield item
+            yield from each_of(self._bags, self._tied[value], barred, rng)
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, found by their variance from the highest down.
@@ -109,16 +136,7 @@ class Leaders:
         heapify(self._heap)
 
 
-def pick(bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
-    """One item of the bag that is not barred, uniformly; None if there is none."""
-    if len(bag) == 1 and bag[0] in barred:  # as with most whom an annotator has seen
-        return None
-    if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
-        return next(item for item in _picks(bag, rng) if item not in barred)
-    free = [*filterfalse(barred.__contains__, bag)]
-    return free[int(rng.random() * len(free))] if free else None
-
-
-def _picks(bag: Bag, rng: np.random.Generator) -> Iterator[int]:
-    while True:
-        yield bag[int(rng.random() * len(bag))]
+def each_of(bags: Bags, bag: Bag, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    """The items of a bag in a random order; whoever asks on has barred the last one."""
+    while (item := bags.pick(bag, barred, rng)) is not None:
+        yield item

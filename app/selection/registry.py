@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from app.selection.even import SCORES
 from app.selection.goals import BEST, THRESHOLD
 from app.selection.index import AlgorithmOne
 from app.selection.labels import ENTROPY, INFORMATION
+from app.selection.neighbours import SYSTEMS
 from app.selection.rule import Asking, Rule
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in (AlgorithmOne(), BEST, THRESHOLD, ENTROPY, INFORMATION)}
+EVERY = (AlgorithmOne(), SCORES, BEST, THRESHOLD, SYSTEMS, ENTROPY, INFORMATION)
+RULES: dict[str, Rule] = {rule.name: rule for rule in EVERY}
 
 
 def rule_of(campaign: Any) -> Rule:

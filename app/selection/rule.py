@@ -13,19 +13,27 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 
 Counts = npt.NDArray[np.int64]
+Why = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
+BEGUN: Why = ("begun", None)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown."""
+    """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown.
+
+    reason: why its leader leads, in a word of the rule's. probability: that of drawing this leader when it was drawn,
+    among those that came first then; None where nobody works it out.
+    """
 
     leader: int
     items: list[int]
+    reason: str
+    probability: float | None = None
 
 
-def in_random_order(chosen: Sequence[int], rng: np.random.Generator) -> Draw:
+def in_random_order(chosen: Sequence[int], rng: np.random.Generator, why: Why) -> Draw:
     """A HIT of these items, of which the first leads."""
-    return Draw(chosen[0], rng.permutation(chosen).tolist())
+    return Draw(chosen[0], rng.permutation(chosen).tolist(), *why)
 
 
 def together(some: set[int], others: set[int]) -> set[int]:
@@ -131,7 +139,7 @@ class Rule(Protocol):
     reads_labels: whether it reads how often each item got each label. Only laws that count classes keep that, and it is
     known of one HIT at a time: such a rule's `index` takes `states` besides, (N, K), and is told of others by `tell`.
     places: whether it needs scores that say how high items stand, not how sure their labels are; on_scale: and between
-    which ends.
+    which ends. of_systems: whether it is for systems alone, of which there are few.
     """
 
     @property
@@ -148,6 +156,9 @@ class Rule(Protocol):
 
     @property
     def on_scale(self) -> bool: ...
+
+    @property
+    def of_systems(self) -> bool: ...
 
     def index(self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking) -> Index:
         """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""

@@ -26,7 +26,8 @@ from app.selection.registry import asking_of
 from app.selection.segments import shown_once
 from app.serving import mixed
 from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposals import Proposal, never_again, of_outputs, propose
+from app.serving.proposal import Proposal, never_again
+from app.serving.proposals import of_outputs, propose
 from app.serving.races import SHOWN, SHOWN_OUTPUTS, ShownItems, capped, lease, renew
 from app.serving.standing import ALL_OPEN, CLOCK, AssignmentKey, Standing, standing
 from app.visit import progress

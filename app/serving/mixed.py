@@ -9,7 +9,7 @@ from app.quality import checks
 from app.quality.checks import CheckItem
 from app.quality.mixed_in import MixedIn, numbers_shown, placed, presented
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.proposals import Proposal
+from app.serving.proposal import Proposal
 from app.serving.standing import Standing
 
 
@@ -39,7 +39,7 @@ def into(here: Standing, cache: PosteriorCache, proposal: Proposal, due_now: Seq
     if found is None:
         return proposal
     if own:
-        return Proposal(None, [], checks=found)
+        return Proposal(None, [], "checks", None, checks=found)
     return replace(proposal, checks=found)
 
 

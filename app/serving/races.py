@@ -32,7 +32,7 @@ from app.quality.checks import as_stored
 from app.record import states
 from app.record.store import PRESENT
 from app.serving.open_hits import MANY_OPEN_HITS
-from app.serving.proposals import Proposal
+from app.serving.proposal import Proposal
 from app.serving.standing import ALL_OPEN, CLOCK, TAKEN, Standing
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
@@ -128,11 +128,12 @@ PLAN_IS_FREE = f"""
 LEASE = f"""
     INSERT INTO hits
         (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
-         expires_at, untouched_by)
+         expires_at, untouched_by, drawn_because, leader_probability)
     SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
            CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int),
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
-           {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea)
+           {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
+           CAST(:reason AS text), CAST(:probability AS float8)
     WHERE {STILL_WANTED_TO_LEAD} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
@@ -166,6 +167,8 @@ LEASE_TAKES = {
     "lease_minutes": "int",
     "visitor": "bytea",
     "checks": "jsonb",
+    "reason": "text",
+    "probability": "float8",
 }
 
 
@@ -301,6 +304,8 @@ async def lease(
         "now": now,
         "visitor": visitor and visitor.address,
         "checks": as_stored(proposal.checks),
+        "reason": proposal.reason,
+        "probability": proposal.probability,
     }
     if connection not in MADE:
         await connection.execute(MAKE_FUNCTION)

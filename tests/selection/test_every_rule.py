@@ -1,10 +1,13 @@
 """What every rule of selection promises, those of the tests too: a new one is checked by being registered."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from app.selection.registry import RULES
 from app.selection.rule import Asking
+from tests.selection.test_index import assert_drawn_from
 from tests.toys.in_order import IN_ORDER
 
 ITEMS = 23
@@ -112,6 +115,25 @@ def test_what_changed_is_there_to_be_read(rule):
     index = rule.index(score, variance, judgments, ASKING)
     index.update([3], [0.875], [0.03125], [2])
     assert (index.score[3], index.variance[3], index.judgments[3]) == (0.875, 0.03125, 2)
+
+
+def test_leaders_come_as_often_as_they_are_said_to(rule):
+    """Five items that nobody knows anything about, and one that is known well."""
+    index = rule.index([0.5] * 5 + [0.9], [1 / 12] * 5 + [0.001], [0] * 5 + [2], ASKING)
+    rng = np.random.default_rng(7)
+    hits = [index.draw(2, **ANYBODY | {"full": {1}}, rng=rng) for _ in range(1200)]
+    assert {hit.reason for hit in hits} == {hits[0].reason}
+    said = {hit.leader: hit.probability for hit in hits}
+    assert sum(said.values()) == pytest.approx(1)
+    drawn = Counter(hit.leader for hit in hits)
+    if len(said) > 1:
+        assert_drawn_from(said, drawn)
+
+
+def test_of_a_plan_as_many_are_expected_to_lead_as_do(rule):
+    for iteration, judgments in ((0, [0] * ITEMS), (2, [1] * ITEMS)):
+        plan = rule.plan(*known()[:2], np.array(judgments), ASKING, iteration=iteration, rng=np.random.default_rng(3))
+        assert all(0 < hit.probability <= 1 and hit.reason for hit in plan)
 
 
 @pytest.mark.parametrize("iteration", [0, 1])

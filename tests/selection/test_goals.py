@@ -108,8 +108,9 @@ def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
         assert found is None
         return
     gains = log_gain(score - at, variance, judgments)
-    assert found in free
-    assert gains[found] == pytest.approx(gains[free].max(), rel=1e-9)
+    assert found is not None
+    assert found.item in free
+    assert gains[found.item] == pytest.approx(gains[free].max(), rel=1e-9)
 
 
 def test_a_plan_is_led_by_those_that_gain_most():

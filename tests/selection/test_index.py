@@ -180,6 +180,7 @@ def test_cells_and_formula_agree_on_ten_thousand_items():
 
 def test_match_quality_is_that_of_the_formula_to_the_last_digits():
     inside, items = index_of().companions, list(range(8))
+    assert isinstance(inside, companions.Companions)
     for leader in items:
         expected = match_quality(SCORE[leader], VARIANCE[leader], SCORE, VARIANCE, GAMMA)
         assert inside.quality(leader, items) == pytest.approx(expected, rel=1e-12)
@@ -401,6 +402,7 @@ def test_many_updates_do_not_make_the_index_grow():
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
     index.check()
     assert isinstance(index.leaders, Leaders)
+    assert isinstance(index.companions, companions.Companions)
     assert index.leaders.variances <= 2 * 50 + 65
     assert index.companions.cells <= 50 + 16 + 50 // 4 + 16
 

@@ -12,7 +12,7 @@ from app.auth import tokens
 from app.crowd import annotators
 from app.database import campaign
 from app.record import news, states, store
-from app.serving import leases, outside, posterior_cache, proposals, races, remarks, standing, submission
+from app.serving import leases, outside, plans, posterior_cache, races, remarks, standing, submission
 
 MODULES = (
     annotators,
@@ -23,7 +23,7 @@ MODULES = (
     leases,
     outside,
     posterior_cache,
-    proposals,
+    plans,
     races,
     remarks,
     standing,
@@ -66,7 +66,7 @@ REMARKED = "responses_remarks_idx"
 WHOLE_CAMPAIGN_AT_TIMES = {"campaign.FINISH", "leases.FINISH", "submission.FINISH", "leases.WANTED"}
 STANDINGS = ["standing.STANDING_BY_ID", "standing.MORE_BY_ID", "outside.STANDING_BY_NAME", "outside.MORE_BY_NAME"]
 # What all open HITs hold is read for some draws, once a second where they are many.
-WANT_ALL_OPEN = {"leases.ANY_OPEN", "proposals.HELD", *STANDINGS}
+WANT_ALL_OPEN = {"leases.ANY_OPEN", "plans.HELD", *STANDINGS}
 WHERE_FEW_ARE_OPEN = {"races.LEASE", "races.RENEW", "submission.CLOSE_LATE"}
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"

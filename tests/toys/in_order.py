@@ -36,7 +36,7 @@ class InOrderIndex(SelectionIndex):
 
 
 def shuffled(items: list[int], rng: np.random.Generator) -> Draw:
-    return Draw(items[0], rng.permutation(items).tolist())
+    return Draw(items[0], rng.permutation(items).tolist(), "in_order", 1.0)
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class InOrder:
     reads_labels: bool = False
     places: bool = False
     on_scale: bool = False
+    of_systems: bool = False
 
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking

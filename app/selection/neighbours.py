@@ -1,0 +1,127 @@
+"""The rule for systems that all are to be told apart: the two neighbours that are hardest to tell apart come next.
+
+Between every two that are next to each other in the order of scores lies a line, and what another judgment gains there
+is what it gains at any line (`cut`). There are few systems, so all lines are looked at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.selection.bags import Picked
+from app.selection.cut import log_gain
+from app.selection.index import AlgorithmOne, Items, SelectionIndex, by_match_quality
+from app.selection.rule import Asking, Counts
+from app.selection.wanted import WantedItems
+
+NEIGHBOURS = "hardest_neighbours"
+
+
+def gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, Items]:
+    """What another judgment of each system gains at the line to one of its neighbours, (N,), and which one, (N,): the
+    one where it gains more. Alone, a system has no neighbour but itself.
+    """
+    order = np.argsort(score, kind="stable")
+    ranked, spread, asked = score[order], variance[order], judgments[order]
+    half = np.diff(ranked) / 2
+    ends = np.full(len(order), -np.inf)
+    below, above = ends.copy(), ends.copy()
+    below[1:] = log_gain(half, spread[1:], asked[1:])
+    above[:-1] = log_gain(half, spread[:-1], asked[:-1])
+    worth, beside = np.empty(len(order)), np.empty(len(order), np.intp)
+    worth[order] = np.maximum(below, above)
+    places = np.arange(len(order))
+    beside[order] = order[np.clip(np.where(below > above, places - 1, places + 1), 0, len(order) - 1)]
+    return worth, beside
+
+
+class HardestFirst:
+    """Systems by what another judgment of them gains."""
+
+    def __init__(self, items: Items, known: WantedItems) -> None:
+        self._known, self._open = known, {*items.tolist()}
+
+    def __len__(self) -> int:
+        """How many systems may lead."""
+        return len(self._open)
+
+    def add(self, item: int) -> None:
+        """Let a system lead."""
+        self._open.add(item)
+
+    def remove(self, item: int) -> None:
+        """No longer let a system lead."""
+        self._open.remove(item)
+
+    def moved(self, item: int) -> None:
+        """Gains are worked out anew for each draw."""
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+        """The system with most to gain that is not barred, ties at random; None if all are barred."""
+        free, worth = self._free(barred)
+        if not len(free):
+            return None
+        first = free[worth == worth.max()]
+        return Picked(int(rng.choice(first)), 1.0 / len(first))
+
+    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All systems that are not barred, as `draw` finds one after another."""
+        free, worth = self._free(barred)
+        yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
+
+    def neighbour(self, item: int) -> int:
+        """Of a system the one that it is hardest to tell apart from."""
+        return int(gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
+
+    def check(self, items: Items) -> None:
+        """Raises ValueError unless just these systems may lead. For tests."""
+        if sorted(self._open) != items.tolist():
+            raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
+
+    def _free(self, barred: set[int]) -> tuple[Items, Array]:
+        free = np.array(sorted(self._open - barred), np.intp)
+        return free, gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
+
+
+class NeighbourIndex(SelectionIndex):
+    """Of two neighbours that are hard to tell apart one leads, and the other is beside it."""
+
+    def _with(self, leader: int, barred: set[int]) -> list[int]:
+        assert isinstance(self.leaders, HardestFirst)  # noqa: S101  (it is made so)
+        other = self.leaders.neighbour(leader)
+        return [other] if other != leader and other not in barred and self._wants(other) else []
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRule(AlgorithmOne):
+    """An iteration is led by the systems that gain most."""
+
+    def index(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
+    ) -> NeighbourIndex:
+        """One HIT at a time."""
+        return NeighbourIndex(
+            score,
+            variance,
+            judgments,
+            wanted=asking.wanted,
+            gamma=asking.gamma,
+            fewest=asking.fewest,
+            never=asking.never,
+            leaders=HardestFirst,
+            companions=by_match_quality,
+            reason=self.reason,
+        )
+
+
+SYSTEMS = NeighbourRule(
+    "systems",
+    "Neighbours: the two systems that are hardest to tell apart come next",
+    places=True,
+    of_systems=True,
+    worth=lambda _asking, score, variance, judgments: gains(score, variance, judgments)[0],
+    reason=NEIGHBOURS,
+)

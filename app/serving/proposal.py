@@ -1,0 +1,50 @@
+"""What is proposed to be asked of an annotator, and what they have seen of it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.quality.mixed_in import MixedIn
+from app.selection.segments import shown_once
+from app.serving.standing import Standing
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Items for one HIT; whether they are still free is for the lease to find out. reason, probability: as `Draw` has
+    them.
+    """
+
+    leader: int | None
+    items: list[int]
+    reason: str | None
+    probability: float | None
+    iteration: int | None = None
+    ordinal: int | None = None
+    shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
+    segment: int | None = None  # where the items are systems, that of the outputs that are shown
+    shown_as: list[int] | None = None  # of each item the one under which its output is shown; None: its own
+    checks: Sequence[MixedIn] = ()
+
+    @property
+    def shown(self) -> list[int]:
+        """The items of which something is shown: of those with the same output the first."""
+        return shown_once(self.items, self.shown_as)
+
+
+def known_to(here: Standing) -> set[int]:
+    """The items that this annotator has scored, or holds in another visit; where items are systems, the segments."""
+    return {*here.seen, *here.held_elsewhere}
+
+
+def never_again(here: Standing) -> Collection[int]:
+    """The items that this annotator is not asked about again, whatever is left: where items are shown again, those that
+    they could not judge. So nobody is asked for ever about these; where items are systems, the segments.
+    """
+    return (here.not_judged or ()) if here.repeat_items else here.seen
+
+
+def with_those_always_shown(here: Standing, drawn: list[int], rng: np.random.Generator) -> list[int]:
+    """All items of a HIT in the random order in which they are shown."""
+    return rng.permutation([*drawn, *here.always_shown]).tolist() if here.always_shown else drawn
