@@ -16,6 +16,7 @@ import numpy.typing as npt
 from app.inference.preferences.implied import Implications, ImpliedCounts, followed
 from app.selection.implied import NotAsked
 from app.selection.index import SelectionIndex
+from app.selection.rule import Asking
 from benchmarks.pairwise import UKP
 
 Numbers = npt.NDArray[np.int64]
@@ -120,7 +121,8 @@ def speed(items: int, answers: int = 100_000) -> None:
     rng = np.random.default_rng(items)
     value = rng.random(items)
     mine = NotAsked(Implications(), 1, 1, 10)
-    index = SelectionIndex(value, rng.random(items) / 12 + 0.001, np.zeros(items), wanted=10**6, gamma=0.1, fewest=2)
+    asking = Asking(wanted=10**6, n=2, gamma=0.1, fewest=2)
+    index = SelectionIndex(value, rng.random(items) / 12 + 0.001, np.zeros(items), asking)
     pairs = rng.integers(items, size=(answers, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]].tolist()
     start = time.process_time()

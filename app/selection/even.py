@@ -47,8 +47,8 @@ class FewestFirst:
             del self._alike[count]
         self._size -= 1
 
-    def moved(self, item: int) -> None:
-        """Nothing depends on an item's score or variance."""
+    def moved(self, item: int, score: float, judgments: int) -> None:
+        """Nothing depends on what an item's values were."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
         """An item with the fewest judgments of those that are not barred, None if all are."""
@@ -116,9 +116,9 @@ class AmongFewest:
         return Companions(items, self._known.score, self._known.variance, self._gamma)
 
 
-def fewest_first(asking: Asking, items: Items, known: WantedItems) -> FewestFirst:  # noqa: ARG001  (others ask)
-    """Whoever was asked about least leads."""
-    return FewestFirst(items, known.judgments)
+def fewest_first(asking: Asking, items: Items, known: WantedItems) -> tuple[FewestFirst, AmongFewest]:
+    """Whoever was asked about least leads, and is beside others like it."""
+    return FewestFirst(items, known.judgments), AmongFewest(items, known, asking.gamma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,6 @@ SCORES = EvenRule(
     "scores",
     "Whole scale: all items as often as each other, beside others like them",
     places=True,
-    leaders=fewest_first,
-    companions=AmongFewest,
+    arranged=fewest_first,
     reason=FEWEST,
 )

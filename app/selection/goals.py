@@ -4,8 +4,10 @@ from collections.abc import Callable
 from functools import partial
 
 from app.inference.ground.arrays import Array
-from app.selection.cut import BelowBest, Line, NearLine, Threshold, log_gain
+from app.selection.cut import BelowBest, Line, Threshold
+from app.selection.gain import log_gain
 from app.selection.index import AlgorithmOne, Items
+from app.selection.near_line import NearLine, NextBest
 from app.selection.rule import Asking, Counts
 from app.selection.wanted import WantedItems
 
@@ -22,9 +24,10 @@ def threshold(asking: Asking, _score: Array) -> Line:
     return Threshold(asking.threshold)
 
 
-def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> NearLine:
-    """Who may lie on either side of the line leads."""
-    return NearLine(items, known.score, known.variance, known.judgments, line(asking, known.score))
+def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> tuple[NearLine, NextBest]:
+    """Who may lie on either side of the line leads, and is beside those that come next."""
+    found = NearLine(items, known.score, known.variance, known.judgments, line(asking, known.score))
+    return found, NextBest(found)
 
 
 def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments: Counts) -> Array:
@@ -36,7 +39,7 @@ BEST = AlgorithmOne(
     "best",
     "Best items: whoever may or may not be among the best leads",
     places=True,
-    leaders=partial(near, below_best),
+    arranged=partial(near, below_best),
     worth=partial(gain, below_best),
     reason="near_the_best",
 )
@@ -45,7 +48,7 @@ THRESHOLD = AlgorithmOne(
     "Threshold: whoever may lie on either side of it leads",
     places=True,
     on_scale=True,
-    leaders=partial(near, threshold),
+    arranged=partial(near, threshold),
     worth=partial(gain, threshold),
     reason="near_the_threshold",
 )

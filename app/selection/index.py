@@ -9,7 +9,6 @@ number of items.
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +28,7 @@ FIRST_ROUND = "first_round"
 MOST_TRIES = 100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
 
 
-class Beside(Protocol):
+class Accompanying(Protocol):
     """Items that may be drawn as companions of a leader; `Companions` says what these do."""
 
     def add(self, item: int) -> None: ...
@@ -43,14 +42,12 @@ class Beside(Protocol):
     def check(self, items: Items) -> None: ...
 
 
-def by_variance(items: Items, known: WantedItems) -> Leading:
-    """The item of highest variance leads."""
-    return Leaders(items, known.variance)
+Arranged = Callable[[Asking, Items, WantedItems], tuple[Leading, Accompanying]]
 
 
-def by_match_quality(items: Items, known: WantedItems, gamma: float) -> Beside:
-    """All items may be beside a leader."""
-    return Companions(items, known.score, known.variance, gamma)
+def by_variance(asking: Asking, items: Items, known: WantedItems) -> tuple[Leading, Accompanying]:
+    """The item of highest variance leads, and its companions come by match quality."""
+    return Leaders(items, known.variance), Companions(items, known.score, known.variance, asking.gamma)
 
 
 class SelectionIndex(WantedItems):
@@ -66,20 +63,16 @@ class SelectionIndex(WantedItems):
         score: npt.ArrayLike,
         variance: npt.ArrayLike,
         judgments: npt.ArrayLike,
+        asking: Asking,
         *,
-        wanted: int,
-        gamma: float,
-        fewest: int = 1,
-        never: Collection[int] = (),
-        leaders: Callable[[Items, WantedItems], Leading] = by_variance,
-        companions: Callable[[Items, WantedItems, float], Beside] = by_match_quality,
+        arranged: Arranged = by_variance,
         reason: str = LEAST_CERTAIN,
     ) -> None:
-        """See `WantedItems`. leaders, companions: made of the items that want judgments. reason: why leaders lead."""
-        super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
-        open_items = np.array(self.open_items(), np.intp)
-        self.leaders = leaders(open_items, self)
-        self.companions = companions(open_items, self, gamma)
+        """See `WantedItems`. arranged: the items that want judgments, as they may lead and as they may be beside a
+        leader. reason: why leaders lead.
+        """
+        super().__init__(score, variance, judgments, wanted=asking.wanted, fewest=asking.fewest, never=asking.never)
+        self.leaders, self.companions = arranged(asking, np.array(self.open_items(), np.intp), self)
         self._reason = reason
 
     @property
@@ -115,7 +108,7 @@ class SelectionIndex(WantedItems):
         why: Why = BEGUN
         for barred in ways:
             if not chosen and (leader := self._leader(barred, leading, rng)):
-                chosen, why = [leader.item, *self._with(leader.item, barred)][:n], (self._reason, leader.probability)
+                chosen, why = [leader.item], (self._reason, leader.probability)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, beside=chosen)
         return in_random_order(chosen, rng, why) if chosen and len(chosen) >= self._fewest else None
@@ -158,16 +151,13 @@ class SelectionIndex(WantedItems):
         leader = self.leaders.draw(together(barred, leading), rng)
         return self.leaders.draw(barred, rng) if leader is None and leading else leader
 
-    def _with(self, leader: int, barred: set[int]) -> list[int]:  # noqa: ARG002  (some rules ask)
-        """Who is in the HIT because of its leader, besides the companions that are drawn."""
-        return []
-
     def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
         if self._wants(item):
             self.leaders.remove(item)
             self.companions.remove(item)
+        before = self.score.item(item), self.judgments.item(item)
         self._set(item, score, variance, judgments)
-        self.leaders.moved(item)
+        self.leaders.moved(item, *before)
         if self._wants(item):
             self.leaders.add(item)
             self.companions.add(item)
@@ -276,9 +266,8 @@ class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
     for another goal, by other items.
 
-    places, on_scale: as a rule has them. leaders, companions: made of what the campaign says and of what a
-    `SelectionIndex` makes them of. worth: of scores, variances and judgments, (N,) each; what is highest leads first.
-    reason: why.
+    places, on_scale, of_systems: as a rule has them. arranged: as a `SelectionIndex` has it. worth: of scores,
+    variances and judgments, (N,) each; what is highest leads an iteration first. reason: why.
     """
 
     name: str = "easl"
@@ -287,8 +276,7 @@ class AlgorithmOne:
     places: bool = False
     on_scale: bool = False
     of_systems: bool = False
-    leaders: Callable[[Asking, Items, WantedItems], Leading] | None = None
-    companions: Callable[[Items, WantedItems, float], Beside] = by_match_quality
+    arranged: Arranged = by_variance
     worth: Callable[[Asking, Array, Array, Counts], Array] | None = None
     reason: str = LEAST_CERTAIN
 
@@ -296,18 +284,7 @@ class AlgorithmOne:
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
     ) -> SelectionIndex:
         """One HIT at a time."""
-        return SelectionIndex(
-            score,
-            variance,
-            judgments,
-            wanted=asking.wanted,
-            gamma=asking.gamma,
-            fewest=asking.fewest,
-            never=asking.never,
-            leaders=by_variance if self.leaders is None else partial(self.leaders, asking),
-            companions=self.companions,
-            reason=self.reason,
-        )
+        return SelectionIndex(score, variance, judgments, asking, arranged=self.arranged, reason=self.reason)
 
     def plan(
         self,

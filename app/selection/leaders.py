@@ -24,8 +24,8 @@ class Leading(Protocol):
     def remove(self, item: int) -> None:
         """No longer let an item lead; its values are still those it was added with."""
 
-    def moved(self, item: int) -> None:
-        """An item has other values now, whether it may lead or not."""
+    def moved(self, item: int, score: float, judgments: int) -> None:
+        """An item has other values now than these, whether it may lead or not."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
         """Who leads of those that are not barred, None if all are."""
@@ -80,8 +80,8 @@ class Leaders:
         while self._heap and not self._tied[-self._heap[0]]:
             del self._tied[-heappop(self._heap)]
 
-    def moved(self, item: int) -> None:
-        """An item has other values now, whether it may lead or not."""
+    def moved(self, item: int, score: float, judgments: int) -> None:
+        """Nothing depends on what an item's values were."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
         """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.

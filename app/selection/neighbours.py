@@ -1,19 +1,18 @@
 """The rule for systems that all are to be told apart: the two neighbours that are hardest to tell apart come next.
 
 Between every two that are next to each other in the order of scores lies a line, and what another judgment gains there
-is what it gains at any line (`cut`). There are few systems, so all lines are looked at.
+is what it gains at any line (`gain`). There are few systems, so all lines are looked at.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.bags import Picked
-from app.selection.cut import log_gain
-from app.selection.index import AlgorithmOne, Items, SelectionIndex, by_match_quality
+from app.selection.companions import Companions
+from app.selection.gain import log_gain
+from app.selection.index import AlgorithmOne, Items
 from app.selection.rule import Asking, Counts
 from app.selection.wanted import WantedItems
 
@@ -56,7 +55,7 @@ class HardestFirst:
         """No longer let a system lead."""
         self._open.remove(item)
 
-    def moved(self, item: int) -> None:
+    def moved(self, item: int, score: float, judgments: int) -> None:
         """Gains are worked out anew for each draw."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
@@ -76,6 +75,10 @@ class HardestFirst:
         """Of a system the one that it is hardest to tell apart from."""
         return int(gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
 
+    def may_lead(self, item: int, barred: set[int]) -> bool:
+        """Whether a system wants judgments, and is not barred."""
+        return item in self._open and item not in barred
+
     def check(self, items: Items) -> None:
         """Raises ValueError unless just these systems may lead. For tests."""
         if sorted(self._open) != items.tolist():
@@ -86,42 +89,46 @@ class HardestFirst:
         return free, gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
 
 
-class NeighbourIndex(SelectionIndex):
+class NeighbourFirst:
+    """Companions of a system: its neighbour that it is hardest to tell it from, and others by match quality."""
+
+    def __init__(self, hardest: HardestFirst, others: Companions) -> None:
+        """The same systems, as they may lead and be drawn."""
+        self._hardest, self._others = hardest, others
+
+    def add(self, item: int) -> None:
+        """Let a system be drawn."""
+        self._others.add(item)
+
+    def remove(self, item: int) -> None:
+        """No longer let a system be drawn."""
+        self._others.remove(item)
+
+    def draw(
+        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+    ) -> list[int]:
+        """As `Companions.draw`, but for the neighbour."""
+        neighbour = self._hardest.neighbour(leader)
+        first = [neighbour] if self._hardest.may_lead(neighbour, {leader, *barred, *beside}) else []
+        return first + self._others.draw(leader, wanted - len(first), barred, rng, beside=[*beside, *first])
+
+    def check(self, items: Items) -> None:
+        """Raises ValueError unless just these systems may be drawn. For tests."""
+        self._others.check(items)
+
+
+def hardest(asking: Asking, items: Items, known: WantedItems) -> tuple[HardestFirst, NeighbourFirst]:
     """Of two neighbours that are hard to tell apart one leads, and the other is beside it."""
-
-    def _with(self, leader: int, barred: set[int]) -> list[int]:
-        assert isinstance(self.leaders, HardestFirst)  # noqa: S101  (it is made so)
-        other = self.leaders.neighbour(leader)
-        return [other] if other != leader and other not in barred and self._wants(other) else []
+    found = HardestFirst(items, known)
+    return found, NeighbourFirst(found, Companions(items, known.score, known.variance, asking.gamma))
 
 
-@dataclass(frozen=True, slots=True)
-class NeighbourRule(AlgorithmOne):
-    """An iteration is led by the systems that gain most."""
-
-    def index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
-    ) -> NeighbourIndex:
-        """One HIT at a time."""
-        return NeighbourIndex(
-            score,
-            variance,
-            judgments,
-            wanted=asking.wanted,
-            gamma=asking.gamma,
-            fewest=asking.fewest,
-            never=asking.never,
-            leaders=HardestFirst,
-            companions=by_match_quality,
-            reason=self.reason,
-        )
-
-
-SYSTEMS = NeighbourRule(
+SYSTEMS = AlgorithmOne(
     "systems",
     "Neighbours: the two systems that are hardest to tell apart come next",
     places=True,
     of_systems=True,
+    arranged=hardest,
     worth=lambda _asking, score, variance, judgments: gains(score, variance, judgments)[0],
     reason=NEIGHBOURS,
 )

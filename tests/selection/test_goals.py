@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.cut import BelowBest, NearLine, Threshold, log_gain
+from app.selection.cut import BelowBest, Threshold
+from app.selection.gain import Noise, gain_of, log_gain
 from app.selection.goals import BEST, THRESHOLD
+from app.selection.near_line import NearLine
 from app.selection.rule import Asking
 from tests.selection.test_index import assert_drawn_from
 
@@ -35,7 +37,7 @@ def leader(index, rng=None, **around):
     return index.draw(1, **ANYBODY | around, rng=rng or np.random.default_rng(1)).leader
 
 
-def test_the_gain_by_hand():
+def test_the_gain_by_the_variance_of_a_posterior_by_hand():
     """phi(d / s) (s - s'), where s'^2 = s^2 (n + 3) / (n + 4)."""
     by_hand = [
         exp(-(0.2**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
@@ -43,6 +45,27 @@ def test_the_gain_by_hand():
     ]
     gains = np.exp(log_gain(np.array([0.2, -0.1]), np.array([0.04, 0.01]), [2, 0]))
     np.testing.assert_allclose(gains, by_hand, rtol=1e-12)
+
+
+def test_the_variance_of_a_judgment_is_that_within_items_pooled():
+    """What is assumed at first weighs as ten moves, and here is nothing beside what comes after it."""
+    rng = np.random.default_rng(1)
+    given = rng.random((200, 5))
+    noise, squares = Noise(1e-9), ((given - given.mean(axis=1, keepdims=True)) ** 2).sum()
+    for scores in given:
+        means = np.cumsum(scores) / np.arange(1, 6)
+        for n in range(2, 6):
+            noise.learn(n, means[n - 1] - means[n - 2])
+    assert noise.variance == pytest.approx(squares / (200 * 4 + 10), rel=1e-6)
+
+
+def test_the_gain_by_that_variance_by_hand():
+    """Before the first judgment a variance of .08 is known, and .04 assumed of a judgment."""
+    before, after = Noise(0.08).of([0, 1, 4])
+    assert before == pytest.approx([0.08, 0.04, 0.01])
+    assert after == pytest.approx([0.08 * 0.04 / 0.12, 0.02, 0.008])
+    gain = np.exp(gain_of(np.array([0.1]), before[2:], after[2:]))
+    assert gain == pytest.approx(exp(-(0.1**2) / 0.02) * (sqrt(0.01) - sqrt(0.008)))
 
 
 def test_of_items_known_alike_the_one_nearest_to_the_line_leads():
@@ -107,10 +130,20 @@ def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
     if not free:
         assert found is None
         return
-    gains = log_gain(score - at, variance, judgments)
+    gains = near.gains(np.arange(len(items)))
     assert found is not None
     assert found.item in free
     assert gains[found.item] == pytest.approx(gains[free].max(), rel=1e-9)
+
+
+def test_companions_are_the_items_that_gain_most_after_the_leader():
+    rng = np.random.default_rng(5)
+    rows = [(rng.random(), 0.02, int(rng.integers(1, 5))) for _ in range(30)]
+    index = index_of(THRESHOLD, rows)
+    gains = index.leaders.gains(np.arange(30))
+    hit = index.draw(5, **ANYBODY, rng=rng)
+    assert {*hit.items} == {*np.argsort(-gains)[:5].tolist()}
+    assert hit.leader == np.argmax(gains)
 
 
 def test_a_plan_is_led_by_those_that_gain_most():

@@ -16,7 +16,7 @@ from app.selection import companions
 from app.selection.index import SelectionIndex, first_iteration, later_iteration
 from app.selection.leaders import Leaders
 from app.selection.match_quality import match_quality
-from app.selection.rule import Draw
+from app.selection.rule import Asking, Draw
 
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
@@ -38,7 +38,7 @@ def index_of(
     score: Any = SCORE, variance: Any = VARIANCE, judgments: Any = None, *, wanted: int = 10
 ) -> SelectionIndex:
     judgments = [0] * len(score) if judgments is None else judgments
-    return SelectionIndex(score, variance, judgments, wanted=wanted, gamma=GAMMA)
+    return SelectionIndex(score, variance, judgments, Asking(wanted=wanted, n=5, gamma=GAMMA))
 
 
 def may_draw(index: SelectionIndex, n: int, rng: np.random.Generator, **around: Any) -> Draw | None:
@@ -307,7 +307,7 @@ def test_the_newest_values_can_be_read():
 
 def test_the_callers_arrays_are_left_alone():
     score, variance, judgments = np.array(SCORE), np.array(VARIANCE), np.zeros(8, dtype=int)
-    index = SelectionIndex(score, variance, judgments, wanted=10, gamma=GAMMA)
+    index = SelectionIndex(score, variance, judgments, Asking(wanted=10, n=5, gamma=GAMMA))
     index.update([0], [0.9], [0.01], [1])
     assert (score[0], variance[0], judgments[0]) == (0.5, 0.08, 0)
 
@@ -331,7 +331,7 @@ Row = tuple[float, float, int]
 
 def changed_index(rows: list[Row], changes: list[tuple[int, Row]]) -> tuple[SelectionIndex, list[Row]]:
     """An index with wanted 3 that saw these changes, and the plain rows it should now agree with."""
-    index = SelectionIndex(*zip(*rows, strict=True), wanted=3, gamma=GAMMA)
+    index = index_of(*zip(*rows, strict=True), wanted=3)
     for number, row in changes:
         item = number % len(rows)
         score, variance, judgments = row

@@ -11,6 +11,7 @@ from app.database.session import driver_of, statements, transaction
 from app.designs.answer import Answer
 from app.record import news
 from app.selection.index import SelectionIndex
+from app.selection.rule import Asking
 from app.serving import posterior_cache, submission
 from app.serving.posterior_cache import Copy, PosteriorCache
 from app.serving.proposals import propose
@@ -41,7 +42,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     rows = [(item, 0.5, 0.01, 1) for item in (3, 1, 7, 5, 0)]
     draws = []
     for found in (rows, rows[::-1], sorted(rows)):
-        index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, wanted=9, gamma=0.1)
+        index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, Asking(wanted=9, n=5, gamma=0.1))
         copy = Copy(index, np.random.default_rng(1), wanted=1, revision=0, watermark="3:3:", server_started=NOW)
         numbers, scores, variances, judgments = zip(*found, strict=True)
         news: Any = SimpleNamespace(

@@ -51,7 +51,7 @@ class InOrder:
     def index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
     ) -> InOrderIndex:
-        return InOrderIndex(score, variance, judgments, wanted=asking.wanted, gamma=asking.gamma)
+        return InOrderIndex(score, variance, judgments, asking)
 
     def plan(
         self,

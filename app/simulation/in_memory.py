@@ -1,0 +1,75 @@
+"""A campaign in memory: the same rule draws, the same law learns, and no database stands between.
+
+What it does to posteriors is what a campaign does, to the bit; what it leaves out is whatever happens when many work at
+once. For planning and experiments, which need thousands of campaigns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.inference.ground.arrays import Array
+from app.inference.online.law import Beliefs, Hit, Law, Parameters
+from app.selection.rule import Asking, Counts, Draw, Index, Rule
+from app.simulation.annotators import Answering
+
+
+@dataclass
+class InMemory:
+    """A campaign of N items. beliefs: those of its law. index: of its rule. hits: those that were answered."""
+
+    rule: Rule
+    law: Law
+    asking: Asking
+    parameters: Parameters
+    size: int
+    rng: np.random.Generator
+    beliefs: Beliefs = field(init=False)
+    index: Index = field(init=False)
+    hits: list[Hit] = field(default_factory=list)
+    seen: dict[int, set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        priors = [np.full(self.size, number) for number in self.law.family.default_prior]
+        self.beliefs = self.law.begin(priors, self.parameters)
+        self.index = self.rule.index(self.score, self.variance, np.zeros(self.size, np.int64), self.asking)
+
+    @property
+    def score(self) -> Array:
+        """(N,)."""
+        return self.law.family.score(*self.beliefs.state)
+
+    @property
+    def variance(self) -> Array:
+        """(N,)."""
+        return self.law.family.variance(*self.beliefs.state)
+
+    @property
+    def judgments(self) -> Counts:
+        """(N,)."""
+        return self.index.judgments
+
+    def draw(self, annotator: int) -> Draw | None:
+        """The next HIT of somebody who has not seen its items, or, if there are no others, has."""
+        seen = self.seen.setdefault(annotator, set())
+        nobody: set[int] = set()
+        return self.index.draw(self.asking.n, seen=seen, full=nobody, leading=nobody, allow_seen=True, rng=self.rng)
+
+    def submit(self, hit: Hit) -> None:
+        """Learn of an answer."""
+        self.hits.append(hit)
+        self.seen.setdefault(hit.annotator, set()).update(hit.items)
+        (change,) = self.beliefs.steps([hit])
+        self.index.judgments  # noqa: B018
+        score, variance = self.law.family.estimates(*change.state)
+        judgments = self.judgments[[*change.items]]
+        judgments[: len(hit.items)] += 1
+        self.index.update(change.items, score, variance, judgments.tolist())
+
+    def answered_by(self, people: Answering) -> Iterator[Hit]:
+        """HITs one after another, each by any of them, as they are answered; until nothing is wanted."""
+        while (draw := self.draw(who := int(self.rng.integers(people.number)))) is not None:
+            hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
+            self.submit(hit)
+            yield hit
