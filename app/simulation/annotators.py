@@ -92,7 +92,7 @@ def without_looking(how: Careless, n: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class Population:
     """What annotators are like, of whom each has habits of their own.
 
     bias_sd: standard deviation of their biases; log_scale_sd: of the logarithm of their scales. noise: of the one in

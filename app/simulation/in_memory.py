@@ -61,7 +61,6 @@ class InMemory:
         self.hits.append(hit)
         self.seen.setdefault(hit.annotator, set()).update(hit.items)
         (change,) = self.beliefs.steps([hit])
-        self.index.judgments  # noqa: B018
         score, variance = self.law.family.estimates(*change.state)
         judgments = self.judgments[[*change.items]]
         judgments[: len(hit.items)] += 1

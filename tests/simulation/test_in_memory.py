@@ -1,0 +1,58 @@
+"""A campaign in memory asks and learns as one in the database does."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+from app.simulation.annotators import MadeUp, Population
+from app.simulation.in_memory import InMemory
+
+ASKING = Asking(wanted=4, n=3, gamma=0.1, best=5)
+ITEMS = 20
+OF_SCALES = [name for name, rule in RULES.items() if not rule.reads_labels]
+
+
+def begun(rule="easl", law="easl", seed=1, wanted=4):
+    rng = np.random.default_rng(seed)
+    people = MadeUp(Population(bias_sd=0.1).people(6, rng), rng.random(ITEMS))
+    asking = Asking(wanted=wanted, n=3, gamma=0.1, best=5)
+    return InMemory(RULES[rule], ONLINE[law], asking, Parameters(), ITEMS, rng), people
+
+
+@pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
+@pytest.mark.parametrize("rule", OF_SCALES)
+def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
+    campaign, people = begun(rule, law)
+    hits = list(campaign.answered_by(people))
+    replayed = campaign.law.begin(
+        [np.full(ITEMS, number) for number in campaign.law.family.default_prior], Parameters()
+    )
+    replayed.take(hits)
+    assert campaign.beliefs.state.tolist() == replayed.state.tolist()
+    assert campaign.index.score.tolist() == campaign.score.tolist()
+    assert campaign.index.variance.tolist() == campaign.variance.tolist()
+
+
+def test_it_asks_until_every_item_has_the_judgments_it_wants():
+    campaign, people = begun()
+    hits = list(campaign.answered_by(people))
+    assert campaign.judgments.tolist() == [4] * ITEMS
+    assert np.bincount([item for hit in hits for item in hit.items]).tolist() == [4] * ITEMS
+
+
+def test_nobody_sees_an_item_twice_while_there_are_others():
+    campaign, people = begun(wanted=30)
+    seen: dict[int, set[int]] = {}
+    for hit in islice(campaign.answered_by(people), 30):
+        before = seen.setdefault(hit.annotator, set())
+        assert len(before) > ITEMS - 3 or not before & {*hit.items}
+        before.update(hit.items)
+
+
+def test_the_same_seed_asks_the_same():
+    assert list(begun()[0].answered_by(begun()[1])) == list(begun()[0].answered_by(begun()[1]))
