@@ -231,11 +231,6 @@ async def take_over(connection: Driver, here: Standing) -> None:
         await execute(connection, TAKE_OVER, parameters)
 
 
-async def stop(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
-    """An annotator says that they are done: others may have the HIT they held, and they may still come back to it."""
-    return await given_back(connection, await standing(connection, cache, key), "stopped", now=now)
-
-
 async def given_back(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
     """No HIT: what was held, perhaps since the moment in which that was decided, others may have."""
     await execute(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})

@@ -68,7 +68,7 @@ LARGEST_DRAFT = 20_000  # characters; ten items with their scores, touches and c
 class Shown:
     """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
     not load was reported, and what was entered. replaces: the number of the answer that is being changed. of_hit: the
-    one whose gold items may be told of.
+    one whose gold items may be told of. leaving: they said that they are done.
     """
 
     receipt: submission.Receipt | None = None
@@ -77,6 +77,7 @@ class Shown:
     form: Mapping[str, str] = field(default_factory=dict)
     replaces: int | None = None
     of_hit: int | None = None
+    leaving: bool = False
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
@@ -143,8 +144,7 @@ async def post(
     if "step" in form:
         return await take_step(request, connection, assignment, form, now=now)
     if "finish" in form:
-        work = await leases.stop(connection, request.app.state.posterior_cache, by_id(assignment), now=now)
-        return await work_page(request, connection, work, Shown())
+        return await show_work(request, connection, assignment, Shown(leaving=True), now=now)
     if "broken" in form:
         return await report(request, connection, assignment, form, now=now)
     if "undo" in form:
@@ -304,8 +304,8 @@ async def keep_draft(
 async def show_work(
     request: Request, connection: Driver, assignment: AssignmentId, shown: Shown, *, now: datetime
 ) -> HTMLResponse:
-    key = by_id(assignment, visitor(request))
-    work = await leases.next_hit(connection, request.app.state.posterior_cache, key, now=now)
+    ask = ending.stop if shown.leaving else leases.next_hit
+    work = await ask(connection, request.app.state.posterior_cache, by_id(assignment, visitor(request)), now=now)
     if work.reason == "visit":
         return await step_page(request, connection, work.assignment, shown)
     items, hit = None, work.hit
@@ -384,6 +384,7 @@ async def work_page(
         "asked": asked_of(here, here.annotator_id),
         "platform": platform,
         "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
+        "may_leave": ending.may_leave(here),
         "outcome": ending.outcome_of(work),
         "completion": await ending.completion(connection, work),
         "instructions": sanitised(here.instructions),

@@ -110,6 +110,13 @@ REPLACE = text("""
     RETURNING seq
 """)
 
+# Asked again under the campaign's lock, as it was when nobody can leave it out any more.
+LEFT_OUT = text("""
+    SELECT 1 FROM (
+        SELECT kind FROM decisions WHERE campaign_id = :campaign AND response_seq = :replaces ORDER BY seq DESC LIMIT 1
+    ) AS last WHERE kind = 'exclude'
+""")
+
 CHECKED = text("SELECT check_number, value FROM check_answers WHERE campaign_id = :campaign AND hit_id = :hit")
 
 
@@ -227,7 +234,8 @@ async def store_instead(
 async def withdraw(connection: Driver, key: Mapping[str, Any]) -> None:
     """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
     campaign = await fetch_one(connection, LOCK_CAMPAIGN, key, StatusOf)
-    if campaign is None or campaign.status not in GOING_ON:
+    left_out = await fetch_one(connection, LEFT_OUT, key, Record)
+    if campaign is None or campaign.status not in GOING_ON or left_out:
         raise final()
     decision = {"kind": "withdraw", "annotator": None, "response": key["replaces"], "reason": REASON, "by": BY}
     await execute(connection, DECIDE, {**key, **decision})

@@ -103,3 +103,29 @@ async def test_the_work_says_in_short_what_it_is_and_how_far_it_is(client, engin
 def test_a_way_back_is_a_code_or_a_safe_address(way):
     with pytest.raises(ValueError, match="a code of letters"):
         CampaignSettings(name="A", question="B?", return_completed=way)
+
+
+@pytest.mark.parametrize(
+    ("platform", "chosen"), [("prolific", {"hits_per_annotator": 5}), ("link", {"hits_per_annotator": 5}), ("link", {})]
+)
+async def test_whoever_asks_to_finish_where_it_is_not_offered_gets_no_code_and_keeps_their_set(
+    client, engine, platform, chosen
+):
+    campaign = await running(engine, **chosen, **WAYS)
+    by = {"link": by_link(client, campaign)} if platform == "link" else {}
+    address = await by["link"] if by else f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    held = fields_of((await client.post(address, data=fields_of((await client.get(address)).text))).text)
+    reply = (await client.post(address, data={"token": held["token"], "finish": "1"})).text
+    assert fields_of(reply)["hit"] == held["hit"]
+    assert "D0NE" not in reply
+    assert "C0MPLETED" not in reply
+
+
+async def test_whoever_is_held_does_not_get_the_code_of_the_others_by_finishing(client, engine):
+    campaign = await running(engine, leave_early=True, **WAYS)
+    address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
+    held = fields_of((await client.post(address, data=fields_of((await client.get(address)).text))).text)
+    await change(engine, "annotators SET barred = 'held'")
+    end = (await client.post(address, data={"token": held["token"], "finish": "1"})).text
+    assert "complete?cc=FAILED" in end
+    assert "D0NE" not in end

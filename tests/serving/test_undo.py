@@ -13,7 +13,7 @@ from app.errors import Conflict, NotFound
 from app.quality import who_counts
 from app.record import replay, revisions
 from app.serving import undo
-from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit
+from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, until, waiting
 
 
 @pytest.fixture
@@ -194,6 +194,21 @@ async def test_an_answer_that_a_researcher_left_out_is_not_brought_back(engine):
     async with engine.begin() as connection:
         await who_counts.exclude_answer(connection, campaign, told.seq, reason="Nonsense.", now=NOW)
     assert await final(engine, ann, hit, told.seq)
+
+
+async def test_an_answer_that_is_left_out_in_that_very_moment_is_not_brought_back(engine):
+    campaign = await running(engine)
+    ann = await annotator(engine, campaign)
+    hit = await hit_of(engine, ann)
+    told = await submit(engine, ann, hit)
+    async with engine.begin() as connection:
+        await who_counts.exclude_answer(connection, campaign, told.seq, reason="Seen.", now=NOW)
+        changing = asyncio.create_task(replaced(engine, ann, hit, told.seq, [90.0] * 5))
+        await until(engine, waiting(1))
+    with pytest.raises(Conflict) as refused:
+        await changing
+    assert refused.value.code == "answer_final"
+    assert len(await rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :id", id=campaign.id)) == 1
 
 
 async def test_nobody_changes_the_answers_of_others(engine):
