@@ -66,7 +66,8 @@ hit_checks = Table(
     goes_with("hits", "hit_id", in_table="hit_checks"),
 )
 
-# What annotators said of them, written with the answer to the HIT; append-only, too.
+# What annotators said of them, written with the answer to the HIT; append-only, too, but for what they last changed it
+# to, which counts for nothing.
 check_answers = Table(
     "check_answers",
     metadata,
@@ -76,6 +77,7 @@ check_answers = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("value", Double, nullable=False),
     Column("answered_at", Time, nullable=False),
+    Column("changed_to", Double),
     PrimaryKeyConstraint("campaign_id", "hit_id", "check_number"),
     goes_with("annotators", "annotator_id", in_table="check_answers"),
     goes_with("hits", "hit_id", in_table="check_answers"),

@@ -44,6 +44,13 @@ STORE = text("""
     FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
 """)
 
+# Whoever changes an answer sees it as they left it, or what stayed would be known for a check.
+CHANGE = text("""
+    UPDATE check_answers a SET changed_to = answer.value
+    FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
+    WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND a.check_number = answer.number
+""")
+
 EXPECTED = text("SELECT external_id, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number")
 
 ANSWERS = text("""
@@ -154,8 +161,18 @@ async def store(
     connection: Driver, parameters: Mapping[str, Any], mixed: Sequence[MixedIn], values: Sequence[float]
 ) -> None:
     """What an annotator said of the checks of a HIT, of all that it showed, in the transaction of the answer."""
-    given = {one.check: values[one.place] for one in mixed}
-    await execute(connection, STORE, {**parameters, "numbers": [*given], "values": [*given.values()]})
+    await execute(connection, STORE, {**parameters, **said_of(mixed, values)})
+
+
+async def change(
+    connection: Driver, parameters: Mapping[str, Any], mixed: Sequence[MixedIn], values: Sequence[float]
+) -> None:
+    """The same when an answer is changed: what was said first counts on."""
+    await execute(connection, CHANGE, {**parameters, **said_of(mixed, values)})
+
+
+def said_of(mixed: Sequence[MixedIn], values: Sequence[float]) -> dict[str, list[Any]]:
+    return {"numbers": [one.check for one in mixed], "values": [values[one.place] for one in mixed]}
 
 
 async def answered(connection: AsyncConnection, campaign: Any, those: Sequence[int] | None = None) -> list[CheckMet]:

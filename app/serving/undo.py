@@ -117,7 +117,10 @@ LEFT_OUT = text("""
     ) AS last WHERE kind = 'exclude'
 """)
 
-CHECKED = text("SELECT check_number, value FROM check_answers WHERE campaign_id = :campaign AND hit_id = :hit")
+CHECKED = text("""
+    SELECT check_number, coalesce(changed_to, value) AS value FROM check_answers
+    WHERE campaign_id = :campaign AND hit_id = :hit
+""")
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ async def replace(
     follow with `revisions.revise`.
 
     Sent again, it changes nothing and gets the first one's receipt. Raises `NotFound` (`hit_not_found`), `Conflict`
-    (`answer_final`) and `Invalid`, as `submission.submit` does. What was said of checks stays as it was said first.
+    (`answer_final`) and `Invalid`, as `submission.submit` does. Of checks what was said first counts on.
 
     Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
     that is there already; the campaign's row comes last.
@@ -209,9 +212,11 @@ async def replace(
         if last is None or (last.hit_id, last.seq) != (hit, answer):
             raise final()
         among = await checks.places(connection, last.id, hit) if last.has_checks else []
-        own, _ = apart(last, sent, among) if among else (sent, [])
+        own, of_all = apart(last, sent, among) if among else (sent, [])
         await execute(connection, LOCK_POSTERIORS, {**key, "capped": last.hit_items})
         seq = await store_instead(connection, key, last, own, among)
+        if among:
+            await checks.change(connection, key, among, of_all)
         await withdraw(connection, key)
     return Receipt(hit, seq)
 

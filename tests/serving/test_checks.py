@@ -5,10 +5,13 @@ import re
 import pytest
 
 from app.campaigns import lifecycle
+from app.database.session import statements
+from app.designs.answer import Answer
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.quality import gather
 from app.quality.mixed_in import MixedIn, numbers_shown, without
+from app.serving import undo
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 
@@ -87,6 +90,23 @@ async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
     with pytest.raises(Invalid, match=f"Not all items have a score yet: {place + 1} of 5"):
         await submit(engine, me, type(hit)(hit.id, short, [], [], {}, hit.expires_at), scores=[1.0] * 4)
     assert await value(engine, "SELECT count(*) FROM check_answers") == 0
+
+
+async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check(engine):
+    campaign = await with_checks(engine, checks_percent=50)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    while all(name.startswith("v") for name in hit.ids):
+        await submit(engine, me, hit, scores=[1.0] * 5)
+        hit = await hit_of(engine, me)
+    told = await submit(engine, me, hit, scores=[42.0] * 5)
+    changed = Answer(dict.fromkeys(hit.items, 90.0))
+    async with statements(engine) as connection:
+        await undo.replace(connection, me, hit.id, told.seq, changed, now=NOW)
+        again = await undo.reopen(connection, me, now=NOW)
+    shown = {value for name, value in again.form.items() if name.startswith("score-")}
+    assert shown == {"90"}
+    assert await values(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first
 
 
 async def test_rules_see_which_checks_were_met(engine):

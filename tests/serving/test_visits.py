@@ -6,7 +6,7 @@ import pytest
 
 from app.database.session import statements
 from app.errors import Gone, NotFound
-from app.serving import drafts, leases, standing
+from app.serving import drafts, ending, standing
 from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
@@ -18,7 +18,7 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 async def stop(engine, assignment):
     async with statements(engine) as connection:
-        return await leases.stop(connection, PosteriorCache(), standing.by_id(assignment), now=NOW)
+        return await ending.stop(connection, PosteriorCache(), standing.by_id(assignment), now=NOW)
 
 
 @pytest.mark.parametrize("limit", [None, 1, 2])
