@@ -226,6 +226,18 @@ def test_made_up_annotators_rehearse_a_campaign(easel, running):
     assert easel("verify", running).exit_code == 0
 
 
+def test_made_up_annotators_answer_as_real_ones_did(easel, running):
+    chosen = ("--like", "mlqe-ro-en", "--careless", 0.5, "--careless-how", "middle")
+    easel("simulate", running, "--hits", 8, "--annotators", 2, "--pace", 0, *chosen)
+    rows = list(csv.DictReader(io.StringIO(easel("export", running, "responses").output)))
+    about_the_middle: dict[str, bool] = {}
+    for row in rows:
+        about_the_middle.setdefault(row["annotator"], True)
+        about_the_middle[row["annotator"]] &= 40 < float(row["score"]) < 60
+    assert sorted(about_the_middle.values()) == [False, True]
+    assert easel("simulate", running, "--like", "nobody").exit_code == 2
+
+
 def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
     easel("simulate", running, "--hits", 1000, "--pace", 0)
     (campaign,) = json.loads(easel("campaign", "list", "--json").output)

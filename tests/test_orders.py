@@ -15,6 +15,7 @@ from app.campaigns.lifecycle import transition
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.record.replay import verify
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.serving.campaigns import NOW, running, values
@@ -36,7 +37,9 @@ async def rehearsed(engine, hits=60, **settings):
     def clock():
         return NOW + timedelta(minutes=next(minutes))
 
-    await simulate(engine, campaign, hits=hits, annotators=5, noise=0.1, truth_column="truth", rng=rng, clock=clock)
+    await simulate(
+        engine, campaign, hits=hits, annotators=5, population=plain(0.1), truth_column="truth", rng=rng, clock=clock
+    )
     return campaign
 
 

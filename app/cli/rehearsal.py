@@ -1,6 +1,7 @@
 """`easel simulate`."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,17 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.cli.running import now, on_engine
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
+from app.simulation.annotators import CARELESS, POPULATIONS, Careless, plain
 from app.simulation.crowd import simulate as simulate_crowd
 
 TRUTH_HELP = (
     "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
     "Default: random values."
 )
+
+LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding; --noise is not used then."
+
+HOW_HELP = "How those answer: anything, all items in one place, or the middle."
 
 UNJUDGEABLE_HELP = (
     "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
@@ -28,18 +34,32 @@ UNJUDGEABLE_HELP = (
 @click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
 @click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
 @click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option("--like", type=click.Choice([*POPULATIONS]), help=LIKE_HELP)
 @click.option("--careless", type=click.FloatRange(0, 1), default=0, show_default=True, help="Share that do not look.")
+@click.option("--careless-how", type=click.Choice(CARELESS), default="random", show_default=True, help=HOW_HELP)
 @click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
 @click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
 @click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
-def simulate(slug: str, pace: float, seed: int, **crowd: Any) -> None:
+def simulate(
+    slug: str,
+    *,
+    pace: float,
+    seed: int,
+    noise: float,
+    like: str | None,
+    careless: float,
+    careless_how: Careless,
+    **crowd: Any,
+) -> None:
     """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
 
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:
             found = await campaign_by_slug(connection, slug)
             await note(connection, "answers.simulated", found, after={"hits": crowd["hits"]})
+        usual = POPULATIONS[like] if like else plain(noise)
+        crowd["population"] = replace(usual, careless={careless_how: careless})
         rng = np.random.default_rng(seed)
         return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
 

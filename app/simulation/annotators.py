@@ -48,8 +48,10 @@ class Habits:
 
     def sees(self, truth: Array, done: int, rng: np.random.Generator) -> Array:
         """Where items of these true values, (n,), seem to stand on the scale, perhaps beyond its ends; after `done`
-        HITs.
+        HITs. To who does not look, anywhere.
         """
+        if self.careless is not None:
+            return without_looking(self.careless, rng.random(len(truth)), rng)
         noise = self.noise * (1 + self.fatigue * done / 100) * (1 + self.learning * np.exp(-done / 5))
         noise = noise * (1 - self.context * nearness(truth))
         seen: Array = 0.5 + self.bias + self.scale * (truth - 0.5) + noise * rng.standard_normal(len(truth))
@@ -58,11 +60,10 @@ class Habits:
     def says(self, truth: Array, done: int, rng: np.random.Generator) -> Array:
         """Their scores of items of these true values, (n,), on the steps of a slider, 0 to 1."""
         if self.careless is not None:
-            return without_looking(self.careless, len(truth), rng)
+            return on_steps(self.sees(truth, done, rng))
         seen = 0.5 + (np.clip(self.sees(truth, done, rng), 0.0, 1.0) - 0.5) * (1 - self.end_aversion)
         step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(truth), p=self.rounding)]
-        rounded: Array = np.round(seen * STEPS / step) * step / STEPS
-        return rounded
+        return on_steps(seen, step)
 
     @property
     def rounding(self) -> tuple[float, float, float]:
@@ -82,13 +83,20 @@ def nearness(truth: Array) -> Array:
     return near
 
 
-def without_looking(how: Careless, n: int, rng: np.random.Generator) -> Array:
-    """N scores of somebody who does not look: anything, the same place for all, or about the middle."""
+def without_looking(how: Careless, anywhere: Array, rng: np.random.Generator) -> Array:
+    """Scores of somebody who does not look, who would put items anywhere, (n,): there, all where the first one is, or
+    about the middle.
+    """
     if how == "straight_line":
-        return np.full(n, rng.integers(STEPS + 1) / STEPS)
-    if how == "middle":
-        return np.clip(np.round(rng.normal(0.5, 0.02, n) * STEPS), 0, STEPS) / STEPS
-    return rng.integers(STEPS + 1, size=n) / STEPS
+        return np.full(len(anywhere), anywhere[0])
+    return rng.normal(0.5, 0.02, len(anywhere)) if how == "middle" else anywhere
+
+
+def on_steps(places: Array, points: npt.ArrayLike = 1.0) -> Array:
+    """The nearest steps of a slider, 0 to 1, or whole multiples of so many points."""
+    wide = np.asarray(points, np.float64)
+    steps: Array = np.round(np.clip(places, 0.0, 1.0) * STEPS / wide) * wide / STEPS
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,18 @@ class Population:
 
 
 SHARED = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "context")
+
+
+def plain(noise: float, careless: float = 0.0) -> Population:
+    """People who differ in bias alone, by half their noise; a share of them answer at random."""
+    return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless})
+
+
+# As `python -m benchmarks.populations` fits and shows them.
+POPULATIONS = {
+    "mlqe-et-en": Population(0.116, 0.147, 0.166, 0.104, to_10=0.048),
+    "mlqe-ro-en": Population(0.021, 0.072, 0.158, 0.059, to_5=0.179, to_10=0.156),
+}
 
 
 class Answering(Protocol):

@@ -1,6 +1,6 @@
 """A made-up crowd that answers a campaign through the real serving path, to rehearse it or to see the dashboard live.
 
-Each annotator reports an item's true value with a bias and a noise of their own; where items are systems, also less or
+Each annotator reports an item's true value after habits of their own (`annotators`); where items are systems, less or
 more by how difficult the segment is, for all systems alike. By another criterion another value is true. Their answers
 are marked by the platform `simulation`, here and in every export, and never mix with people's answers by accident.
 """
@@ -28,6 +28,7 @@ from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import by_id
+from app.simulation.annotators import Habits, Population
 
 PEOPLE = text("""
     SELECT EXISTS (SELECT 1 FROM responses r
@@ -44,22 +45,13 @@ THEIRS_ALONE = ("limit", "seen_all", "assignment_done", "held")
 COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
 
 
-@dataclass(frozen=True)
+@dataclass
 class MadeUpAnnotator:
-    """Someone who adds `bias` to the truth, both on the scale 0 to 1, and noise of standard deviation `noise`; or who
-    is careless, and answers without looking.
-    """
+    """Someone with habits, who has answered so many HITs."""
 
     assignment: AssignmentId
-    bias: float
-    noise: float
-    careless: bool = False
-
-    def sees(self, truth: float, rng: np.random.Generator) -> float:
-        """Where an item seems to stand on the scale, perhaps beyond its ends."""
-        if self.careless:
-            return float(rng.random())
-        return truth + self.bias + self.noise * float(rng.standard_normal())
+    habits: Habits
+    done: int = 0
 
 
 async def truth_of(
@@ -106,7 +98,8 @@ def made_up_answer(
 ) -> Answer:
     """What someone says of the items of a HIT. beyond: those that cannot be judged, with the reason."""
     judged = [item for item in items if item not in beyond]
-    seen = [someone.sees(truth[item], rng) for item in judged]
+    report = someone.habits.says if design.yields == "points" else someone.habits.sees
+    seen = report(truth[judged], someone.done, rng).tolist() if judged else []
     values = dict(zip(judged, design.given(seen), strict=True)) if judged else {}
     touches = {
         item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
@@ -142,26 +135,16 @@ async def refuse_to_mix(connection: AsyncConnection, campaign: Row[Any]) -> None
 async def made_up_annotators(
     connection: AsyncConnection,
     campaign: Row[Any],
-    number: int,
+    people: Sequence[Habits],
     *,
-    noise: float,
-    careless: float,
-    rng: np.random.Generator,
     now: datetime,
 ) -> list[MadeUpAnnotator]:
-    """`number` annotators whose biases have a standard deviation of half the noise. The first of them, a share of
-    `careless`, answer without looking.
-    """
+    """An annotator for each of these habits, who has come."""
     driver = await driver_of(connection)
-    arrivals = [Arrival(f"simulated {k}", SIMULATION.name) for k in range(number)]
+    arrivals = [Arrival(f"simulated {k}", SIMULATION.name) for k in range(len(people))]
     return [
-        MadeUpAnnotator(
-            await arrive(driver, campaign.id, SIMULATION.name, arrivals[k], now=now, admitted=FOR_GOOD),
-            bias=noise / 2 * rng.standard_normal(),
-            noise=noise,
-            careless=k < round(careless * number),
-        )
-        for k in range(number)
+        MadeUpAnnotator(await arrive(driver, campaign.id, SIMULATION.name, one, now=now, admitted=FOR_GOOD), habits)
+        for one, habits in zip(arrivals, people, strict=True)
     ]
 
 
@@ -187,8 +170,7 @@ async def simulate(
     *,
     hits: int,
     annotators: int,
-    noise: float,
-    careless: float = 0.0,
+    population: Population,
     truth_column: str | None,
     rng: np.random.Generator,
     clock: Callable[[], datetime],
@@ -209,10 +191,8 @@ async def simulate(
         await refuse_to_mix(connection, campaign)
         truth = await truth_of(connection, campaign.id, truth_column, rng)
         beyond = beyond_judging(campaign, len(truth), unjudgeable, rng)
-        difficulty = noise * rng.standard_normal(campaign.segment_count)
-        crowd = await made_up_annotators(
-            connection, campaign, annotators, noise=noise, careless=careless, rng=rng, now=clock()
-        )
+        difficulty = population.noise * rng.standard_normal(campaign.segment_count)
+        crowd = await made_up_annotators(connection, campaign, population.people(annotators, rng), now=clock())
     truths = [truth, *(correlated(truth, rng) for _ in designs[1:])]
     done = 0
     while done < hits and crowd:
@@ -232,6 +212,7 @@ async def simulate(
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with statements(database) as connection:
             await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
+        someone.done += 1
         done += 1
         if answered is not None:
             await answered()

@@ -24,6 +24,7 @@ from app.database.campaign import finish_where
 from app.database.session import TROUBLE
 from app.database.tables import campaigns
 from app.errors import Conflict, Refusal
+from app.simulation.annotators import plain
 from app.simulation.crowd import answered_by_people, simulate, truth_of
 
 log = logging.getLogger(__name__)
@@ -144,8 +145,7 @@ class Rehearsals:
                 campaign,
                 hits=MOST_HITS,
                 annotators=crowd.annotators,
-                noise=crowd.noise,
-                careless=crowd.careless,
+                population=plain(crowd.noise, crowd.careless),
                 truth_column=crowd.truth_column,
                 rng=rng,
                 clock=self.clock,

@@ -12,6 +12,7 @@ from app.analysis import answers, export
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import snapshot
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.campaigns.drafts import import_results, is_clean
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
@@ -101,8 +102,8 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 async def test_a_made_up_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
     await simulate(
-        engine, campaign, hits=500, annotators=8, noise=0.1, truth_column=None, rng=np.random.default_rng(1),
-        clock=lambda: NOW, unjudgeable=0.3,
+        engine, campaign, hits=500, annotators=8, population=plain(0.1), truth_column=None,
+        rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip
     gone = await value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")
     assert 4 <= gone <= 14

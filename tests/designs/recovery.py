@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns.lifecycle import transition
 from app.record.replay import verify
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, running, values
 
@@ -24,8 +25,10 @@ async def answered_by_a_crowd(engine: AsyncEngine, **settings: Any) -> Row[Any]:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number)"))
         campaign = await transition(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(1)
-    crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "noise": 0.1, "truth_column": "oracle", "rng": rng}
-    await simulate(engine, campaign, clock=lambda: NOW + timedelta(minutes=next(minutes)), **crowd)
+    crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "truth_column": "oracle", "rng": rng}
+    await simulate(
+        engine, campaign, population=plain(0.1), clock=lambda: NOW + timedelta(minutes=next(minutes)), **crowd
+    )
     return campaign
 
 

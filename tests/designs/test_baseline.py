@@ -17,6 +17,7 @@ from app.record import replay
 from app.selection.index import AlgorithmOne
 from app.selection.rule import Asking
 from app.serving.posterior_cache import PosteriorCache
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.designs.test_pairwise import LAWS
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
@@ -172,7 +173,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
     campaign = await running(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
     rng = np.random.default_rng(5)
     hits = await simulate(
-        engine, campaign, hits=500, annotators=8, noise=0.3, truth_column=None, rng=rng, clock=lambda: NOW
+        engine, campaign, hits=500, annotators=8, population=plain(0.3), truth_column=None, rng=rng, clock=lambda: NOW
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]

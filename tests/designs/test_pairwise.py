@@ -18,6 +18,7 @@ from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE
 from app.record import replay
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
@@ -152,7 +153,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
     campaign = await running(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
     rng = np.random.default_rng(5)
     hits = await simulate(
-        engine, campaign, hits=160, annotators=8, noise=0.1, truth_column=None, rng=rng, clock=lambda: NOW
+        engine, campaign, hits=160, annotators=8, population=plain(0.1), truth_column=None, rng=rng, clock=lambda: NOW
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]

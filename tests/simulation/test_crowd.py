@@ -1,5 +1,6 @@
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sqlalchemy import text
 from app.campaigns.lifecycle import transition
 from app.errors import Conflict, Invalid
 from app.record.replay import verify
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.serving.criteria import asking
@@ -22,7 +24,7 @@ def clock():
 
 
 async def rehearse(engine, campaign, *, seed=1, **chosen):
-    defaults = {"hits": 40, "annotators": 5, "noise": 0.1, "truth_column": None}
+    defaults: dict[str, Any] = {"hits": 40, "annotators": 5, "population": plain(0.1), "truth_column": None}
     rng = np.random.default_rng(seed)
     return await simulate(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
 
@@ -112,7 +114,7 @@ async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
     content = table(tuple(f"system {k}" for k in range(6)), segments=20)
     campaign = await of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
-    await rehearse(engine, campaign, hits=200, noise=0.15)
+    await rehearse(engine, campaign, hits=200, population=plain(0.15))
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
     used = [count for (count,) in await values(engine, "SELECT count(*) FROM responses GROUP BY segment")]

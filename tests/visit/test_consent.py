@@ -13,6 +13,7 @@ from app.campaigns import lifecycle
 from app.database.session import statements
 from app.serving import leases, standing
 from app.serving.posterior_cache import PosteriorCache
+from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values
 from tests.visit.visits import CONSENT, arrives, hidden, leases_of, sends, step_of
@@ -153,7 +154,7 @@ async def test_made_up_annotators_agree_to_nothing(engine, campaign):
         campaign,
         hits=3,
         annotators=2,
-        noise=0.1,
+        population=plain(0.1),
         truth_column=None,
         rng=np.random.default_rng(1),
         clock=lambda: NOW,

@@ -1,0 +1,34 @@
+"""The made-up annotators that bear the name of data are what a fit to these data says."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from app.simulation.annotators import POPULATIONS, Population
+from benchmarks.annotator_aware import MLQE
+from benchmarks.populations import fitted, looks, mlqe, simulated
+
+
+@pytest.mark.parametrize("languages", MLQE)
+def test_they_are_as_the_data_say(languages):
+    numbers = {name: value for name, value in asdict(fitted(mlqe(languages))).items() if name != "careless"}
+    stored = {name: value for name, value in asdict(POPULATIONS[f"mlqe-{languages}"]).items() if name != "careless"}
+    assert numbers == pytest.approx(stored, abs=0.0006)
+
+
+def test_a_fit_finds_what_made_the_answers():
+    true = Population(bias_sd=0.08, log_scale_sd=0.0, noise=0.1, log_noise_sd=0.0, to_5=0.2, to_10=0.3)
+    rng = np.random.default_rng(1)
+    people = true.people(30, rng)
+    truth = rng.uniform(0.3, 0.7, 800)
+    found = fitted(np.column_stack([one.says(truth, 0, rng) for one in people]))
+    assert found.bias_sd == pytest.approx(np.std([one.bias for one in people], ddof=1), rel=0.1)
+    assert found.noise == pytest.approx(0.1, rel=0.1)
+    assert (found.to_5, found.to_10) == pytest.approx((0.2, 0.3), abs=0.02)
+
+
+def test_how_made_up_answers_look_comes_near_to_real_ones():
+    scores = mlqe("ro-en")
+    real, made_up = looks(scores), looks(simulated(POPULATIONS["mlqe-ro-en"], scores, 1))
+    assert made_up == pytest.approx(real, abs=0.05)
