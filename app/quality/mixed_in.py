@@ -4,7 +4,7 @@ A check stands under the number of an item that the HIT does not show, another o
 source tells it from an item of the campaign.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,14 +22,20 @@ class MixedIn(NamedTuple):
     number: int
 
 
-def placed(checks: Sequence[int], items: Sequence[int], count: int, rng: np.random.Generator) -> list[MixedIn] | None:
+def placed(
+    checks: Sequence[int], items: Sequence[int], count: int, rng: np.random.Generator, seen: Collection[int] = ()
+) -> list[MixedIn] | None:
     """Checks at random places among the items of a HIT, which are numbers below `count`, under numbers of other items;
     None where there are too few.
+
+    seen: numbers under which somebody has read other texts, taken last: by them they would know a check when they see
+    it.
     """
     free = rng.integers(0, count, 20 + 4 * (len(items) + len(checks))).tolist() if count else []
     numbers = list(dict.fromkeys(number for number in free if number not in set(items)))
     if len(numbers) < len(checks):
         return None
+    numbers.sort(key={*seen}.__contains__)
     places = rng.permutation(len(items) + len(checks))[: len(checks)].tolist()
     return sorted(map(MixedIn, places, checks, numbers))
 

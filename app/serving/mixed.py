@@ -35,7 +35,7 @@ def into(here: Standing, cache: PosteriorCache, proposal: Proposal, due_now: Seq
     """
     copy, numbers = cache.copies[here.id], [check.number for check in due_now]
     own = not places_of(here, due_now)
-    found = placed(numbers, [] if own else proposal.items, len(copy.index.score), copy.rng)
+    found = placed(numbers, [] if own else proposal.items, len(copy.index.score), copy.rng, here.seen)
     if found is None:
         return proposal
     if own:

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from app.campaigns import lifecycle
@@ -10,7 +11,7 @@ from app.designs.answer import Answer
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.quality import gather
-from app.quality.mixed_in import MixedIn, numbers_shown, without
+from app.quality.mixed_in import MixedIn, numbers_shown, placed, without
 from app.serving import undo
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
@@ -199,6 +200,12 @@ def test_a_check_stands_where_it_is_put_and_what_is_said_of_it_is_taken_out_agai
     mixed = [MixedIn(0, 7, 21), MixedIn(2, 3, 22)]
     assert numbers_shown([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
     assert without([21, 1, 22, 2, 3], mixed) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])
+def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
+    hits = [placed([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
+    assert {one.number for hit in hits for one in hit} <= lent
 
 
 async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
