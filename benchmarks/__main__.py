@@ -1,7 +1,7 @@
 """Every benchmark but `hostile`, which takes an hour, each in a process: `python -m benchmarks [--llmfao FOLDER]`.
 
 FOLDER holds llmfao.csv and llmfao-golden.csv of the repository dustalov/evalica (commit 2ebe79e), which are not part
-of Easel; without them the two tables about them are left out. All of it takes about half an hour.
+of Easel; without them the two tables about them are left out. All of it takes about three quarters of an hour.
 """
 
 import argparse
@@ -24,6 +24,8 @@ def main(llmfao: Path | None) -> None:
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
         "implied": [],
         "label_selection": [],
+        "goals": [],
+        "populations": [],
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
         "coverage": [],
