@@ -191,6 +191,8 @@ async def new_hit(
         return await without_hit(connection, here, await why_none(connection, here, cache, now=now), now=now)
     if checks:
         proposal = mixed.into(here, cache, proposal, checks)
+        if proposal is None:
+            return None
     if proposal.leader is None:  # all are checks, which nobody else waits for
         return await leased(connection, here, proposal, visitor, now=now, checks=checks)
     with cache.about_to_lease(here.id, proposal.leader, proposal.items, proposal.segment):

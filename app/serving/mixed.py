@@ -29,11 +29,13 @@ def places_of(here: Standing, due_now: Sequence[CheckItem]) -> int:
     return len(due_now) if len(due_now) < here.items_per_hit else 0
 
 
-def into(here: Standing, cache: PosteriorCache, proposal: Proposal, due_now: Sequence[CheckItem]) -> Proposal:
+def into(here: Standing, cache: PosteriorCache, proposal: Proposal, due_now: Sequence[CheckItem]) -> Proposal | None:
     """The proposal with checks at random places, or in its place a HIT of checks; as it is where the campaign has too
-    few items to lend them numbers.
+    few items to lend them numbers. None where another revision has come meanwhile: it must be asked afresh.
     """
-    copy, numbers = cache.copies[here.id], [check.number for check in due_now]
+    copy, numbers = cache.at_hand(here.id), [check.number for check in due_now]
+    if copy is None:
+        return None
     own = not places_of(here, due_now)
     found = placed(numbers, [] if own else proposal.items, len(copy.index.score), copy.rng, here.seen)
     if found is None:

@@ -13,6 +13,8 @@ from app.errors import Conflict, Invalid
 from app.quality import gather
 from app.quality.mixed_in import MixedIn, numbers_shown, placed, without
 from app.serving import undo
+from app.serving.posterior_cache import PosteriorCache
+from app.serving.proposals import propose
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 
@@ -206,6 +208,24 @@ def test_a_check_stands_where_it_is_put_and_what_is_said_of_it_is_taken_out_agai
 def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
     hits = [placed([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
     assert {one.number for hit in hits for one in hit or ()} <= lent
+
+
+async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_meanwhile(engine, monkeypatch):
+    campaign = await with_checks(engine, judgments_per_item=50, checks_percent=50, repeat_items=True)
+    me, cache, asked = await annotator(engine, campaign), PosteriorCache(), []
+
+    async def and_then_it_comes(*where, **how):
+        proposal = await propose(*where, **how)
+        asked.append(proposal)
+        if len(asked) % 2:
+            cache.copies.clear()
+        return proposal
+
+    monkeypatch.setattr("app.serving.leases.propose", and_then_it_comes)
+    for _ in range(20):
+        await submit(engine, me, await hit_of(engine, me, cache=cache), scores=[42.0] * 5)
+        asked.clear()
+    assert await value(engine, "SELECT count(*) FROM check_answers") == 3
 
 
 async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
