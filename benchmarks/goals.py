@@ -23,7 +23,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
-from app.inference.online.law import Hit, Parameters
+from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
 from app.selection.registry import RULES
 from app.selection.rule import Asking
@@ -107,13 +107,6 @@ def campaign(rule: str, law: str, truth: Array, rng: np.random.Generator) -> InM
     return InMemory(RULES[rule], ONLINE[law], asking, Parameters(), ITEMS, rng)
 
 
-def evenly(mine: InMemory, people: Answering) -> None:
-    """One round that shows every item once, in a random order, whatever is known: with what rules are compared."""
-    for shown in mine.rng.permutation(ITEMS).reshape(-1, N).tolist():
-        who = int(mine.rng.integers(people.number))
-        mine.submit(Hit(who, shown, people.answer(who, shown, mine.rng).tolist()))
-
-
 def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Array:
     """How well the goal is met after every half judgment an item, (20,); for `even` after every whole one, twice."""
     rng = np.random.default_rng([seed, 11])
@@ -125,7 +118,7 @@ def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Arra
         if rule != "even":
             list(islice(hits, PER_ROUND // LOOKS))
         elif look % LOOKS == 0:
-            evenly(mine, people)
+            mine.round_by(people)
         found.append(reached(mine.score + 1e-9 * rng.random(ITEMS), truth))
     return np.array(found)
 

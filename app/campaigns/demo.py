@@ -1,5 +1,6 @@
 """The demo campaign: how often are these 150 verbs used? Real items, so that a first look shows the real thing."""
 
+import csv
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,3 +26,9 @@ async def demo(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     with VERBS.open("rb") as file:
         await items.import_items(connection, campaign.slug, file, VERBS.name, shown="verb", max_mb=1)
     return await lifecycle.transition(connection, campaign.slug, "launch", now=now)
+
+
+def verbs() -> list[float]:
+    """How frequent each verb is, 0 to 1, as its column `oracle` says."""
+    with VERBS.open(encoding="utf-8", newline="") as file:
+        return [float(row["oracle"]) for row in csv.DictReader(file)]

@@ -14,6 +14,7 @@ MODULES = {
     "analyse": "analysis",
     "annotators": "annotators",
     "campaign": "campaigns",
+    "experiment": "experiments",
     "export": "results",
     "login": "serving",
     "migrate": "serving",

@@ -29,6 +29,10 @@ ARRIVE = text("""
 """)
 
 
+KNOWN = text("""
+    SELECT id FROM annotators WHERE campaign_id = :campaign AND platform = :platform AND worker_id = :worker_id
+""")
+
 FIND = text("""
     SELECT s.id FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = :worker_id
@@ -46,6 +50,12 @@ class AssignmentId:
     @property
     def parameters(self) -> dict[str, int]:
         return {"campaign": self.campaign, "assignment": self.assignment}
+
+
+async def is_known(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
+    """Whether somebody has come by this platform before, in this assignment or another one."""
+    parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
+    return await fetch_one(connection, KNOWN, parameters, Id) is not None
 
 
 async def arrive(

@@ -114,6 +114,7 @@ campaigns = Table(
     Column("return_nothing_left", Text),
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
     Column("open_link", Boolean, nullable=False, server_default="true"),
+    Column("open_platforms", Boolean, nullable=False, server_default="true"),
     Column("passphrase", Text, nullable=False, server_default=""),
     Column("welcome", Boolean, nullable=False, server_default="false"),
     Column("consent", Text, nullable=False, server_default=""),

@@ -9,7 +9,9 @@ from app.media.shown import drawn
 from app.serving.standing import CAMPAIGN, ServedCampaign
 
 # A rehearsal is not for people: it is removed with all of its answers.
-BY_LINK = text(f"SELECT {CAMPAIGN} FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL")  # noqa: S608  (made of constants)
+BY_LINK = text(f"""
+    SELECT {CAMPAIGN}, open_platforms FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
+""")  # noqa: S608  (made of constants)
 SAMPLE = text("""
     SELECT number, shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
@@ -25,6 +27,12 @@ SAMPLE_OF_OUTPUTS = text("""
 """)
 
 
+class FoundCampaign(ServedCampaign):
+    """A campaign by its link, and whether new people may come by those of platforms."""
+
+    open_platforms: bool
+
+
 class SampledItem(Record):
     """An item and its text."""
 
@@ -37,9 +45,9 @@ class SampledItem(Record):
         return Above(self["source"], self["reference"]) if "source" in self else None
 
 
-async def campaign_by_link(connection: Driver, link_key: str) -> ServedCampaign:
+async def campaign_by_link(connection: Driver, link_key: str) -> FoundCampaign:
     """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_one(connection, BY_LINK, {"link_key": link_key}, ServedCampaign)
+    row = await fetch_one(connection, BY_LINK, {"link_key": link_key}, FoundCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.crowd.annotators import AssignmentId, WorkerTokens, arrive
+from app.crowd.annotators import AssignmentId, WorkerTokens, arrive, is_known
 from app.crowd.doors import Doors, Visitor
 from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, with_pages
@@ -123,6 +123,9 @@ async def show(
     if arrival is None and platform.starts_here:
         return await show_door(request, platform, link_key, connection, now=now)
     campaign = await campaign_by_link(connection, link_key)
+    closed = not (platform.by_list or platform.starts_here or campaign.open_platforms)
+    if closed and not (arrival and await is_known(connection, campaign.id, platform.name, arrival)):
+        return kept_out(request, platform, campaign, passphrase.link_closed(), None)
     if arrival is None:
         return await welcome_page(request, platform, campaign, connection)
     if platform.by_list:

@@ -66,6 +66,13 @@ class InMemory:
         judgments[: len(hit.items)] += 1
         self.index.update(change.items, score, variance, judgments.tolist())
 
+    def round_by(self, people: Answering) -> None:
+        """One judgment of each item, whatever is known of it: HITs of items at random, each by any of these people."""
+        shown = self.rng.permutation(self.size)
+        for items in np.array_split(shown, -(-self.size // self.asking.n)):
+            who = int(self.rng.integers(people.number))
+            self.submit(Hit(who, items.tolist(), people.answer(who, items.tolist(), self.rng).tolist()))
+
     def answered_by(self, people: Answering) -> Iterator[Hit]:
         """HITs one after another, each by any of them, as they are answered; until nothing is wanted."""
         while (draw := self.draw(who := int(self.rng.integers(people.number)))) is not None:

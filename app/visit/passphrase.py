@@ -20,6 +20,12 @@ def is_right(set_: str, said: str) -> bool:
     return hmac.compare_digest(one, other)
 
 
+def link_closed() -> Forbidden:
+    return Forbidden(
+        "Only invited people can take part in this task. Please use the link that you were sent.", code="link_closed"
+    )
+
+
 async def let_in(
     connection: Driver, campaign: VisitedCampaign, said: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
@@ -28,10 +34,7 @@ async def let_in(
     """
     settings = campaign.settings
     if not settings.open_link:
-        raise Forbidden(
-            "Only invited people can take part in this task. Please use the link that you were sent.",
-            code="link_closed",
-        )
+        raise link_closed()
     if not settings.passphrase:
         return
     if said is None:

@@ -105,6 +105,25 @@ async def test_who_comes_from_a_platform_needs_none(client, engine, campaign):
     assert fields_of((await client.get(address)).text)["hit"]
 
 
+async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_who_has_begun_goes_on(client, engine):
+    campaign = await running(engine)
+    begun = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID="
+    assert fields_of((await client.get(f"{begun}t")).text)["hit"]
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"open_platforms": False}))
+    assert fields_of((await client.get(f"{begun}another")).text)["hit"]
+    for other in (
+        f"/prolific/{campaign.link_key}?PROLIFIC_PID=p2&STUDY_ID=s&SESSION_ID=t",
+        f"/mturk/{campaign.link_key}?assignmentId=A&hitId=H&workerId=W&turkSubmitTo=https://workersandbox.mturk.com",
+        f"/mturk/{campaign.link_key}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H",
+    ):
+        reply = await client.get(other)
+        assert reply.status_code == 403
+        assert "By invitation only" in reply.text
+    assert await people(engine) == 1
+    assert (await client.get(f"/link/{campaign.link_key}")).status_code == 200
+
+
 async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engine):
     campaign = await running(engine)
     address = f"/link/{campaign.link_key}"
