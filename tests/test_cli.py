@@ -245,6 +245,19 @@ def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
     assert campaign["judgments_taken"] == campaign["judgments_wanted"]
 
 
+def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--checks-percent", 10)
+    easel("campaign", "import", "verbs", files / "items.csv")
+    monkeypatch.setattr("app.cli.campaigns.at_terminal", lambda: True)
+    asked = easel("campaign", "launch", "verbs", typed="n\n")
+    assert asked.exit_code == 1
+    assert "Fixed from then on: the items that are there" in asked.output
+    assert "verbs is running." not in asked.output
+    launched = easel("campaign", "launch", "verbs", "--yes").output
+    assert launched.startswith("verbs is running.")
+    assert "10 of a hundred HITs are to show a check, and there is none" in launched
+
+
 def test_delete_asks_first(easel):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
     assert easel("campaign", "delete", "verbs", typed="n\n").exit_code == 1

@@ -51,6 +51,21 @@ def test_every_link_to_a_file_leads_to_one(page):
         assert (page.parent / target).exists(), target
 
 
+def anchors(page):
+    """What links can lead to on a page: its headings, as GitHub writes them."""
+    outside = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words) for words in re.findall(r"^#+ (.*)", outside, re.MULTILINE)
+    ]
+    return {re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-") for words in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_heading_leads_to_one(page):
+    for target, heading in re.findall(r"\]\((?!http)([^)#]*)#([^)]+)\)", page.read_text()):
+        assert heading in anchors(page.parent / target if target else page), heading
+
+
 def test_the_architecture_names_every_room():
     section = README.partition("## Architecture on one page")[2].partition("## ")[0]
     rooms = {path.name for path in (ROOT / "app").iterdir() if (path / "__init__.py").exists()}

@@ -40,8 +40,11 @@ from app.settings import read_settings
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
+FIXED = (
+    "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, and how "
+    "answers become scores."
+)
 ACTIONS = {
-    "launch": "Open a draft to annotators; its settings and items are fixed from then on.",
     "pause": "Hand out no more HITs; open ones can still be answered.",
     "resume": "Open a paused campaign again.",
     "finish": "Close a campaign to annotators.",
@@ -300,6 +303,11 @@ def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
     click.echo(f"Imported {count:,} {'outputs' if of_systems else 'items'}.")
 
 
+def at_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty()
+
+
 @contextmanager
 def progress_bar(file: BinaryIO) -> Iterator[Progress]:
     """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
@@ -342,12 +350,23 @@ def add_action(action: str, words: str) -> None:
     def lead(slug: str) -> None:
         row = in_transaction(partial(lifecycle.transition, slug=slug, action=action, now=now()))
         click.echo(f"{slug} is {'archived' if row.archived_at else row.status}.")
-        if action == "launch":
-            click.echo(f"Annotators: {public_link(base_of(), row.link_key)}")
 
 
 for _action, _words in ACTIONS.items():
     add_action(_action, _words)
+
+
+@campaign.command()
+@click.argument("slug")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def launch(slug: str, *, yes: bool) -> None:
+    """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
+    if not yes and at_terminal():
+        click.confirm(f"Launch {slug}? {FIXED}", abort=True)
+    row = in_transaction(partial(lifecycle.transition, slug=slug, action="launch", now=now()))
+    click.echo(f"{slug} is {row.status}.\nAnnotators: {public_link(base_of(), row.link_key)} (while Easel is running)")
+    if row.checks_percent and not row.has_checks:
+        click.echo(f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: mark some items.")
 
 
 @campaign.command()

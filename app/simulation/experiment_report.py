@@ -11,7 +11,7 @@ import numpy as np
 
 from app.drawing import Scale, Tick, round_step
 from app.inference.ground.arrays import Array
-from app.simulation.experiments import ARMS, ROUNDS, Found, as_good_as, table
+from app.simulation.experiments import ARMS, ROUNDS, AfterRound, as_good_as, table
 from app.templating import templates
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 352  # of the axes; the template is 640 wide
@@ -20,7 +20,7 @@ LOOKS = (("#5b6166", "2 3"), ("#86510a", "6 3"), ("#6b4ea0", "9 3"), ("#0b5d66",
 
 
 @dataclass(frozen=True)
-class Curve:
+class BandedCurve:
     """A line and the outline of its band, in SVG units; its words in the key, and how it looks."""
 
     points: list[tuple[float, float]]
@@ -38,7 +38,7 @@ class Curves:
     y_title: str
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    curves: list[Curve]
+    curves: list[BandedCurve]
     x_title: str = "judgments an item"
     left: float = LEFT
     right: float = RIGHT
@@ -52,7 +52,7 @@ class Part:
     title: str
     said: str
     name: str
-    found: Sequence[Sequence[Found]]
+    found: Sequence[Sequence[AfterRound]]
     truth: Array
 
 
@@ -67,13 +67,13 @@ def correlations(title: str, y_title: str, values: dict[str, Array]) -> Curves:
     return Curves(title, y_title, [(x(k), str(k)) for k in range(1, ROUNDS + 1)], y_ticks, curves)
 
 
-def curve(x: Scale, y: Scale, values: Array, words: str, colour: str, dash: str) -> Curve:  # noqa: PLR0917
+def curve(x: Scale, y: Scale, values: Array, words: str, colour: str, dash: str) -> BandedCurve:  # noqa: PLR0917
     """Of values (runs, rounds)."""
     low, high = np.percentile(values, BAND, axis=0)
     at = [x(k) for k in range(1, ROUNDS + 1)]
     ends = [*zip(at, map(y, high.tolist()), strict=True)], [*zip(at, map(y, low.tolist()), strict=True)]
     mean = [*zip(at, map(y, values.mean(axis=0).tolist()), strict=True)]
-    return Curve(mean, ends[0] + ends[1][::-1], words, colour, dash)
+    return BandedCurve(mean, ends[0] + ends[1][::-1], words, colour, dash)
 
 
 def write(path: Path, title: str, said: str, parts: Sequence[Part], *, command: str, seed: int) -> None:

@@ -69,7 +69,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Found:
+class AfterRound:
     """After so many judgments an item: an arm's correlations with the truth, and where its scores lie."""
 
     arm: str
@@ -81,7 +81,7 @@ class Found:
     spread: float
 
 
-def run(experiment: Experiment, number: int) -> list[Found]:
+def run(experiment: Experiment, number: int) -> list[AfterRound]:
     """What every arm found in one run."""
     truth = np.array(experiment.truth)
     crowd = replace(experiment.population, context=experiment.context)
@@ -89,7 +89,7 @@ def run(experiment: Experiment, number: int) -> list[Found]:
     return [found for arm in ARMS for found in course(arm, MadeUp(people, truth), [experiment.seed, number, 1])]
 
 
-def course(arm: Arm, people: MadeUp, seed: Sequence[int]) -> Iterator[Found]:
+def course(arm: Arm, people: MadeUp, seed: Sequence[int]) -> Iterator[AfterRound]:
     """After each round, which gives items one judgment on average."""
     size, rule = len(people.truth), RULES["easl" if arm.rule == EVENLY else arm.rule]
     asking = Asking(wanted=10**6, n=N, gamma=GAMMA)
@@ -104,10 +104,10 @@ def course(arm: Arm, people: MadeUp, seed: Sequence[int]) -> Iterator[Found]:
         yield found_of(arm, judgments, mine.score, people.truth)
 
 
-def found_of(arm: Arm, judgments: int, score: Array, truth: Array) -> Found:
+def found_of(arm: Arm, judgments: int, score: Array, truth: Array) -> AfterRound:
     """Of scores and the truth, (N,) each."""
     ends = float(score.min()), float(score.max())
-    return Found(arm.name, judgments, spearman(score, truth), pearson(score, truth), *ends, float(score.std()))
+    return AfterRound(arm.name, judgments, spearman(score, truth), pearson(score, truth), *ends, float(score.std()))
 
 
 def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
@@ -131,10 +131,10 @@ def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
             yield there
 
 
-def found(experiment: Experiment, folder: Path, number: int) -> list[list[Found]]:
+def found(experiment: Experiment, folder: Path, number: int) -> list[list[AfterRound]]:
     """What each of the first so many runs found, in their order."""
     lines = {line["run"]: line["found"] for line in lines_of(experiment, folder / f"{experiment.name}.jsonl")}
-    return [[Found(**one) for one in lines[k]] for k in range(number)]
+    return [[AfterRound(**one) for one in lines[k]] for k in range(number)]
 
 
 def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
@@ -151,8 +151,8 @@ def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def table(courses: Sequence[Sequence[Found]], figure: str) -> dict[str, Array]:
-    """Of each arm a figure of `Found`, (runs, rounds)."""
+def table(courses: Sequence[Sequence[AfterRound]], figure: str) -> dict[str, Array]:
+    """Of each arm a figure of `AfterRound`, (runs, rounds)."""
     return {
         arm.name: np.array([[getattr(one, figure) for one in found if one.arm == arm.name] for found in courses])
         for arm in ARMS

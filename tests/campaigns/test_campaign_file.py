@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,8 +19,9 @@ from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
 from app.fields import is_private
 from tests.campaigns.drafts import draft, import_items, lead
-from tests.serving.campaigns import NOW, values
+from tests.serving.campaigns import NOW, value, values
 
+ROOT = Path(__file__).parents[2]
 START = "name: Verbs\nquestion: How often?\n"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 
@@ -195,9 +197,9 @@ OF_DESIGNS = {name: of_object(design.model_json_schema()) for name, design in DE
 def possible(design, drawn, own):
     """Settings of a design with as many of the drawn ones as go together."""
     chosen = {"name": "Verbs", "question": "How often?", "design": design, "design_settings": {}}
-    for name, value in [*drawn.items(), *own.items()]:
+    for name, one in [*drawn.items(), *own.items()]:
         place = "design_settings" if name in own else name
-        further = chosen | {place: chosen[place] | {name: value} if name in own else value}
+        further = chosen | {place: chosen[place] | {name: one} if name in own else one}
         with suppress(ValidationError):
             CampaignSettings.model_validate(further)
             chosen = further
@@ -250,6 +252,15 @@ async def content(engine, campaign):
     of_it = f"WHERE campaign_id = {campaign.id} ORDER BY number"
     rows = await values(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
     return lifecycle.settings_of(campaign).model_dump(exclude={"name"}), rows
+
+
+async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):
+    page = (ROOT / "docs" / "campaign-file.md").read_text()
+    study = page.partition("## A study with everything")[2].partition("```yaml\n")[2].partition("```")[0]
+    campaign = await lead(engine, await created(engine, study))
+    assert (campaign.status, campaign.has_checks, campaign.checks_percent) == ("running", True, 20)
+    assert await value(engine, "SELECT count(*) FROM check_items") == 2
+    assert await value(engine, "SELECT count(*) FROM items") == 6
 
 
 @pytest.mark.parametrize("design", DESIGNS)

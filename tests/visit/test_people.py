@@ -157,7 +157,7 @@ async def test_a_draft_whose_link_is_closed_says_that_nobody_is_invited(engine, 
     assert nobody not in html
 
 
-async def test_an_open_link_needs_nobody_invited(engine, researcher):
+async def test_an_open_link_needs_before_answers(engine, researcher):
     campaign = await draft(engine)
     await import_items(engine, campaign, VERBS)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text
