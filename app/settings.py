@@ -183,7 +183,8 @@ class Settings(BaseSettings):
     )
     smtp_from: str = Field("easel@localhost", description="Address that mails come from.")
     webhooks_inside: bool = Field(
-        default=False, description="1: webhooks of campaigns may go to private networks, and without TLS."
+        default=False,
+        description="1: webhooks of campaigns may go to this machine, to private networks, and without TLS.",
     )
 
     @model_validator(mode="after")

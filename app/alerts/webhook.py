@@ -1,5 +1,5 @@
 """One signed POST to an address that a researcher chose, and to no other: no redirect is followed, and unless the
-operator allows it, nothing goes to a private network or without TLS.
+operator allows it, nothing goes to this machine, to a private network or without TLS.
 """
 
 import hashlib
@@ -14,8 +14,6 @@ from http.client import HTTPConnection, HTTPException
 from threading import Timer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
-
-from app.alerts.settings import is_loopback_name
 
 SECONDS = 10.0  # for all of it
 TIMESTAMP, SIGNATURE = "Easel-Timestamp", "Easel-Signature"
@@ -37,7 +35,8 @@ def signature(key: str, timestamp: int, body: bytes) -> str:
 
 
 def post(address: str, message: Mapping[str, Any], key: str, timestamp: int, *, inside: bool) -> None:
-    """Send a message. timestamp: seconds since 1970. inside: whether it may go to private networks and without TLS.
+    """Send a message. timestamp: seconds since 1970. inside: whether it may go to this machine, to private networks and
+    without TLS.
 
     Raises `Undelivered`. It blocks, for `SECONDS` and the time that a name takes to be found.
     """
@@ -63,13 +62,14 @@ def place_of(parts: SplitResult, *, inside: bool) -> tuple[str, int]:
     Raises `Undelivered` for one to which nothing may go, `OSError` for none.
     """
     host = parts.hostname or ""
-    here = is_loopback_name(host)
-    if parts.scheme != "https" and not (here or inside):
-        raise Undelivered("Without TLS messages go to this machine alone. Use an https:// address.")
+    if parts.scheme != "https" and not inside:
+        raise Undelivered("Messages go over TLS alone. Use an https:// address.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     found = [str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    if not (here or inside) and not all(map(is_public, found)):
-        raise Undelivered("The address leads into a private network, to which this server sends nothing.")
+    if not inside and not all(map(is_public, found)):
+        raise Undelivered(
+            "The address leads to this machine or into a private network, where this server sends nothing."
+        )
     return found[0], port
 
 

@@ -25,7 +25,7 @@ KINDS = "SELECT kind, about FROM alerts ORDER BY id"
 
 
 def outbox_of(engine, **settings):
-    return Outbox(engine, Settings(**settings), "secret", get_now)
+    return Outbox(engine, Settings(**{"webhooks_inside": True} | settings), "secret", get_now)
 
 
 def soon():

@@ -17,7 +17,7 @@ KEY = "k" * 64
 
 def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
     with webhook_receiver() as got:
-        post(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, inside=False)
+        post(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, inside=True)
     ((headers, body),) = got.messages
     assert json.loads(body) == {"kind": "held", "about": "A7"}
     signed = headers["Easel-Timestamp"].encode() + b"." + body
@@ -59,18 +59,28 @@ def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monke
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
         with pytest.raises(Undelivered, match="private network"):
             post(f"https://hook.example:{port}/", {}, KEY, 1, inside=False)
-        with pytest.raises(Undelivered, match="Without TLS"):
+        with pytest.raises(Undelivered, match="over TLS alone"):
             post(f"http://hook.example:{port}/", {}, KEY, 1, inside=False)
         assert got.messages == []
         post(f"http://hook.example:{port}/", {}, KEY, 1, inside=True)
         assert len(got.messages) == 1
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "2130706433", "0x7f.1"])
+def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operator_allows_it(host):
+    with webhook_receiver() as got:
+        port = got.address.rpartition(":")[2].partition("/")[0]
+        for scheme in ("https", "http"):
+            with pytest.raises(Undelivered):
+                post(f"{scheme}://{host}:{port}/", {}, KEY, 1, inside=False)
+        assert got.messages == []
+
+
 def test_nobody_is_there():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         with pytest.raises(Undelivered, match="could not be reached"):
-            post(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, inside=False)
+            post(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, inside=True)
 
 
 def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
@@ -90,6 +100,6 @@ def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         with pytest.raises(Undelivered):
-            post(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, inside=False)
+            post(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, inside=True)
         ended.set()
         thread.join()
