@@ -3,6 +3,7 @@ from contextlib import AsyncExitStack
 
 import httpx
 import pytest
+from fastapi.routing import iter_route_contexts
 from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -293,3 +294,16 @@ def test_a_zip_of_media_may_come_with_items_and_with_their_preview_and_nowhere_e
     roomy = {limits.limit(of + end) > 100 * 2**20 for end in ("/items", "/items/preview")}
     assert roomy == {True}
     assert limits.limit(of + "/responses") < 2 * 2**20
+
+
+def test_a_number_in_an_address_is_one_that_a_row_can_have(app):
+    """A larger one would be refused by the database, and nobody would know why."""
+    numbers = [
+        (route.path, one.name, [getattr(limit, "le", None) for limit in one.field_info.metadata])
+        for route in iter_route_contexts(app.routes)
+        if (asked := getattr(route, "dependant", None)) is not None
+        for one in asked.path_params
+        if one.field_info.annotation is int
+    ]
+    assert len(numbers) > 10
+    assert [(path, name) for path, name, limits in numbers if web.LARGEST_ID not in limits] == []

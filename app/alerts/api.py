@@ -10,7 +10,7 @@ from app.auth.guards import program
 from app.database.alerts import said
 from app.database.audit_log import ACTING
 from app.database.campaign import campaign_by_slug
-from app.web import Now, Transaction, refusals
+from app.web import Now, RowId, Transaction, refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/alerts",
@@ -42,6 +42,6 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
 
 
 @router.post("/{alert}/seen", status_code=204, responses=refusals({404: "`campaign_not_found`, `alert_not_found`"}))
-async def note_seen(connection: Transaction, slug: str, alert: int, now: Now) -> None:
+async def note_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Say that an alert was seen."""
     await shown.note_seen(connection, await campaign_by_slug(connection, slug), alert, by=ACTING.get().name, now=now)

@@ -10,7 +10,7 @@ from app.auth.guards import researcher
 from app.database.alerts import said
 from app.database.audit_log import ACTING
 from app.database.campaign import campaign_by_slug, campaign_of_page
-from app.web import AppSettings, Now, Transaction, page
+from app.web import AppSettings, Now, RowId, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -33,6 +33,6 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
 
 
 @router.post("/alerts/{alert}/seen")
-async def seen(connection: Transaction, slug: str, alert: int, now: Now) -> Response:
+async def seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> Response:
     await shown.note_seen(connection, await campaign_by_slug(connection, slug), alert, by=ACTING.get().name, now=now)
     return RedirectResponse(f"/admin/campaigns/{slug}#alerts", status_code=303)
