@@ -12,7 +12,7 @@ from app.auth.roles import MANAGE_PEOPLE, SHARE, grants, stronger
 from app.auth.secret import digest, new_secret
 from app.auth.users import add_user, known_role
 from app.database.account_tables import users
-from app.database.audit_log import Actor, note
+from app.database.audit_log import ACTING, Actor, note
 from app.database.sharing_tables import campaign_members, invitations
 from app.database.tables import campaigns
 from app.errors import Gone, Invalid, NotFound
@@ -117,6 +117,7 @@ async def redeem(connection: AsyncConnection, token: str, *, now: datetime) -> R
 async def accept(connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime) -> Row[Any]:
     """The invitation, whose role a researcher has from now on, unless they have one that gives more."""
     invitation = await redeem(connection, token, now=now)
+    ACTING.set(Actor(user.name, "page", user.id))
     if invitation.campaign_id is None:
         role = stronger(user.role, invitation.role)
         await connection.execute(update(users).where(users.c.id == user.id).values(role=role))
@@ -136,6 +137,7 @@ async def accept_as_new(
     invitation = await redeem(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER
     user = await add_user(connection, name, now=now, role=role)
+    ACTING.set(Actor(user.name, "page", user.id))
     await connection.execute(update(users).where(users.c.id == user.id).values(password_hash=password_hash))
     if invitation.campaign_id is not None:
         await members.raise_to(connection, invitation.campaign_id, user, invitation.role, now=now)
@@ -147,6 +149,4 @@ async def accepted(connection: AsyncConnection, invitation: Row[Any], user: Row[
     """A line in the log, of whoever came."""
     campaign = await members.campaign_of(connection, invitation.campaign_id)
     said = {"role": invitation.role, "as": user.name}
-    await note(
-        connection, "invitation.accepted", campaign, about=invitation.words, after=said, by=Actor(user.name, "page")
-    )
+    await note(connection, "invitation.accepted", campaign, about=invitation.words, after=said)

@@ -8,8 +8,8 @@ from app.visit.step import Step, VisitFacts
 
 STEPS: tuple[Step, ...] = (
     welcome.STEP,
+    consent.STEP,  # before anything that is asked of the person
     questions.STEP,
-    consent.STEP,
     training.STEP,
     qualification.STEP,
 )

@@ -30,8 +30,8 @@ def test_each_step_has_its_own_name_and_page():
 
 @pytest.mark.parametrize(
     ("platform", "steps"),
-    [("prolific", ["welcome", "questions", "consent"]), ("mturk", ["welcome", "questions", "consent"]),
-     ("link", ["questions", "consent"]),
+    [("prolific", ["welcome", "consent", "questions"]), ("mturk", ["welcome", "consent", "questions"]),
+     ("link", ["consent", "questions"]),
      ("api", ["consent"]), ("simulation", [])],
 )  # fmt: skip
 def test_who_comes_from_where_has_these_steps_in_this_order(platform, steps):
@@ -55,7 +55,7 @@ def test_whoever_has_worked_is_asked_to_agree_to_a_new_text_and_not_welcomed():
 
 
 def test_who_says_no_may_still_say_yes():
-    facts = VisitFacts(1, taken=[*passed("welcome", "questions"), Taken("consent", 1, "declined")])
+    facts = VisitFacts(1, taken=[*passed("welcome"), Taken("consent", 1, "declined")])
     assert named(ALL, "prolific", facts) == "consent"
     assert consent.shown(ALL, facts) == {"declined": True, "changed": False}
     assert consent.take({"version": "1", "answer": "yes"}, ALL, facts) == Taken("consent", 1, "passed")
