@@ -14,6 +14,7 @@ from app.database.campaign import campaign_of_page
 from app.designs.registry import design_of
 from app.quality import acting, annotators
 from app.quality.compared import AnnotatorComparisons
+from app.quality.shown import checks_said
 from app.quality.who_counts import LONGEST_REASON, annotator_named
 from app.web import Database, Entered, Now, RowId, Transaction, page
 
@@ -97,6 +98,7 @@ async def annotator_page(
         "bins": design_of(campaign).classes,
         "actions": ACTIONS[line.barred],
         "answers": answers,
+        "checks": await checks_said(connection, campaign, row),
         "longest": LONGEST_REASON,
         "number": number,
         "pages": pages,

@@ -88,6 +88,15 @@ FOUND = text("""
     WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1
 """)
 
+# Who did not agree, or did not pass the test, the last time that they tried.
+LEFT = text("""
+    SELECT id, min(outcome) AS outcome FROM (
+        SELECT DISTINCT ON (annotator_id, step) annotator_id AS id, outcome FROM visits
+        WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))
+        ORDER BY annotator_id, step, version DESC
+    ) AS last WHERE outcome IN ('declined', 'failed') GROUP BY 1
+""")
+
 EVERYBODY = text("SELECT id FROM annotators WHERE campaign_id = :campaign")
 COUNT = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
 
@@ -122,7 +131,7 @@ class AnnotatorLine:
     value after it was first given, the mean. histogram: how many of their values lie in each tenth of the scale, or of
     each class; empty where values are places in an order. checks, checks_met: gold and attention items that they
     answered, and those of them that are as expected. barred: held or excluded, why, by whom and when. findings:
-    what rules saw.
+    what rules saw. left: `declined` where they did not agree, `failed` where they did not pass the test.
     """
 
     id: int
@@ -145,6 +154,7 @@ class AnnotatorLine:
     checks: int = 0
     checks_met: int = 0
     findings: Sequence[str] = ()
+    left: str | None = None
 
 
 @dataclass(frozen=True)
@@ -218,8 +228,9 @@ async def listed(
     those = {"campaign": campaign.id, "those": [line.id for line in lines]}
     told = {row.id: row for row in await connection.execute(OF_ANSWERS, those)}
     found = {row.id: row.said for row in await connection.execute(FOUND, those)}
+    left = {row.id: row.outcome for row in await connection.execute(LEFT, those)}
     drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
-    done = [completed(campaign, line, told, found, drawn) for line in lines]
+    done = [replace(completed(campaign, line, told, found, drawn), left=left.get(line.id)) for line in lines]
     return with_checks_met(done, await answered(connection, campaign, those["those"]))
 
 

@@ -54,7 +54,7 @@ CHANGE = text("""
 EXPECTED = text("SELECT external_id, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number")
 
 ANSWERS = text("""
-    SELECT a.hit_id, a.annotator_id, a.check_number, a.value, i.kind, i.expected
+    SELECT a.hit_id, a.annotator_id, a.check_number, a.value, i.kind, i.expected, i.external_id
     FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
     WHERE a.campaign_id = :campaign AND (CAST(:those AS bigint[]) IS NULL OR a.annotator_id = ANY(:those))
     ORDER BY a.answered_at, a.hit_id, a.check_number

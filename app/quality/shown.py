@@ -1,16 +1,18 @@
 """What rules found and how checks were answered, as pages and programs show it."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.quality.checks import answered
+from app.quality.checks import ANSWERS, answered, met_in
 from app.quality.expected import ExpectedAnswer, all_that_do, span
 from app.quality.gather import probably_wrong
 from app.quality.registry import RULES
@@ -78,6 +80,43 @@ async def checks(connection: AsyncConnection, campaign: Row[Any]) -> list[CheckL
             row.number in wrong,
         )
         for row in await connection.execute(CHECKS, {"campaign": campaign.id})
+    ]
+
+
+class CheckSaid(NamedTuple):
+    """What somebody said of a check: the researcher's id, its kind, what is expected and what they said, in words, and
+    whether that is as expected.
+    """
+
+    name: str
+    kind: str
+    expected: str
+    said: str
+    met: bool
+
+
+async def checks_said(connection: AsyncConnection, campaign: Row[Any], annotator: int) -> list[CheckSaid]:
+    """All checks that an annotator, by their row's id, answered, in the order of their answers."""
+    if not campaign.has_checks:
+        return []
+    design = design_of(campaign)
+    rows = (await connection.execute(ANSWERS, {"campaign": campaign.id, "those": [annotator]})).all()
+    return [said for _, hit in groupby(rows, key=lambda row: row.hit_id) for said in said_in(design, list(hit))]
+
+
+def said_in(design: Design, rows: Sequence[Row[Any]]) -> list[CheckSaid]:
+    """Of the checks of one HIT; of an order each is as expected if all are."""
+    missed = {number for one in met_in(design, rows) if not one.met for number in one.numbers}
+    values = [row.value for row in rows]
+    return [
+        CheckSaid(
+            row.external_id,
+            row.kind,
+            in_words(design, ExpectedAnswer.model_validate(row.expected)),
+            "cannot be judged" if math.isnan(row.value) else design.said(values, place),
+            row.check_number not in missed,
+        )
+        for place, row in enumerate(rows)
     ]
 
 

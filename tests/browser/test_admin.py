@@ -493,7 +493,7 @@ async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they
     await design.get_by_label("Pairwise comparison").check()
     await expect(rule).to_have_value("easl")
     offered = await rule.locator("option:enabled").evaluate_all("options => options.map((option) => option.value)")
-    assert offered == ["easl", "best", "threshold"]
+    assert offered == ["easl", "scores", "best", "threshold", "systems"]
     await expect(share).to_be_visible()
 
 

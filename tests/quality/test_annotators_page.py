@@ -4,6 +4,7 @@ import re
 
 from tests.quality.deciding import answered, verified
 from tests.serving.campaigns import execute, hit_of, submit, value, values
+from tests.serving.test_checks import hits_with_checks, with_checks
 
 REASON = {"reason": "answers at random"}
 
@@ -32,6 +33,32 @@ async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engi
     assert (
         await values(engine, "SELECT who, about FROM audit_log WHERE action LIKE 'answers.%'") == [("admin", "A1")] * 2
     )
+
+
+async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, researcher):
+    campaign, _, _ = await answered(engine, people=3)
+    told = [("consent", 1, "declined"), ("qualification", 1, "failed"), ("consent", 1, "passed")]
+    for number, (step, version, outcome) in enumerate(told, start=1):
+        await execute(
+            engine,
+            "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, taken_at) "
+            "SELECT campaign_id, id, :step, :version, :outcome, now() FROM named_annotators WHERE name = :name",
+            step=step, version=version, outcome=outcome, name=f"A{number}",
+        )  # fmt: skip
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert [html.count(words) for words in ("did not agree", "did not pass the test", "takes part")] == [1, 1, 1]
+    assert "They did not agree." in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+
+
+async def test_what_somebody_said_of_each_check_stands_on_their_page(engine, researcher):
+    campaign = await with_checks(engine)
+    (hit,) = await hits_with_checks(engine, campaign)
+    (check,) = {"g1", "g2", "a1"} & {*hit.ids}
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    section = html.partition("Gold and attention items</h3>")[2].partition("</table>")[0]
+    assert f">{check}</th>" in section
+    assert "42" in section
+    assert "<b>no</b>" in section or "yes" in section
 
 
 async def test_one_answer_is_excluded_in_its_line_and_marked(engine, researcher):
