@@ -45,6 +45,7 @@ from app.quality import api as quality_api
 from app.quality import routes as quality
 from app.quality.annotators import MedianSeconds
 from app.quality.compared import AnnotatorComparisons
+from app.quality.look import look as look_at_annotators
 from app.quality.looks import Looks
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
@@ -53,6 +54,7 @@ from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
 from app.simulation import routes as simulation
 from app.simulation.rehearsals import Rehearsals
+from app.stopping import watch
 from app.trial import routes as trial
 from app.visit import api as visit_api
 from app.visit import routes as visit
@@ -98,7 +100,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.rehearsals = Rehearsals(state.database, web.now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSeconds()
-    state.looks = Looks(state.database, web.get_now)
+    state.looks = Looks(state.database, web.get_now, (look_at_annotators, watch.look))
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)

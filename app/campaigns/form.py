@@ -10,12 +10,14 @@ from pydantic import ValidationError
 
 from app.campaigns.groups import ASKED_BY, CRITERIA, CRITERIA_SHOWN, DESIGN_SETTINGS, GROUPS
 from app.campaigns.hints import Hint, hints_of
-from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings, can_ask, can_follow
+from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.together import can_ask, can_follow
 from app.crowd.settings import Currency
 from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
+from app.goals.settings import GOALS, WHEN_REACHED
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
 from app.selection.registry import RULES
@@ -49,6 +51,8 @@ TITLES = {
     "flag_on": REMARKED,
     "quality_preset": WATCHED,
     "currency": CURRENCIES,
+    "goal": GOALS,
+    "when_reached": WHEN_REACHED,
 }
 EMPTY: tuple[Any, ...] = (None, "", [])
 REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from app.alerts.settings import AlertSettings
 from app.crowd.settings import WAYS_BACK
 from app.designs.remarks import RemarkSettings
+from app.goals.settings import GoalSettings
 from app.visit.settings import VisitSettings
 
 DESIGN_SETTINGS = "design_settings"  # stands for the fields of all designs
 CRITERIA = "criteria"  # stands for the fields of each criterion
+GOAL_NUMBERS = [name for name in GoalSettings.model_fields if name.startswith("goal_")]
 CRITERIA_SHOWN, ASKED_BY = "criteria_shown", "asked_by"
 
 
@@ -67,6 +69,7 @@ GROUPS = (
             ),
         ),
     ),
+    FieldGroup("When enough is known", ("goal", "when_reached"), tuple(GOAL_NUMBERS)),
     FieldGroup(
         "Who can be relied on", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
     ),

@@ -16,21 +16,19 @@ from pydantic_core import PydanticCustomError
 
 from app.alerts.settings import AlertSettings
 from app.campaigns.registered import one_of
+from app.campaigns.together import can_ask, can_follow
 from app.crowd.settings import CrowdSettings
 from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
-from app.designs.design import Design
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.designs.remarks import RemarkSettings
 from app.errors import Invalid
 from app.fields import ONLY_MORE, OPEN, OneLine, after_launch
-from app.inference.observations.coarsening import readable
-from app.inference.online.law import Law
+from app.goals.settings import GoalSettings, why_no_goal
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
 from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
-from app.selection.rule import Rule
 from app.visit.practice import sets_in
 from app.visit.settings import VisitSettings
 
@@ -64,20 +62,7 @@ OF_FIELD = "of_field"  # a problem of all settings together that is said at the 
 FORMER_PRIOR = ("prior_a", "prior_b")
 
 
-def can_follow(design: Design, law: Law) -> bool:
-    """Whether a law can read a design's answers."""
-    return readable(law.reads, design.yields, len(design.classes))
-
-
-def can_ask(rule: Rule, law: Law) -> bool:
-    """Whether a law keeps what a rule of selection reads."""
-    labels = law.family.counts_classes
-    if rule.reads_labels or rule.places:
-        return labels == rule.reads_labels and (not rule.on_scale or law.family.support == (0.0, 1.0))
-    return True
-
-
-class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySettings, AlertSettings):
+class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySettings, GoalSettings, AlertSettings):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -419,6 +404,13 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
             if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):
                 words = "nothing is expected of any item, so nobody could fail"
                 raise PydanticCustomError(OF_FIELD, "{words}", {"words": words, "field": name})
+        return self
+
+    @model_validator(mode="after")
+    def goal_can_be_measured(self) -> Self:
+        """A goal is of places on one scale."""
+        if words := why_no_goal(self):
+            raise PydanticCustomError(OF_FIELD, "{words}", {"words": words, "field": "goal"})
         return self
 
     @model_validator(mode="after")

@@ -26,6 +26,9 @@ from app.designs.criteria import names_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
+from app.goals.progress import Progress, progress
+from app.goals.progress import words as words_of_goal
+from app.goals.settings import NONE
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
@@ -35,6 +38,7 @@ from app.serving.posterior_cache import PosteriorCache
 
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
+MOST_BY_THE_WAY = 20_000  # items, for which the chance of a goal takes some milliseconds
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
@@ -144,7 +148,31 @@ def summary(facts: Facts) -> dict[str, str]:
         "implied": implied.words(facts.implied.tally) if facts.implied else "",
         "halo": halo.known,
         "halo_warning": halo.warning,
+        "goal": goal_words(facts),
     }
+
+
+def goal_words(facts: Facts) -> str:
+    """How far the campaign is from its goal; of many items that is looked at in the background alone."""
+    campaign = facts.campaign
+    if campaign.goal == NONE:
+        return ""
+    if campaign.goal_reached == words_of_goal(campaign):
+        return f"Goal reached: {campaign.goal_reached}."
+    if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
+        return f"Goal: {words_of_goal(campaign)}."
+    asked = ~facts.gone
+    asked[campaign.always_shown] = False
+    numbers = np.flatnonzero(asked)
+    found = progress(campaign, facts.precision.intervals.of(numbers), facts.score[numbers])
+    return f"Goal: {words_of_goal(campaign)}. {said_of(campaign, found)}" if found else ""
+
+
+def said_of(campaign: Any, found: Progress) -> str:
+    """How near a goal is now."""
+    if campaign.goal == "halves":
+        return f"Now it is {found.now:.2f}."
+    return f"Now it is {100 * found.now:.0f} %."
 
 
 def open_words(facts: Facts) -> str:

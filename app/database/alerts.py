@@ -16,6 +16,7 @@ KINDS = {
     "flagged": "Flagged by annotators: {about}.",
     "quiet": "No answer came for {about}.",
     "finished": "The campaign is finished.",
+    "goal": "The goal is reached: {about}.",
 }
 
 

@@ -91,6 +91,14 @@ campaigns = Table(
     Column("best_items", Integer, nullable=False, server_default="10"),  # for the rule `best`
     Column("threshold", Double, nullable=False, server_default="50"),  # for the rule `threshold`, in 0..100
     Column("seed", BigInteger, nullable=False),
+    # When enough is known, and what happens then; the goal that was reached last, in words
+    Column("goal", Text, nullable=False, server_default="none"),
+    Column("goal_percent", Integer, nullable=False, server_default="95"),
+    Column("goal_within", Double, nullable=False, server_default="5"),
+    Column("goal_width", Double, nullable=False, server_default="10"),
+    Column("goal_correlation", Double, nullable=False, server_default="0.9"),
+    Column("when_reached", Text, nullable=False, server_default="tell"),
+    Column("goal_reached", Text),
     # How much is asked, and of whom
     Column("judgments_per_item", Integer, nullable=False),
     Column("hits_per_annotator", Integer),

@@ -1,16 +1,16 @@
-"""Looks at annotators in the background, after answers came, for as long as this process runs."""
+"""Looks at campaigns in the background, after answers came, for as long as this process runs."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database.session import TROUBLE
 from app.errors import Refusal
-from app.quality.look import LookedAt, look
 
 log = logging.getLogger(__name__)
 
@@ -19,18 +19,28 @@ TIMES_AS_LONG = 20  # as the last look took, until the next one: so looks take a
 MOST_REMEMBERED = 100  # campaigns, of which the next look needs to see only who has answered since
 
 
+# Of a database a campaign by its row's id, `now`, and what the `last` look found; None where another process looks.
+Look = Callable[..., Awaitable[Any]]
+
+
 class Looks:
-    """The campaigns whose annotators this process is to look at, by the row's id; one look of each at a time."""
+    """The campaigns that this process is to look at, by the row's id; all looks, one of each at a time."""
 
     def __init__(
-        self, database: AsyncEngine, clock: Callable[[], Awaitable[datetime]], *, pause: float = PAUSE_SECONDS
+        self,
+        database: AsyncEngine,
+        clock: Callable[[], Awaitable[datetime]],
+        looks: Sequence[Look],
+        *,
+        pause: float = PAUSE_SECONDS,
     ) -> None:
         self.database = database
         self.clock = clock
+        self.looks = looks
         self.pause = pause
         self.asked: set[int] = set()
         self.tasks: dict[int, asyncio.Task[None]] = {}
-        self.last: dict[int, LookedAt] = {}
+        self.last: dict[tuple[int, int], Any] = {}
 
     def ask(self, campaign_id: int) -> None:
         """An answer came. It costs the annotator who waits for the reply nothing."""
@@ -46,20 +56,24 @@ class Looks:
             await asyncio.sleep(pause)
             self.asked.discard(campaign_id)
             began = time.monotonic()
-            try:
-                seen = await look(
-                    self.database, campaign_id, now=await self.clock(), last=self.last.pop(campaign_id, None)
-                )
-            except (Refusal, *TROUBLE) as problem:
-                log.warning("the annotators of campaign %s were not looked at: %s", campaign_id, problem)
-                return
-            if seen is None:  # another process looks, which may not see the last answers
-                self.asked.add(campaign_id)
-            else:
-                self.last[campaign_id] = seen
-                while len(self.last) > MOST_REMEMBERED:
-                    del self.last[next(iter(self.last))]
+            for place in range(len(self.looks)):
+                await self.look(campaign_id, place)
             pause = max(self.pause, TIMES_AS_LONG * (time.monotonic() - began))
+
+    async def look(self, campaign_id: int, place: int) -> None:
+        """One of the looks."""
+        last = self.last.pop((campaign_id, place), None)
+        try:
+            seen = await self.looks[place](self.database, campaign_id, now=await self.clock(), last=last)
+        except (Refusal, *TROUBLE) as problem:
+            log.warning("campaign %s was not looked at: %s", campaign_id, problem)
+            return
+        if seen is None:  # another process looks, which may not see the last answers
+            self.asked.add(campaign_id)
+            return
+        self.last[campaign_id, place] = seen
+        while len(self.last) > MOST_REMEMBERED:
+            del self.last[next(iter(self.last))]
 
     async def stop(self) -> None:
         """No more looks; one that is under way is broken off."""

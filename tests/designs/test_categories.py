@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from app.campaigns.settings import CampaignSettings, can_follow
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.together import can_follow
 from app.database.bulk import snapshot
 from app.designs.categories import Categories
 from app.inference.online.laws import ONLINE

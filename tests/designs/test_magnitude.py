@@ -16,7 +16,8 @@ from app.analysis import scores
 from app.analysis.answers import read
 from app.analysis.methods import SCORES
 from app.analysis.offer import scored
-from app.campaigns.settings import CampaignSettings, can_follow
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.together import can_follow
 from app.database.bulk import snapshot
 from app.designs.answer import Answer, Form
 from app.designs.magnitude import Magnitude, in_digits

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from app.campaigns.settings import CampaignSettings, can_follow
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.together import can_follow
 from app.designs.ordinal import Ordinal
 from app.inference.online.laws import ONLINE
 from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from app.campaigns import form, lifecycle
-from app.campaigns.settings import can_follow
+from app.campaigns.together import can_follow
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.designs.answer import Answer, Form

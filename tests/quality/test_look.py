@@ -135,7 +135,7 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     async def clock():
         return NOW
 
-    looks = Looks(engine, clock, pause=0.01)
+    looks = Looks(engine, clock, (look,), pause=0.01)
     for _ in range(50):
         looks.ask(campaign.id)
     await asyncio.gather(*looks.tasks.values())

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.settings import can_follow
+from app.campaigns.together import can_follow
 from app.crowd.annotators import AssignmentId
 from app.database.session import statements
 from app.designs.answer import Answer, AnswerByCriterion, Touch

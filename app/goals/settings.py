@@ -1,0 +1,71 @@
+"""What a researcher says of a campaign's goal."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from app.designs.registry import design_of
+from app.fields import OPEN
+
+Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
+WhenReached = Literal["tell", "pause", "finish"]
+NONE: Goal = "none"
+ON_A_SCALE = ("points", "ordered_classes")  # that a design yields
+
+GOALS: dict[Goal, str] = {
+    "none": "None: ask for all judgments that are wanted",
+    "best": "The best items are settled",
+    "threshold": "It is settled who is above the threshold",
+    "order": "The order is settled, as of systems",
+    "intervals": "Items have narrow intervals",
+    "halves": "Two halves of the answers agree",
+}
+WHEN_REACHED: dict[WhenReached, str] = {
+    "tell": "Only tell me",
+    "pause": "Pause the campaign",
+    "finish": "Finish the campaign",
+}
+
+
+class GoalSettings(BaseModel):
+    """A column of a campaign for each; they change no meaning of an answer."""
+
+    goal: Goal = Field(
+        default=NONE, title="Goal", json_schema_extra=OPEN,
+        description="When enough is known. The campaign's page shows how near it is, and it can stop by itself. Of "
+        "answers on a scale; how many are the best, and where the threshold is, stands under the rule of selection.",
+    )  # fmt: skip
+    goal_percent: int = Field(
+        default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,
+        description="With which probability the best, the sides or the order must be right. Of the goal of narrow "
+        "intervals: for how many items in a hundred.",
+    )  # fmt: skip
+    goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
+        default=5, title="Differences that do not matter (points)", json_schema_extra=OPEN,
+        description="Items that are as near each other, or to the threshold, may change places. With 0 the campaign "
+        "may go on for ever about two that are alike.",
+    )  # fmt: skip
+    goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
+        default=10, title="Narrow intervals (± points)", json_schema_extra=OPEN,
+        description="Only for the goal of narrow intervals: half of the width of the calibrated 95 % interval.",
+    )  # fmt: skip
+    goal_correlation: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] = Field(
+        default=0.9, title="Agreement of halves", json_schema_extra=OPEN,
+        description="Only for the goal of halves that agree: Spearman’s correlation of the means of two random halves "
+        "of the answers.",
+    )  # fmt: skip
+    when_reached: WhenReached = Field(
+        default="tell", title="When the goal is reached", json_schema_extra=OPEN,
+        description="HITs that are open then can still be answered. Whoever goes on all the same is not stopped again "
+        "before the goal is another one.",
+    )  # fmt: skip
+
+
+def why_no_goal(settings: Any) -> str:
+    """Why a campaign of these settings cannot have its goal; empty where it can."""
+    design = design_of(settings)
+    if settings.goal != NONE and design.yields not in ON_A_SCALE:
+        return f"a goal is measured by answers on a scale, which “{design.title}” does not give"
+    if settings.goal != NONE and settings.criteria:
+        return "a goal is of one question, and there are several criteria"
+    return ""

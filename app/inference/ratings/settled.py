@@ -1,0 +1,131 @@
+"""How surely a goal is reached by what is known of items' true means: the best ones, sides of a line, an order.
+
+What is believed of an item's true mean is a t distribution with the moderated error of `moderated`, in two ways: around
+its mean drawn towards that of all items, as far as their spread says (a Normal prior, Efron & Morris 1975), and around
+its mean as it is. A probability that follows from a prior may be looked at after every answer and acted on at any time:
+who stops once it is p is right in p of all cases, as far as the prior is that of the items (Berger & Wolpert 1988, the
+stopping rule principle). Where items pile up, it is not: then it draws those far away too near. So of the two chances
+the smaller one counts. `python -m benchmarks.stopping` measures the error that is left.
+
+Differences of up to `within` do not matter: two items that are alike could be asked about for ever.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ratings.moderated import Moderated
+
+_PLACES = 200  # at which the best of the others may lie
+_AT_ONCE = 10_000  # items, in memory
+_TAIL, _NOTHING = 1e-6, 1e-9  # of a probability; the smaller one even a million times
+_DRAWS, _SEED = 4_000, 2018  # of orders
+_LEAST_KEPT = 1e-6
+FEWEST = 3  # items whose spread says something
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Believed:
+    """Of N items, (N,) each: where the true mean is believed to be, how sure that is, and the degrees of freedom."""
+
+    centre: Array
+    error: Array
+    freedom: Array
+
+    def below(self, place: Array | float) -> Array:
+        """The probability that each true mean is below a place; places that broadcast with (N,)."""
+        share: Array = stdtr(self.freedom, (place - self.centre) / self.error)
+        return share
+
+    def quantile(self, share: float) -> Array:
+        """The place below which each true mean is with this probability."""
+        place: Array = self.centre + self.error * stdtrit(self.freedom, share)
+        return place
+
+    def of(self, items: Integers) -> "Believed":
+        """Those of some items."""
+        return Believed(self.centre[items], self.error[items], self.freedom[items])
+
+
+def believed(known: Moderated) -> tuple[Believed, ...]:
+    """What is believed of all items, with the prior and without; those without a judgment lie as the others do. Empty
+    where nothing tells how far annotators differ, or how far items do.
+    """
+    there = np.isfinite(known.standard_error)
+    if there.sum() < FEWEST:
+        return ()
+    mean, noise = known.mean[there], known.standard_error[there] ** 2
+    between = float(mean.var(ddof=1) - noise.mean())
+    if between <= 0:
+        return ()
+    weight = 1 / (between + noise)  # what each mean tells of all, as in a random-effects analysis
+    middle = float(weight @ mean / weight.sum())
+    kept = np.maximum(between / (between + noise), _LEAST_KEPT)
+    freedom = np.where(there, known.freedom, known.freedom[there].min())
+    errors = [np.full(len(there), np.sqrt(between)) for _ in range(2)]
+    centres = [np.full(len(there), middle) for _ in range(2)]
+    centres[0][there], errors[0][there] = middle + kept * (mean - middle), np.sqrt(kept * noise)
+    centres[1][there], errors[1][there] = mean, np.sqrt(noise)
+    return tuple(Believed(centre, error, freedom) for centre, error in zip(centres, errors, strict=True))
+
+
+def chance_of_best(known: Believed, score: Array, best: int, within: float) -> float:
+    """The probability that none of the others is better than one of the `best` highest by score, (N,), by more than
+    `within`: wherever the best of the others is, all of the best are above that place.
+    """
+    order = np.argsort(-score, kind="stable")
+    if best >= len(order):
+        return 1.0
+    mine, others = known.of(order[:best]), known.of(order[best:])
+    low, high = max(others.quantile(_TAIL).tolist()), max(others.quantile(1 - _TAIL).tolist())
+    near = others.of(np.flatnonzero(others.below(low) < 1 - _NOTHING))
+    places = np.linspace(low, high, _PLACES)
+    highest = np.exp(_log_product(near, lambda some: some.below(places[:, None])))
+    above = np.exp(_log_product(mine, lambda some: 1 - some.below(places[:, None] - within)))
+    steps = np.diff(highest, prepend=0.0)
+    between = np.concatenate(([above[0]], (above[1:] + above[:-1]) / 2))
+    return min(1.0, float(np.dot(steps, between)))
+
+
+def _log_product(known: Believed, share: Callable[[Believed], Array]) -> Array:
+    """The logarithm of the product of items' shares, (n,), some items at a time."""
+    total = np.zeros(1)
+    with np.errstate(divide="ignore"):
+        for start in range(0, len(known.centre), _AT_ONCE):
+            some = known.of(np.arange(start, min(start + _AT_ONCE, len(known.centre))))
+            total = total + np.log(share(some)).sum(axis=1)
+    return total
+
+
+def chance_of_sides(known: Believed, line: float, within: float) -> float:
+    """The probability that all items are on the side of the line on which they are believed to be, but for those that
+    are no farther than `within` from it.
+    """
+    wrong = np.where(known.centre > line, known.below(line - within), 1 - known.below(line + within))
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.log1p(-wrong).sum()))
+
+
+def chance_of_order(known: Believed, score: Array, within: float) -> float:
+    """The probability that no item is better than one of a higher score, (N,), by more than `within`: of orders that
+    are drawn, with a seed of its own.
+    """
+    in_order = known.of(np.argsort(-score, kind="stable"))
+    rng = np.random.default_rng(_SEED)
+    drawn = in_order.centre + in_order.error * rng.standard_t(in_order.freedom, (_DRAWS, len(score)))
+    lowest = np.minimum.accumulate(drawn, axis=1)[:, :-1]
+    return float(np.all(drawn[:, 1:] - lowest <= within, axis=1).mean())
+
+
+def agreement_of_halves(known: Moderated) -> float:
+    """Spearman's correlation to be expected between the means of two random halves of the judgments, 0 to 1; 0 where an
+    item has none. For Normal scores it follows from Pearson's (Pearson 1907).
+    """
+    noise, between = known.standard_error**2, 0.0
+    if len(noise) > 2 and np.isfinite(noise).all():
+        between = max(float(known.mean.var(ddof=1) - noise.mean()), 0.0)
+    pearson = between / (between + 2 * float(noise.mean())) if between else 0.0
+    return float(6 / np.pi * np.arcsin(pearson / 2))

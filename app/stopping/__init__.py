@@ -1,0 +1,1 @@
+"""Campaigns that stop by themselves when their goal is reached."""

@@ -1,0 +1,92 @@
+"""A look at how near a campaign is to its goal, in the background after answers came; where it is reached, what the
+researcher wished is done, once for each goal.
+
+A goal's chance may be looked at after every answer: see `inference.ratings.settled`.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis import calibrated
+from app.analysis.calibrated import Counted
+from app.campaigns import lifecycle
+from app.database.alerts import raise_alert
+from app.database.audit_log import ACTING, SERVER
+from app.database.bulk import numbers_of, snapshot
+from app.database.pool import wants
+from app.database.session import driver_of
+from app.errors import Conflict
+from app.goals.progress import Progress, progress
+from app.goals.settings import NONE
+from app.inference.ground.arrays import Array, Integers
+from app.record.store import present
+
+CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
+
+SCORES = f"""
+    SELECT p.score, CASE WHEN {wants("p", judgments=str(2**31 - 1), people="$2::int")} THEN 1 ELSE 0 END AS asked
+    FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+"""  # noqa: S608  (made of constants)
+
+# Of several processes that find it at once, and several looks, one acts.
+REACHED = text("""
+    UPDATE campaigns SET goal_reached = :goal
+    WHERE id = :campaign AND status = 'running' AND goal_reached IS DISTINCT FROM :goal RETURNING id
+""")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a look read, for the next one; None where there is no goal."""
+
+    counted: Counted | None
+
+
+async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Watched | None = None) -> Watched:
+    """Look whether a campaign has reached its goal, and act on it."""
+    async with snapshot(engine) as connection:
+        campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
+        if campaign.goal == NONE or campaign.status != "running":
+            return Watched(None)
+        counted = await calibrated.newest(connection, campaign, last.counted if last else None)
+        found = await progress_of(connection, campaign, counted)
+    if found is not None and found.reached and campaign.goal_reached != found.goal:
+        await reached(engine, campaign, found, now=now)
+    return Watched(counted)
+
+
+async def progress_of(connection: AsyncConnection, campaign: Row[Any], counted: Counted) -> Progress | None:
+    """How far a campaign is, by the items that are asked about."""
+    asked, score = await scores(connection, campaign)
+    return await asyncio.to_thread(progress, campaign, counted.intervals.of(asked), score)
+
+
+async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
+    """The numbers of the items that count for a goal, and their scores, (n,): without those that every HIT shows, and
+    those that have left the pool.
+    """
+    driver = await driver_of(connection)
+    found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", asked="i4")
+    found["asked"][campaign.always_shown] = 0
+    asked = np.flatnonzero(found["asked"])
+    score: Array = found["score"]
+    return asked, score[asked]
+
+
+async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, now: datetime) -> None:
+    """Say so, and stop the campaign if that was wished."""
+    ACTING.set(SERVER)
+    async with engine.begin() as connection:
+        if not (await connection.execute(REACHED, {"campaign": campaign.id, "goal": found.goal})).all():
+            return
+        await raise_alert(connection, campaign.id, "goal", found.goal, about=f"{found.goal[0].lower()}{found.goal[1:]}")
+        if campaign.when_reached != "tell":
+            with suppress(Conflict):  # somebody was faster
+                await lifecycle.transition(connection, campaign.slug, campaign.when_reached, now=now)

@@ -1,0 +1,134 @@
+"""How often campaigns that stop at their goal are right: `python -m benchmarks.stopping [RUNS]`, 200 if not said.
+
+Campaigns in memory of 30 items, with HITs of 5, each by one of 40 annotators with small biases. After every HIT it is
+looked whether the goal is reached with a probability of 95 %, and the campaign ends when it is. The truth is what all
+annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments an
+item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.designs.scale import POINTS
+from app.goals.progress import progress
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import Moderated, moderated
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+from app.simulation.annotators import Habits, MadeUp, Population
+from app.simulation.in_memory import InMemory
+from benchmarks.annotator_aware import a_process_per_core
+
+ITEMS, ANNOTATORS, N, MOST = 30, 40, 5, 60
+PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
+NOISE = np.linspace(-4, 4, 81)  # places of a standard Normal, for the mean of what is cut at the ends of the scale
+PLAIN: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
+
+
+def wide(rng: np.random.Generator) -> Array:
+    return rng.beta(2, 2, ITEMS)
+
+
+def piled_up(rng: np.random.Generator) -> Array:
+    return rng.beta(1, 4, ITEMS)
+
+
+def two_heaps(rng: np.random.Generator) -> Array:
+    return np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
+
+
+TRUTHS: dict[str, Callable[[np.random.Generator], Array]] = {
+    "wide": wide,
+    "piled up near 0": piled_up,
+    "two heaps": two_heaps,
+}
+
+
+class Row(NamedTuple):
+    """A goal, and the rule by which is asked."""
+
+    goal: str
+    rule: str
+
+
+ROWS = (
+    *(Row("best", rule) for rule in ("best", "easl")),
+    *(Row("threshold", rule) for rule in ("threshold", "scores")),
+    Row("intervals", "scores"),
+)
+
+
+class End(NamedTuple):
+    """Of a campaign that ended: whether, or how far, it was right, and how many judgments an item that took."""
+
+    right: float
+    judgments: float
+
+
+def ended(row: Row, truths: str, seed: int) -> End | None:
+    """None where it did not end."""
+    rng = np.random.default_rng([seed, 5])
+    people = MadeUp(PEOPLE.people(ANNOTATORS, rng), TRUTHS[truths](rng))
+    truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
+    asked = Asking(wanted=MOST, n=N, gamma=0.1, best=5, threshold=0.5)
+    mine = InMemory(RULES[row.rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 6]))
+    campaign = SimpleNamespace(goal=row.goal, best_items=5, threshold=50, **PLAIN)
+    tally = Tally.nothing(ITEMS)
+    for hit in mine.answered_by(people):
+        tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        known = moderated(tally)
+        found = progress(campaign, known, mine.score)
+        if found is not None and found.reached:
+            return End(RIGHT[row.goal](known, mine.score, truth), tally.judgments.mean())
+    return None
+
+
+def meant(habits: Habits, truth: Array) -> Array:
+    """What somebody would say on average, (N,)."""
+    seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
+    said: Array = np.average(np.clip(seen, 0, 1), axis=0, weights=np.exp(-(NOISE**2) / 2))
+    return said
+
+
+def best_right(_known: Moderated, score: Array, truth: Array) -> float:
+    order = np.argsort(-score)
+    return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / POINTS)
+
+
+def sides_right(known: Moderated, _score: Array, truth: Array) -> float:
+    within = PLAIN["goal_within"] / POINTS
+    return float(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
+
+
+def held(known: Moderated, _score: Array, truth: Array) -> float:
+    low, high = known.interval()
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+RIGHT = {"best": best_right, "threshold": sides_right, "intervals": held}
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(f"{runs} campaigns each\n\n| items | goal, rule | right | judgments an item | not ended |")
+    print("|---|---|---|---|---|")
+    with a_process_per_core() as pool:
+        for truths in TRUTHS:
+            for row in ROWS:
+                ends = list(pool.map(partial(ended, row, truths), range(runs)))
+                found = np.array([end for end in ends if end is not None]).reshape(-1, 2)
+                right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
+                cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
+                print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

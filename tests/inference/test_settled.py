@@ -1,0 +1,130 @@
+"""The chance that a goal is reached: by hand, against draws, by its properties, and by how often it is right."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Parameters
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.ratings.settled import (
+    Believed,
+    agreement_of_halves,
+    believed,
+    chance_of_best,
+    chance_of_order,
+    chance_of_sides,
+)
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+from app.simulation.annotators import MadeUp, Population
+from app.simulation.in_memory import InMemory
+
+MANY = 1e9  # degrees of freedom, with which t is Normal
+
+
+def beliefs(centre, error, freedom=MANY):
+    size = len(centre)
+    return Believed(np.array(centre), np.full(size, error), np.full(size, freedom))
+
+
+def test_by_hand_of_two_items():
+    # The difference of two Normals that are .1 apart is Normal with an error of .1: Phi(1) = .8413, and with
+    # differences of .1 that do not matter Phi(2) = .9772.
+    two = beliefs([0.6, 0.5], 0.1 / np.sqrt(2))
+    assert chance_of_best(two, two.centre, 1, 0.0) == pytest.approx(0.8413, abs=2e-4)
+    assert chance_of_best(two, two.centre, 1, 0.1) == pytest.approx(0.9772, abs=2e-4)
+    assert chance_of_order(two, two.centre, 0.0) == pytest.approx(0.8413, abs=0.02)
+    # Each on its side of .55 with Phi(.7071) = .7602.
+    assert chance_of_sides(two, 0.55, 0.0) == pytest.approx(0.7602**2, abs=1e-4)
+
+
+@pytest.mark.parametrize("within", [0.0, 0.05])
+@pytest.mark.parametrize("best", [1, 5, 19])
+def test_as_draws_of_all_true_means_say(best, within):
+    rng = np.random.default_rng(best)
+    known = Believed(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+    score = known.centre + rng.normal(0, 0.01, 20)
+    drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
+    order = np.argsort(-score)
+    right = drawn[:, order[best:]].max(axis=1) <= drawn[:, order[:best]].min(axis=1) + within
+    assert chance_of_best(known, score, best, within) == pytest.approx(right.mean(), abs=0.012)
+    sides = np.where(known.centre > 0.5, drawn >= 0.5 - within, drawn <= 0.5 + within).all(axis=1)
+    assert chance_of_sides(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
+
+
+@given(st.integers(2, 30), st.integers(0, 2**32 - 1))
+def test_a_chance_grows_with_what_does_not_matter(size, seed):
+    rng = np.random.default_rng(seed)
+    known = Believed(rng.random(size), rng.uniform(0.01, 0.2, size), rng.uniform(3, 50, size))
+    for chance in (
+        lambda within: chance_of_best(known, known.centre, 1 + seed % size, within),
+        lambda within: chance_of_sides(known, 0.5, within),
+        lambda within: chance_of_order(known, known.centre, within),
+    ):
+        found = [chance(within) for within in (0.0, 0.1, 0.5)]
+        assert 0 <= found[0] <= found[1] + 1e-3 <= found[2] + 2e-3 <= 1 + 2e-3
+
+
+def test_the_best_of_all_items_are_settled_whatever_is_known():
+    assert chance_of_best(beliefs([0.1, 0.9], 1.0), np.array([0.1, 0.9]), 2, 0.0) == 1.0
+
+
+def test_nothing_is_believed_as_long_as_nobody_disagreed_or_items_do_not_differ():
+    alike = Tally.nothing(4).after([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
+    assert believed(moderated(alike)) == ()
+    noise = Tally.nothing(3).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
+    assert believed(moderated(noise)) == ()
+
+
+def test_an_item_without_a_judgment_lies_where_the_others_lie():
+    some = Tally.nothing(4).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+    for found in believed(moderated(some)):
+        assert found.centre[3] == pytest.approx(found.centre[:3].mean(), abs=0.03)
+        assert found.error[3] > 3 * found.error[:3].max()
+
+
+def test_without_the_prior_means_stay_where_they_are():
+    known = moderated(Tally.nothing(3).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9]))
+    drawn, plain = believed(known)
+    assert plain.centre.tolist() == known.mean.tolist()
+    assert np.all(np.abs(drawn.centre - drawn.centre.mean()) < np.abs(plain.centre - plain.centre.mean()) + 1e-3)
+    assert np.all(drawn.error < plain.error)
+
+
+def test_halves_that_are_expected_to_agree_do():
+    rng = np.random.default_rng(4)
+    truth = rng.normal(0.5, 0.15, 4_000)
+    scores = truth[:, None] + rng.normal(0, 0.15, (4_000, 8))
+    first, second = scores[:, :4].mean(axis=1), scores[:, 4:].mean(axis=1)
+    ranks = [np.argsort(np.argsort(half)) for half in (first, second)]
+    error = scores.std(axis=1, ddof=1) / np.sqrt(8)
+    known = Moderated(scores.mean(axis=1), error, np.full(4_000, 7.0), None)
+    assert agreement_of_halves(known) == pytest.approx(stats.pearsonr(*ranks).statistic, abs=0.02)
+    assert agreement_of_halves(Moderated(known.mean, np.full(4_000, np.nan), known.freedom, None)) == 0.0
+
+
+def stopped(seed, percent=95):
+    """Whether the best 5 of 30 were right when they first seemed settled, looked at after every HIT."""
+    rng = np.random.default_rng(seed)
+    people = MadeUp(Population(bias_sd=0.05, noise=0.1).people(40, rng), rng.beta(2, 2, 30))
+    asking = Asking(wanted=60, n=5, gamma=0.1, best=5)
+    mine = InMemory(RULES["best"], ONLINE["easl"], asking, Parameters(), 30, rng)
+    tally = Tally.nothing(30)
+    for hit in mine.answered_by(people):
+        tally = tally.after(hit.items, [hit.annotator] * 5, hit.values)
+        known = believed(moderated(tally))
+        if known and min(chance_of_best(one, mine.score, 5, 0.05) for one in known) >= percent / 100:
+            order = np.argsort(-mine.score)
+            return people.truth[order[5:]].max() <= people.truth[order[:5]].min() + 0.05
+    return None
+
+
+def test_who_stops_when_it_is_likely_enough_is_right_as_often():
+    ends = [stopped(seed) for seed in range(60)]
+    right = [end for end in ends if end is not None]
+    assert len(right) >= 55
+    assert np.mean(right) >= 0.9  # .95 but for one campaign in 20 at a time: 54 of 60 or more with probability .97

@@ -1,0 +1,141 @@
+"""Campaigns that stop by themselves when their goal is reached."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sqlalchemy import select, text
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.database import tables
+from app.goals.progress import progress, words
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import moderated
+from app.quality import who_counts
+from app.record import revisions
+from app.stopping.watch import look
+from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit
+
+GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
+
+
+async def answered(engine, campaign, people, scores_of=lambda item: [95.0, 90.0][item] if item < 2 else 10.0 + item):
+    """HITs of so many people, who nearly agree: the first two items are the best."""
+    for person in range(people):
+        assignment = await annotator(engine, campaign, f"p{person}")
+        for _ in range(2):
+            hit = await hit_of(engine, assignment)
+            noise = 3 * (person % 3 - 1)
+            await submit(engine, assignment, hit, scores=[min(100.0, scores_of(i) + noise) for i in hit.items])
+
+
+async def status_of(engine, campaign):
+    async with engine.connect() as connection:
+        return (await connection.execute(select(tables.campaigns).where(tables.campaigns.c.id == campaign.id))).one()
+
+
+async def alerts(engine):
+    async with engine.connect() as connection:
+        return (await connection.execute(text("SELECT kind, about FROM alerts ORDER BY id"))).all()
+
+
+@pytest.mark.parametrize(("wish", "status"), [("tell", "running"), ("pause", "paused"), ("finish", "finished")])
+async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, wish, status):
+    campaign = await running(engine, items=10, when_reached=wish, **GOAL)
+    await look(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).status == "running"
+    await answered(engine, campaign, 6)
+    seen = await look(engine, campaign.id, now=NOW)
+    now = await status_of(engine, campaign)
+    assert (now.status, now.goal_reached) == (status, words(campaign))
+    assert ("goal", "the best 2 are settled but for differences of 10 points, with 95 % probability") in [
+        tuple(row) for row in await alerts(engine)
+    ]
+    assert seen.counted is not None
+
+
+async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine):
+    campaign = await running(engine, items=10, when_reached="pause", **GOAL)
+    await answered(engine, campaign, 6)
+    last = await look(engine, campaign.id, now=NOW)
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "resume", now=NOW)
+    last = await look(engine, campaign.id, now=NOW, last=last)
+    assert (await status_of(engine, campaign)).status == "running"
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE campaigns SET goal_percent = 90"))
+    await look(engine, campaign.id, now=NOW, last=last)
+    assert (await status_of(engine, campaign)).status == "paused"
+    assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]
+
+
+async def test_of_many_looks_at_once_one_acts(engine):
+    campaign = await running(engine, items=10, when_reached="finish", **GOAL)
+    await answered(engine, campaign, 6)
+    await asyncio.gather(*(look(engine, campaign.id, now=NOW) for _ in range(4)))
+    assert [row.kind for row in await alerts(engine)] == ["goal"]
+    async with engine.connect() as connection:
+        lines = (await connection.execute(text("SELECT who FROM audit_log WHERE action = 'campaign.finish'"))).all()
+    assert [line.who for line in lines] == ["Easel"]
+
+
+async def test_a_goal_is_far_while_nobody_agrees(engine):
+    campaign = await running(engine, items=10, when_reached="finish", **(GOAL | {"goal_within": 0}))
+    await answered(engine, campaign, 6, scores_of=lambda item: 50.0 + 7 * (item % 2))
+    await look(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).status == "running"
+
+
+async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
+    campaign = await running(engine, items=10, when_reached="finish", **GOAL)
+    await answered(engine, campaign, 6)
+    async with engine.begin() as connection:
+        people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
+        for person in people[1:]:
+            await who_counts.exclude(connection, campaign, person, reason="test", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    await look(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).status == "running"
+
+
+async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered(engine):
+    campaign = await running(engine, items=10, when_reached="pause", **GOAL)
+    late = await annotator(engine, campaign, "late")
+    hit = await hit_of(engine, late)
+    await answered(engine, campaign, 6)
+    await look(engine, campaign.id, now=NOW)
+    assert (await submit(engine, late, hit)).seq
+    assert (await next_hit(engine, late)).hit is None
+
+
+async def test_without_a_goal_nothing_is_read(engine):
+    campaign = await running(engine, items=10)
+    assert (await look(engine, campaign.id, now=NOW)).counted is None
+    assert progress(campaign, moderated(Tally.nothing(10)), np.zeros(10)) is None
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"goal": "best", "design": "pairwise"},
+        {"goal": "best", "design": "categories", "design_settings": {"labels": ["a", "b"]}},
+        {"goal": "best", "criteria": [{"name": "a", "question": "A?"}, {"name": "b", "question": "B?"}]},
+        {"goal": "fame"},
+        {"goal": "best", "goal_percent": 100},
+    ],
+)
+def test_a_goal_that_answers_cannot_tell_of_is_refused(chosen):
+    with pytest.raises(ValidationError):
+        CampaignSettings.model_validate({"name": "A", "question": "B?"} | chosen)
+
+
+@pytest.mark.parametrize("goal", ["best", "threshold", "order", "intervals", "halves"])
+async def test_every_goal_has_words_and_is_measured(engine, goal):
+    campaign = await running(engine, items=10, when_reached="tell", **(GOAL | {"goal": goal}))
+    await answered(engine, campaign, 8)
+    await look(engine, campaign.id, now=NOW)
+    assert words(campaign)[0].isupper()
+    assert (await status_of(engine, campaign)).goal_reached in {None, words(campaign)}
