@@ -238,6 +238,17 @@ def test_made_up_annotators_answer_as_real_ones_did(easel, running):
     assert easel("simulate", running, "--like", "nobody").exit_code == 2
 
 
+def test_what_a_goal_will_cost_is_said(easel, running):
+    refused = easel("plan", running)
+    assert (refused.exit_code, "has no goal" in refused.output) == (1, True)
+    easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 25)
+    goal, needed = easel("plan", running, "--runs", 2).output.splitlines()
+    assert goal == "Goal: Intervals of 95 % of items are ±25 points or less."
+    assert needed.startswith("About ")
+    assert "HIT" in needed
+    assert easel("plan", running, "--like", "nobody").exit_code == 1
+
+
 def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
     easel("simulate", running, "--hits", 1000, "--pace", 0)
     (campaign,) = json.loads(easel("campaign", "list", "--json").output)

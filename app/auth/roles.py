@@ -84,6 +84,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN}",
         f"GET {CAMPAIGN}/events",
         f"GET {CAMPAIGN}/rehearsed",
+        f"GET {CAMPAIGN}/plan",
         f"GET {CAMPAIGN}/match-quality",
         f"GET {CAMPAIGN}/match-quality.csv",
         f"GET {CAMPAIGN}/figures/item.svg",

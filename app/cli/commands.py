@@ -19,6 +19,7 @@ MODULES = {
     "login": "serving",
     "migrate": "serving",
     "people": "people",
+    "plan": "rehearsal",
     "serve": "serving",
     "simulate": "rehearsal",
     "verify": "results",

@@ -1,4 +1,4 @@
-"""`easel simulate`."""
+"""`easel simulate` and `easel plan`."""
 
 import asyncio
 from dataclasses import replace
@@ -14,6 +14,8 @@ from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.simulation.annotators import CARELESS, POPULATIONS, Careless, plain
 from app.simulation.crowd import simulate as simulate_crowd
+from app.simulation.planned import RUNS, USUAL, Plan
+from app.simulation.planned import plan as planned
 
 TRUTH_HELP = (
     "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
@@ -23,6 +25,8 @@ TRUTH_HELP = (
 LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding; --noise is not used then."
 
 HOW_HELP = "How those answer: anything, all items in one place, or the middle."
+
+EARLIER_HELP = f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
 
 UNJUDGEABLE_HELP = (
     "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
@@ -64,3 +68,18 @@ def simulate(
         return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
 
     click.echo(f"Made-up annotators answered {on_engine(work):,} HITs of {slug}.")
+
+
+@click.command()
+@click.argument("slug")
+@click.option("--like", default=USUAL, show_default=True, help=EARLIER_HELP)
+@click.option("--runs", type=click.IntRange(2, 1000), default=RUNS, show_default=True, help="Simulated campaigns.")
+def plan(slug: str, like: str, runs: int) -> None:
+    """What the goal of a campaign will cost, from what is known of it."""
+
+    async def work(engine: AsyncEngine) -> Plan:
+        return await planned(engine, slug, like, runs=runs)
+
+    found = on_engine(work)
+    click.echo(f"Goal: {found.goal}.")
+    click.echo(" · ".join([found.needed, *found.costs]))

@@ -4,7 +4,7 @@ What it does to posteriors is what a campaign does, to the bit; what it leaves o
 once. For planning and experiments, which need thousands of campaigns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,9 @@ from app.simulation.annotators import Answering
 
 @dataclass
 class InMemory:
-    """A campaign of N items. beliefs: those of its law. index: of its rule. hits: those that were answered."""
+    """A campaign of N items. begun: the numbers of its posteriors at first, (N,) each, and how many judgments are in
+    them; None for those of the law. beliefs: those of its law. index: of its rule. hits: those that were answered.
+    """
 
     rule: Rule
     law: Law
@@ -25,15 +27,17 @@ class InMemory:
     parameters: Parameters
     size: int
     rng: np.random.Generator
+    begun: tuple[Sequence[Array], Counts] | None = None
     beliefs: Beliefs = field(init=False)
     index: Index = field(init=False)
     hits: list[Hit] = field(default_factory=list)
     seen: dict[int, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        priors = [np.full(self.size, number) for number in self.law.family.default_prior]
+        priors: Sequence[Array] = [np.full(self.size, number) for number in self.law.family.default_prior]
+        priors, judgments = self.begun or (priors, np.zeros(self.size, np.int64))
         self.beliefs = self.law.begin(priors, self.parameters)
-        self.index = self.rule.index(self.score, self.variance, np.zeros(self.size, np.int64), self.asking)
+        self.index = self.rule.index(self.score, self.variance, judgments, self.asking)
 
     @property
     def score(self) -> Array:

@@ -1,16 +1,19 @@
-"""Rehearsals from a campaign's page: begin one, look from it to its campaign, remove it."""
+"""Rehearsals and plans from a campaign's page."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi.responses import HTMLResponse
 
-from app.auth.guards import researcher
-from app.campaigns import rehearsed
+from app.auth.guards import Who, researcher
+from app.campaigns import counted, rehearsed
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
-from app.simulation import rehearsals
+from app.errors import Conflict
+from app.simulation import planned, rehearsals
+from app.simulation.annotators import POPULATIONS
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
-from app.web import Database, Now, Transaction
+from app.web import Database, Now, Transaction, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -62,3 +65,26 @@ async def remove(request: Request, database: Database, slug: str) -> Response:
         removed = await rehearsals.remove(connection, slug)
         source = await rehearsed.rehearsed(connection, removed)
     return see_other(address(source.slug, done="rehearsal-removed"))
+
+
+@router.get("/plan")
+async def plan(
+    request: Request,
+    database: Database,
+    slug: str,
+    who: Who,
+    like: Annotated[str, Query(max_length=200)] = planned.USUAL,
+) -> HTMLResponse:
+    """What the goal of a campaign will cost. It takes some seconds, in another process."""
+    async with database.connect() as connection:
+        campaign = await counted.find_counted(connection, slug)
+        others = await counted.listed(connection, seen_by=who)
+    found, refusal = None, ""
+    likes = {name: f"the translations of {name}" for name in POPULATIONS}
+    likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
+    try:
+        found = await planned.plan_apart(database, slug, like if like in likes else planned.USUAL)
+    except Conflict as problem:
+        refusal = problem.message
+    context = {"campaign": campaign, "plan": found, "refusal": refusal, "likes": likes, "like": like}
+    return page(request, "admin/plan.html", context)
