@@ -7,9 +7,10 @@ import numpy as np
 
 from app.campaigns.demo import verbs
 from app.simulation.annotators import POPULATIONS
-from app.simulation.experiment_report import Part, write
-from app.simulation.experiments import Experiment, found, runs_of
+from app.simulation.experiment_report import OfContext, Part, write
+from app.simulation.experiments import AfterRound, Experiment, found, runs_of
 
+CONTEXTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
 CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
 
@@ -35,14 +36,23 @@ def lexical_frequency(out: Path, runs: int, like: str, context: float, seed: int
     parts = []
     for effect, title, said in ((0.0, "Without a context effect", WITHOUT_CONTEXT), with_context):
         mine = Experiment(f"lexical-frequency-context-{effect:g}", tuple(truth), POPULATIONS[like], effect, seed)
-        with click.progressbar(length=runs, label=title) as bar:
-            for there in runs_of(mine, out, runs):
-                bar.update(there - bar.pos)
-        parts.append(Part(title, said, mine.name, found(mine, out, runs), np.array(truth)))
+        parts.append(Part(title, said, mine.name, done(mine, out, runs, title), np.array(truth)))
+    contexts = []
+    for effect in CONTEXTS:
+        mine = Experiment(f"context-{effect:g}", tuple(truth), POPULATIONS[like], effect, seed, ("da", "easl"))
+        contexts.append(OfContext(effect, done(mine, out, runs, f"A context effect of {effect:.0%}")))
     command = f"easel experiment lexical-frequency --runs {runs} --like {like} --context {context:g} --seed {seed}"
     report = out / "lexical-frequency.md"
-    write(report, "Lexical frequency", ABOUT, parts, command=command, seed=seed)
+    write(report, "Lexical frequency", ABOUT, parts, contexts=contexts, command=command, seed=seed)
     click.echo(report)
+
+
+def done(experiment: Experiment, out: Path, runs: int, label: str) -> list[list[AfterRound]]:
+    """What the runs found, those that were missing with a progress bar."""
+    with click.progressbar(length=runs, label=label) as bar:
+        for there in runs_of(experiment, out, runs):
+            bar.update(there - bar.pos)
+    return found(experiment, out, runs)
 
 
 ABOUT = (

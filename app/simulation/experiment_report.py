@@ -11,11 +11,12 @@ import numpy as np
 
 from app.drawing import Scale, Tick, round_step
 from app.inference.ground.arrays import Array
-from app.simulation.experiments import ARMS, ROUNDS, AfterRound, as_good_as, table
+from app.simulation.experiments import ARMS, ROUNDS, AfterRound, as_good_as, judgments_for_as_much, table
 from app.templating import templates
 
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 40, 352  # of the axes; the template is 640 wide
 BAND = 2.5, 97.5  # per cent of the runs
+AS_IN_THE_PAPER = {3: 2, 6: 4}  # judgments by direct assessment, and by EASL, with the same Spearman
 LOOKS = (("#5b6166", "2 3"), ("#86510a", "6 3"), ("#6b4ea0", "9 3"), ("#0b5d66", ""), ("#a3195b", ""))  # of the arms
 
 
@@ -56,6 +57,21 @@ class Part:
     truth: Array
 
 
+@dataclass(frozen=True)
+class OfContext:
+    """What runs of `da` and `easl` found with a context effect."""
+
+    effect: float
+    found: Sequence[Sequence[AfterRound]]
+
+    @property
+    def cells(self) -> list[str]:
+        """With how many judgments EASL is as good as direct assessment with each of `AS_IN_THE_PAPER`."""
+        spearman = table(self.found, "spearman")
+        cells = [judgments_for_as_much(spearman["easl"], spearman["da"], judgments) for judgments in AS_IN_THE_PAPER]
+        return ["{:.1f} ({:.1f} to {:.1f})".format(*cell) for cell in cells]
+
+
 def correlations(title: str, y_title: str, values: dict[str, Array]) -> Curves:
     """Of each arm the mean of runs after each round, with the band in which most of them lie; values (runs, rounds)."""
     low = min(float(np.percentile(those, BAND[0], axis=0).min()) for those in values.values())
@@ -76,13 +92,15 @@ def curve(x: Scale, y: Scale, values: Array, words: str, colour: str, dash: str)
     return BandedCurve(mean, ends[0] + ends[1][::-1], words, colour, dash)
 
 
-def write(path: Path, title: str, said: str, parts: Sequence[Part], *, command: str, seed: int) -> None:
+def write(
+    path: Path, title: str, said: str, parts: Sequence[Part], *, contexts: Sequence[OfContext], command: str, seed: int
+) -> None:
     """The report, with its figures beside it."""
     shown = [shown_part(path.parent, part) for part in parts]
     made = {"command": command, "seed": seed, "runs": len(parts[0].found), "version": version("easel")}
     machine = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()}
     page = templates.get_template("experiments/report.md").render(
-        title=title, said=said, parts=shown, arms=ARMS, **made, **machine
+        title=title, said=said, parts=shown, arms=ARMS, contexts=contexts, needed=AS_IN_THE_PAPER, **made, **machine
     )
     path.write_text(page, encoding="utf-8")
 

@@ -29,6 +29,7 @@ from app.simulation.annotators import MadeUp, Population
 from app.simulation.in_memory import InMemory
 
 ANNOTATORS, N, ROUNDS, GAMMA = 30, 5, 10, 0.1
+RESAMPLED = 500
 EVENLY = "evenly"  # no rule: all items in turn, in a random order
 
 
@@ -54,7 +55,7 @@ ARMS = (
 @dataclass(frozen=True)
 class Experiment:
     """name: of the file of its results. truth: (N,), 0 to 1. context: the share by which annotators' noise falls where
-    the same value stands beside.
+    the same value stands beside. arms: the names of those of `ARMS` that take part.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Experiment:
     population: Population
     context: float
     seed: int
+    arms: tuple[str, ...] = tuple(arm.name for arm in ARMS)
 
     def settings(self) -> str:
         """What decides its results, as text."""
@@ -86,7 +88,8 @@ def run(experiment: Experiment, number: int) -> list[AfterRound]:
     truth = np.array(experiment.truth)
     crowd = replace(experiment.population, context=experiment.context)
     people = crowd.people(ANNOTATORS, np.random.default_rng([experiment.seed, number]))
-    return [found for arm in ARMS for found in course(arm, MadeUp(people, truth), [experiment.seed, number, 1])]
+    arms = [arm for arm in ARMS if arm.name in experiment.arms]
+    return [found for arm in arms for found in course(arm, MadeUp(people, truth), [experiment.seed, number, 1])]
 
 
 def course(arm: Arm, people: MadeUp, seed: Sequence[int]) -> Iterator[AfterRound]:
@@ -165,3 +168,21 @@ def as_good_as(values: Array, other: Array) -> list[int | None]:
     """
     mine = values.mean(axis=0)
     return [int(np.argmax(mine >= goal)) + 1 if (mine >= goal).any() else None for goal in other.mean(axis=0)]
+
+
+def judgments_for(values: Array, goal: float) -> float:
+    """With how many judgments an item the mean of runs, (runs, rounds), meets a goal, on a line between two rounds;
+    infinite where it never does, and 1 where it does from the first on.
+    """
+    mean = np.maximum.accumulate(values.mean(axis=0))
+    return float(np.interp(goal, mean, np.arange(1, len(mean) + 1))) if mean[-1] >= goal else np.inf
+
+
+def judgments_for_as_much(values: Array, other: Array, judgments: int) -> tuple[float, float, float]:
+    """With how many judgments an arm is as good as another one with so many, (runs, rounds) each; and between which
+    numbers that lies in 95 % of resampled runs.
+    """
+    again = np.random.default_rng(judgments).integers(len(values), size=(RESAMPLED, len(values)))
+    found = [judgments_for(values[k], other[k, judgments - 1].mean()) for k in again]
+    low, high = np.percentile(found, (2.5, 97.5), method="nearest")
+    return judgments_for(values, other[:, judgments - 1].mean()), float(low), float(high)

@@ -11,8 +11,18 @@ from click.testing import CliRunner
 from app.cli.commands import easel as command
 from app.errors import Conflict
 from app.simulation.annotators import plain
-from app.simulation.experiment_report import Part, write
-from app.simulation.experiments import ARMS, ROUNDS, Experiment, as_good_as, found, run, runs_of
+from app.simulation.experiment_report import OfContext, Part, write
+from app.simulation.experiments import (
+    ARMS,
+    ROUNDS,
+    Experiment,
+    as_good_as,
+    found,
+    judgments_for,
+    judgments_for_as_much,
+    run,
+    runs_of,
+)
 
 SMALL = Experiment("small", tuple(np.linspace(0, 1, 15).tolist()), plain(0.15), 0.0, 3)
 
@@ -69,10 +79,25 @@ def test_how_many_judgments_it_takes_by_hand():
     assert as_good_as(mine, other) == [1, 3, None]
 
 
+def test_judgments_between_two_rounds_lie_on_a_line():
+    values = np.array([[0.1, 0.5, 0.9], [0.3, 0.7, 0.9]])
+    assert judgments_for(values, 0.4) == pytest.approx(1.5)
+    assert judgments_for(values, 0.1) == 1
+    assert judgments_for(values, 0.95) == np.inf
+    assert judgments_for_as_much(values, values, 2) == (2, 2, 2)
+
+
+def test_only_the_arms_of_an_experiment_take_part():
+    whole, two = run(SMALL, 0), run(replace(SMALL, arms=("da", "easl")), 0)
+    assert two == [one for one in whole if one.arm in {"da", "easl"}]
+
+
 def test_the_report_shows_figures_that_are_there(folder):
     part = Part("All of it", "How it went.", "small", found(SMALL, folder, 3), np.array(SMALL.truth))
     path = folder / "title.md"
-    write(path, "A title", "About it.", [part], command="easel experiment", seed=3)
+    write(
+        path, "A title", "About it.", [part], contexts=[OfContext(0.5, part.found)], command="easel experiment", seed=3
+    )
     page = path.read_text()
     assert "seed 3, 3 runs" in page
     for name in ("small-spearman.svg", "small-pearson.svg"):
