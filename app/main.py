@@ -53,6 +53,7 @@ from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
 from app.simulation import routes as simulation
+from app.simulation.planned import Plans
 from app.simulation.rehearsals import Rehearsals
 from app.stopping import watch
 from app.trial import routes as trial
@@ -98,6 +99,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.fits = Fits()
     state.live = Live(state.database, state.posterior_cache, web.get_now)
     state.rehearsals = Rehearsals(state.database, web.now)
+    state.plans = Plans(state.database)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSeconds()
     state.looks = Looks(state.database, web.get_now, (look_at_annotators, watch.look))

@@ -8,8 +8,10 @@ import numpy as np
 from app.campaigns.demo import verbs
 from app.simulation.annotators import POPULATIONS
 from app.simulation.experiment_report import OfContext, Part, write
+from app.simulation.experiment_table import write_table
 from app.simulation.experiments import AfterRound, Experiment, found, runs_of
 
+NO_TABLE = "Results are not written as Parquet, which needs pyarrow: pip install 'easel[experiments]'."
 CONTEXTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
 CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
@@ -33,14 +35,18 @@ def lexical_frequency(out: Path, runs: int, like: str, context: float, seed: int
     out.mkdir(parents=True, exist_ok=True)
     truth = verbs()
     with_context = (context, f"With a context effect of {context:.0%}", WITH_CONTEXT)
-    parts = []
+    parts, all_found = [], []
     for effect, title, said in ((0.0, "Without a context effect", WITHOUT_CONTEXT), with_context):
         mine = Experiment(f"lexical-frequency-context-{effect:g}", tuple(truth), POPULATIONS[like], effect, seed)
-        parts.append(Part(title, said, mine.name, done(mine, out, runs, title), np.array(truth)))
+        all_found.append((mine, done(mine, out, runs, title)))
+        parts.append(Part(title, said, mine.name, all_found[-1][1], np.array(truth)))
     contexts = []
     for effect in CONTEXTS:
         mine = Experiment(f"context-{effect:g}", tuple(truth), POPULATIONS[like], effect, seed, ("da", "easl"))
-        contexts.append(OfContext(effect, done(mine, out, runs, f"A context effect of {effect:.0%}")))
+        all_found.append((mine, done(mine, out, runs, f"A context effect of {effect:.0%}")))
+        contexts.append(OfContext(effect, all_found[-1][1]))
+    if not write_table(out / "lexical-frequency.parquet", all_found):
+        click.echo(NO_TABLE, err=True)
     command = f"easel experiment lexical-frequency --runs {runs} --like {like} --context {context:g} --seed {seed}"
     report = out / "lexical-frequency.md"
     write(report, "Lexical frequency", ABOUT, parts, contexts=contexts, command=command, seed=seed)

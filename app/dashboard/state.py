@@ -157,15 +157,14 @@ def goal_words(facts: Facts) -> str:
     campaign = facts.campaign
     if campaign.goal == NONE:
         return ""
-    if campaign.goal_reached == words_of_goal(campaign):
-        return f"Goal reached: {campaign.goal_reached}."
+    said = "Goal reached" if campaign.goal_reached == words_of_goal(campaign) else "Goal"
     if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
-        return f"Goal: {words_of_goal(campaign)}."
+        return f"{said}: {words_of_goal(campaign)}."
     asked = ~facts.gone
     asked[campaign.always_shown] = False
     numbers = np.flatnonzero(asked)
     found = progress(campaign, facts.precision.intervals.of(numbers), facts.score[numbers])
-    return f"Goal: {words_of_goal(campaign)}. {said_of(campaign, found)}" if found else ""
+    return f"{said}: {words_of_goal(campaign)}. {said_of(campaign, found)}" if found else ""
 
 
 def said_of(campaign: Any, found: Progress) -> str:

@@ -78,13 +78,19 @@ def share_of_narrow(campaign: Any, known: Moderated, _score: Array) -> float:
     return float(np.mean(high - low <= 2 * campaign.goal_width / POINTS))
 
 
+def of_best(campaign: Any, beliefs: Believed, score: Array) -> float:
+    """Where there are no more items than best ones, the lowest is settled, as the rule `best` has it."""
+    best = max(1, min(campaign.best_items, len(score) - 1))
+    return chance_of_best(beliefs, score, best, campaign.goal_within / POINTS)
+
+
 def of_order(campaign: Any, beliefs: Believed, score: Array) -> float:
     many = len(score) > MOST_IN_ORDER
     return 0.0 if many else chance_of_order(beliefs, score, campaign.goal_within / POINTS)
 
 
 MEASURES: Mapping[str, Callable[[Any, Moderated, Array], float]] = {
-    "best": of_beliefs(lambda c, known, score: chance_of_best(known, score, c.best_items, c.goal_within / POINTS)),
+    "best": of_beliefs(of_best),
     "threshold": of_beliefs(lambda c, known, _: chance_of_sides(known, c.threshold / POINTS, c.goal_within / POINTS)),
     "order": of_beliefs(of_order),
     "intervals": share_of_narrow,

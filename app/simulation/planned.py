@@ -1,6 +1,7 @@
 """The plan of a campaign: what its goal will cost, from what is known of it or of an earlier one, worked out apart."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -121,9 +122,17 @@ async def earlier(connection: AsyncConnection, slug: str) -> Population | Tally:
     return (await calibrated.newest(connection, await find_counted(connection, slug))).tally
 
 
-async def plan_apart(engine: AsyncEngine, slug: str, like: str) -> Plan:
-    """The same in a process beside the server."""
-    return await apart(plan_on, engine.url.render_as_string(hide_password=False), slug, like)
+@dataclass
+class Plans:
+    """Those that are asked for by pages: one at a time, in a process beside the server."""
+
+    engine: AsyncEngine
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def of(self, slug: str, like: str) -> Plan:
+        """As `plan`."""
+        async with self.turn:
+            return await apart(plan_on, self.engine.url.render_as_string(hide_password=False), slug, like)
 
 
 async def plan_on(url: str, slug: str, like: str) -> Plan:

@@ -83,7 +83,7 @@ async def plan(
     likes = {name: f"the translations of {name}" for name in POPULATIONS}
     likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
     try:
-        found = await planned.plan_apart(database, slug, like if like in likes else planned.USUAL)
+        found = await request.app.state.plans.of(slug, like if like in likes else planned.USUAL)
     except Conflict as problem:
         refusal = problem.message
     context = {"campaign": campaign, "plan": found, "refusal": refusal, "likes": likes, "like": like}

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from app.cli.commands import easel as command
 from app.errors import Conflict
 from app.simulation.annotators import plain
 from app.simulation.experiment_report import OfContext, Part, write
+from app.simulation.experiment_table import write_table
 from app.simulation.experiments import (
     ARMS,
     ROUNDS,
@@ -108,7 +110,7 @@ def test_the_report_shows_figures_that_are_there(folder):
     assert [row.count("|") for row in rows] == [len(ARMS) + 2, len(ARMS) + 1]
 
 
-def test_the_command_makes_a_report(tmp_path):
+def test_the_command_makes_a_report_and_a_table(tmp_path):
     said = CliRunner().invoke(
         command, ["experiment", "lexical-frequency", "--out", str(tmp_path), "--runs", "2", "--like", "mlqe-ro-en"]
     )
@@ -118,3 +120,13 @@ def test_the_command_makes_a_report(tmp_path):
     assert "## Without a context effect" in page
     assert "## With a context effect of 50%" in page
     assert "Sakaguchi & Van Durme (2018)" in page
+    rows = parquet.read_table(tmp_path / "lexical-frequency.parquet")
+    assert rows.num_rows == 2 * ROUNDS * (2 * len(ARMS) + 5 * 2)
+    assert rows.column_names[:4] == ["experiment", "context", "run", "arm"]
+    assert b"context-0.25" in rows.schema.metadata
+
+
+def test_without_pyarrow_the_report_is_all(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("app.simulation.experiment_table.find_spec", lambda _name: None)
+    assert not write_table(tmp_path / "table.parquet", [(SMALL, found(SMALL, folder, 3))])
+    assert list(tmp_path.iterdir()) == []

@@ -111,6 +111,26 @@ async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered
     assert (await next_hit(engine, late)).hit is None
 
 
+async def test_of_fewer_items_than_best_ones_the_lowest_is_to_be_settled(engine):
+    campaign = await running(engine, items=5, when_reached="finish", **(GOAL | {"best_items": 10}))
+    people = [await annotator(engine, campaign, f"p{k}") for k in range(6)]
+    for person in people[:2]:
+        hit = await hit_of(engine, person)
+        await submit(engine, person, hit, scores=[{4: 20.0, 3: 22.0}.get(item, 80.0 + item) for item in hit.items])
+    await look(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).goal_reached is None
+
+
+async def test_the_page_says_how_near_the_goal_is(engine, researcher):
+    campaign = await running(engine, items=10, **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "The best 2 are settled but for differences of 10 points, with 95 % probability. Now it is 0 %." in page
+    await answered(engine, campaign, 6)
+    await look(engine, campaign.id, now=NOW)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "Goal reached: The best 2 are settled" in page
+
+
 async def test_without_a_goal_nothing_is_read(engine):
     campaign = await running(engine, items=10)
     assert (await look(engine, campaign.id, now=NOW)).counted is None
