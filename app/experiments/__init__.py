@@ -1,0 +1,1 @@
+"""Experiments of the papers: on made-up annotators, and with people."""

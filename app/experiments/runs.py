@@ -1,0 +1,119 @@
+"""Runs of an experiment, in as many processes as there are cores: each decided by its number alone.
+
+So a run is the same on any machine and in whatever order runs are done. What a run found is one line of a file: whoever
+stops and comes back goes on with the runs that are not there.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from os import cpu_count, environ
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from app.errors import Conflict
+from app.inference.ground.arrays import Array
+
+RESAMPLED = 500
+
+
+@dataclass(frozen=True)
+class Course:
+    """How an arm went in one run. figures: by their names, after each look. scores: of items after the last, (N,)."""
+
+    arm: str
+    figures: dict[str, list[float]]
+    scores: list[float]
+
+
+class Experiment(Protocol):
+    """What can be run again and again."""
+
+    @property
+    def name(self) -> str:
+        """Of the file of its results."""
+
+    def settings(self) -> str:
+        """What decides its results, as text."""
+
+    def run(self, number: int) -> list[Course]:
+        """How every arm went in one run."""
+
+
+def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
+    """Do what is missing of so many runs, and say after each how many are there; `found` reads what they found.
+
+    Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
+    """
+    path = folder / f"{experiment.name}.jsonl"
+    done = {line["run"] for line in lines_of(experiment, path)}
+    missing = [k for k in range(number) if k not in done]
+    yield number - len(missing)
+    environ["OPENBLAS_NUM_THREADS"] = "1"  # with more threads than cores it spends most of the time on waiting
+    with ProcessPoolExecutor(cpu_count(), get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
+        if not done:
+            file.write(experiment.settings() + "\n")
+        waiting = {pool.submit(experiment.run, k): k for k in missing}
+        for there, ended in enumerate(as_completed(waiting), start=number - len(missing) + 1):
+            line = {"run": waiting[ended], "found": [asdict(course) for course in ended.result()]}
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            yield there
+
+
+def found(experiment: Experiment, folder: Path, number: int) -> list[list[Course]]:
+    """How each of the first so many runs went, in their order."""
+    lines = {line["run"]: line["found"] for line in lines_of(experiment, folder / f"{experiment.name}.jsonl")}
+    return [[Course(**one) for one in lines[k]] for k in range(number)]
+
+
+def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
+    """The runs in a file; the last line of one that was interrupted may be cut off, and is left out."""
+    if not path.exists():
+        return
+    settings, *lines = path.read_text(encoding="utf-8").split("\n")
+    if settings != experiment.settings():
+        raise Conflict(
+            f"{path} has results of other settings. Nothing was changed. Name another folder.", code="other_experiment"
+        )
+    for line in lines:
+        with suppress(json.JSONDecodeError):
+            yield json.loads(line)
+
+
+Courses = Sequence[Sequence[Course]]
+
+
+def by_arm(courses: Courses, figure: str) -> dict[str, Array]:
+    """Of each arm a figure, (runs, looks)."""
+    arms = [course.arm for course in courses[0]]
+    return {arm: np.array([one.figures[figure] for run in courses for one in run if one.arm == arm]) for arm in arms}
+
+
+def last_scores(courses: Courses) -> dict[str, Array]:
+    """Of each arm the scores of items after the last look, (runs, N)."""
+    arms = [course.arm for course in courses[0]]
+    return {arm: np.array([one.scores for run in courses for one in run if one.arm == arm]) for arm in arms}
+
+
+def judgments_for(looks: Sequence[int], values: Array, goal: float) -> float:
+    """With how many judgments the mean of runs, (runs, looks), meets a goal, on a line between two looks; infinite
+    where it never does, and the first look's where it does from the first on.
+    """
+    mean = np.maximum.accumulate(values.mean(axis=0))
+    return float(np.interp(goal, mean, looks)) if mean[-1] >= goal else np.inf
+
+
+def judgments_for_as_much(looks: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
+    """With how many judgments an arm, (runs, looks), is as good in the mean as another one at one look, (runs,); and
+    between which numbers that lies in 95 % of resampled runs.
+    """
+    again = np.random.default_rng(len(values)).integers(len(values), size=(RESAMPLED, len(values)))
+    needed = [judgments_for(looks, values[k], goal[k].mean()) for k in again]
+    low, high = np.percentile(needed, (2.5, 97.5), method="nearest")
+    return judgments_for(looks, values, goal.mean()), float(low), float(high)
