@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from app.errors import Conflict
-from app.experiments import on_a_scale
+from app.experiments import on_a_scale, systems
 from app.experiments.runs import Courses, Experiment, found, runs_of
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
 CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
+OUTPUTS_HELP = "Table of outputs: system, segment, score."
 NEEDED = ("pyarrow", "matplotlib")
 Command = Callable[..., Any]
 
@@ -66,8 +67,25 @@ def political_spectrum(  # noqa: PLR0917
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
     """150 political statements from a file, or made-up ones (Sakaguchi & Van Durme 2018, section 5.2)."""
-    rows = items and on_a_scale.values_of(items, text, value, ends)
+    rows = on_a_scale.values_of(items, text, value, ends) if items else None
     conduct(on_a_scale.political_spectrum(rows, seed), out, runs, like, context, seed)
+
+
+@experiment.command("translation-systems")
+@repeated
+@click.option("--like", type=click.Choice([*POPULATIONS]), default="mlqe-et-en", show_default=True, help="Annotators.")
+@click.option("--outputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=OUTPUTS_HELP)
+@click.option("--ends", type=(float, float), default=(0.0, 100.0), show_default=True, help="Ends of their scores.")
+def translation_systems(  # noqa: PLR0917
+    out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
+) -> None:
+    """10 systems and their translations, from a file or made-up (Sakaguchi & Van Durme 2018, section 5.3)."""
+    begin(out)
+    names, quality = systems.outputs_of(outputs, ends) if outputs else systems.made_up(seed)
+    about = systems.FROM_A_FILE if outputs else systems.MADE_UP
+    one = systems.OfSystems("translation-systems", quality, POPULATIONS[like], seed)
+    command = f"easel experiment {one.name} --runs {runs} --like {like} --seed {seed}"
+    click.echo(systems.conduct(names, one, out, runner(out, runs), about, command))
 
 
 def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, context: float, seed: int) -> None:  # noqa: PLR0917

@@ -42,7 +42,7 @@ ARMS = (
 )
 FOR_GOALS = (
     Arm(FOR_BEST, "EASL, asked for the best", "best", "easl"),
-    Arm("best-aware", "the same, aware of annotators", "best", "easl-aware"),
+    Arm("best-aware", "The best, aware of annotators", "best", "easl-aware"),
     Arm(FOR_SIDES, "EASL, asked for the sides", "threshold", "easl"),
 )
 EVERY = (*ARMS, *FOR_GOALS)
@@ -89,9 +89,7 @@ class OnAScale:
 def in_rounds(arm: Arm, people: Answering, truth: Array, seed: Sequence[int]) -> Iterator[InMemory]:
     """A campaign as it begins, and after each round, which gives items one judgment on average. truth: (N,)."""
     size, rule = len(truth), RULES["easl" if arm.rule == EVENLY else arm.rule]
-    asking = Asking(
-        wanted=10**6, n=N, gamma=GAMMA, best=number_of_best(size), threshold=float(np.median(truth))
-    )
+    asking = Asking(wanted=10**6, n=N, gamma=GAMMA, best=number_of_best(size), threshold=float(np.median(truth)))
     mine = InMemory(rule, ONLINE[arm.law], asking, Parameters(), size, np.random.default_rng(seed))
     yield mine
     hits = mine.answered_by(people)

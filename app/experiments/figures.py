@@ -13,14 +13,14 @@ BAND = 2.5, 97.5  # per cent of the runs
 BINS = 5  # as in the paper
 SMALL, WIDE = (6.4, 4.0), (9.6, 2.8)  # inches
 # Told from each other without colours, too.
-LINES = (
+LINES: tuple[dict[str, Any], ...] = (
     {"color": "#5b6166", "linestyle": (0, (2, 2))},
     {"color": "#86510a", "linestyle": (0, (6, 2))},
     {"color": "#6b4ea0", "linestyle": (0, (9, 2, 2, 2))},
     {"color": "#0b5d66", "linestyle": "-"},
     {"color": "#a3195b", "linestyle": (0, (1, 1))},
 )
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # words stay words
     "svg.hashsalt": "easel",
     "font.family": "sans-serif",
@@ -35,14 +35,14 @@ STYLE = {
 
 
 @contextmanager
-def drawn(path: Path, panels: int = 1, size: tuple[float, float] = SMALL, **shared: bool) -> Iterator[tuple[Any, Any]]:
+def drawn(path: Path, panels: int = 1, size: tuple[float, float] = SMALL) -> Iterator[tuple[Any, Any]]:
     """A figure and its axes side by side; it is written at the end."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(STYLE):
         figure = Figure(size, layout="constrained")
-        yield figure, figure.subplots(1, panels, **shared)
+        yield figure, figure.subplots(1, panels, sharey=True)
         figure.savefig(path, metadata={"Date": None})
 
 
@@ -59,7 +59,7 @@ def curves(path: Path, looks: Sequence[int], values: Mapping[str, Array], *, x_t
 def histograms(path: Path, scores: Mapping[str, Array]) -> None:
     """How many items lie in each fifth of the scale, in the mean of runs: by title, (runs, N) each."""
     ends = np.linspace(0, 1, BINS + 1)
-    with drawn(path, len(scores), WIDE, sharey=True) as (_, axes):
+    with drawn(path, len(scores), WIDE) as (_, axes):
         for panel, (title, those) in zip(axes, scores.items(), strict=True):
             counts = np.array([np.histogram(np.clip(one, 0, 1), ends)[0] for one in those]).mean(axis=0)
             panel.bar(100 * ends[:-1], counts, width=100 / BINS, align="edge", color="#0b5d66", edgecolor="#ffffff")
@@ -72,7 +72,7 @@ def heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> None:
     """The match quality of all pairs of items, (N, N), by title; colours end at `top`."""
     with drawn(path, len(qualities), WIDE) as (figure, axes):
         for panel, (title, quality) in zip(axes, qualities.items(), strict=True):
-            image = panel.imshow(quality, cmap="viridis", vmin=0, vmax=top, origin="lower", interpolation="none")
+            panel.imshow(quality, cmap="viridis", vmin=0, vmax=top, origin="lower", interpolation="none")
             panel.set(title=title, xticks=[], yticks=[])
             panel.grid(visible=False)
-        figure.colorbar(image, ax=axes, label="match quality")
+        figure.colorbar(axes[0].images[0], ax=axes, label="match quality")

@@ -3,15 +3,12 @@ arms, with and without a context effect.
 """
 
 import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from app import upload
 from app.campaigns.demo import VERBS
 from app.errors import Invalid
 from app.experiments import report
@@ -19,12 +16,12 @@ from app.experiments.arms import ARMS, DA, EASL, EVERY, LOOKS, OnAScale, names_o
 from app.experiments.parquet import write_tables
 from app.experiments.report import Part, Saved
 from app.experiments.runs import Courses, Experiment, by_arm, last_scores
+from app.experiments.tables import between, columns_of
 from app.simulation.annotators import Population
 
 CONTEXTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
 ITEMS = 150
 FEWEST = 10  # items, of which one is the best tenth
-MOST_MB = 64
 GAIN = Saved({3: 2, 6: 4}, "sections 5.1 and 5.2")
 Run = Callable[[Experiment, str], Courses]  # of an experiment, with a label for people
 
@@ -117,9 +114,7 @@ def lexical_frequency() -> Material:
     with VERBS.open(encoding="utf-8", newline="") as file:
         rows = [(row["verb"], float(row["oracle"])) for row in csv.DictReader(file)]
     names, truth = zip(*rows, strict=True)
-    return Material(
-        "lexical-frequency", "Lexical frequency", VERBS_ABOUT + HOW, "verb", names, truth, COMPARED_VERBS
-    )
+    return Material("lexical-frequency", "Lexical frequency", VERBS_ABOUT + HOW, "verb", names, truth, COMPARED_VERBS)
 
 
 def political_spectrum(rows: Sequence[tuple[str, float]] | None, seed: int) -> Material:
@@ -138,32 +133,14 @@ def political_spectrum(rows: Sequence[tuple[str, float]] | None, seed: int) -> M
 
 
 def values_of(path: Path, text: str, value: str, ends: tuple[float, float]) -> list[tuple[str, float]]:
-    """The items of a table, CSV, TSV or JSONL, and their values between the ends as 0 to 1.
+    """The items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `upload.read`, and `Invalid` (`column_missing`, `not_a_value`, `too_few_items`).
+    Raises as `columns_of` and `between`, and `Invalid` (`too_few_items`).
     """
-    low, high = ends
-    table = upload.read(io.BytesIO(path.read_bytes()), path.name, max_mb=MOST_MB)
-    missing = [name for name in (text, value) if name not in table.columns]
-    if missing:
-        raise Invalid(f"{path} has no column “{missing[0]}”, but {', '.join(table.columns)}.", code="column_missing")
-    rows = [(str(row.values.get(text, "")), between(row, value, low, high)) for row in table.records]
+    rows = [(str(row.values[text]), between(row, value, *ends)) for row in columns_of(path, (text, value))]
     if len(rows) < FEWEST:
         raise Invalid(f"{path} has {len(rows)} items; {FEWEST} are the fewest.", code="too_few_items")
     return rows
-
-
-def between(row: upload.UploadedRow, column: str, low: float, high: float) -> float:
-    """A value as a share of the way between the ends."""
-    said: Any = row.values.get(column, "")
-    try:
-        share = (float(said) - low) / (high - low)
-    except (TypeError, ValueError):
-        share = np.nan
-    if not 0 <= share <= 1:
-        words = f"Line {row.line}: “{column}” must be a number from {low:g} to {high:g}, not “{said}”."
-        raise Invalid(words, code="not_a_value", line=row.line)
-    return share
 
 
 HOW = (
@@ -197,10 +174,17 @@ NARROW = (
     "RA learns who stands above whom, not how far from the ends. How narrow its range is depends on how many items are "
     "alike, on errors, and on how many comparisons there are."
 )
+KNOWN_BY_HEART = (
+    "Made-up annotators see the true value and err at random, so enough of them find it. People know a verb from what "
+    "they have heard and read, which is not this corpus."
+)
+TEN_STATEMENTS = (
+    "where the truth goes from 0 to 100, direct assessment goes from 7.1 to 91.7, RA from 29.9 to 75.8, EASL from 7.4 "
+    "to 91.9 (ten statements)"
+)
 COMPARED_VERBS = (
     ("6", "Spearman after 10 judgments on an axis from .5 to .75", "at the end",
-     "Made-up annotators see the true value and err at random, so enough of them find it. People know a verb from what "
-     "they have heard and read, which is not this corpus."),
+     KNOWN_BY_HEART),
     ("6", "direct assessment with 3 judgments is matched by EASL with 2", "gained", GAINED),
     ("7", "all three methods show the distribution of the truth", "ranges", NARROW),
     DIAGONAL,
@@ -209,6 +193,5 @@ COMPARED_STATEMENTS = (
     ("9", "Spearman after 10 judgments above .9 with all methods", "at the end",
      "The annotators here are made-up, and the statements others."),
     ("9", "direct assessment with 6 judgments is matched by EASL with 4", "gained", GAINED),
-    ("10 and Table 1", "where the truth goes from 0 to 100, direct assessment goes from 7.1 to 91.7, RA from 29.9 to "
-     "75.8, EASL from 7.4 to 91.9 (ten statements)", "ranges", NARROW),
+    ("10 and Table 1", TEN_STATEMENTS, "ranges", NARROW),
 )  # fmt: skip

@@ -100,16 +100,16 @@ def goals(folder: Path, part: Part) -> list[dict[str, Any]]:
     told = []
     for name, words, arms in ASKED_FOR:
         file, values = f"{part.of.name}-{name}.svg", by_arm(part.found, name)
-        figures.curves(
-            folder / file, LOOKS, {TITLES[arm]: values[arm] for arm in arms}, x_title=AN_ITEM, y_title=words
+        figures.curves(folder / file, LOOKS, {TITLES[arm]: values[arm] for arm in arms}, x_title=AN_ITEM, y_title=words)
+        told.append(
+            {
+                "words": words,
+                "file": file,
+                "heads": [TITLES[arm] for arm in arms],
+                "rows": rows_of([values[arm] for arm in arms]),
+                "needed": [saved(values, arm, LOOKS[-1]) for arm in arms[1:]],
+            }
         )
-        told.append({
-            "words": words,
-            "file": file,
-            "heads": [TITLES[arm] for arm in arms],
-            "rows": rows_of([values[arm] for arm in arms]),
-            "needed": [saved(values, arm, LOOKS[-1]) for arm in arms[1:]],
-        })
     return told
 
 

@@ -10,23 +10,14 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from app.cli.commands import easel as command
-from app.errors import Conflict
+from app.errors import Conflict, Invalid
+from app.experiments import figures
+from app.experiments.arms import ARMS, EVERY, LOOKS, OnAScale, of_best, of_sides
+from app.experiments.on_a_scale import lexical_frequency, political_spectrum, values_of
+from app.experiments.runs import by_arm, found, judgments_for, judgments_for_as_much, last_scores, runs_of
 from app.simulation.annotators import plain
-from app.simulation.experiment_report import OfContext, Part, write
-from app.simulation.experiment_table import write_table
-from app.simulation.experiments import (
-    ARMS,
-    ROUNDS,
-    Experiment,
-    as_good_as,
-    found,
-    judgments_for,
-    judgments_for_as_much,
-    run,
-    runs_of,
-)
 
-SMALL = Experiment("small", tuple(np.linspace(0, 1, 15).tolist()), plain(0.15), 0.0, 3)
+SMALL = OnAScale("small", tuple(np.linspace(0, 1, 15).tolist()), plain(0.15), 0.0, 3)
 
 
 @pytest.fixture(scope="module")
@@ -37,29 +28,28 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_run_says_of_every_arm_how_it_went_round_by_round():
-    course = run(SMALL, 0)
-    assert [(one.arm, one.judgments) for one in course] == [
-        (arm.name, judgments) for arm in ARMS for judgments in range(1, ROUNDS + 1)
-    ]
-    for arm in ARMS:
-        first, *_, last = (one for one in course if one.arm == arm.name)
-        assert last.spearman > first.spearman - 0.1
-        assert last.lowest < last.highest
+def test_a_run_says_of_every_arm_how_it_went_look_by_look():
+    courses = SMALL.run(0)
+    assert [course.arm for course in courses] == [arm.name for arm in EVERY]
+    for course in courses:
+        assert {*course.figures} == {"spearman", "pearson", "best", "sides"}
+        assert all(len(values) == len(LOOKS) for values in course.figures.values())
+        assert course.figures["spearman"][-1] > course.figures["spearman"][0] - 0.1
+        assert len(course.scores) == 15
 
 
 def test_runs_in_other_processes_find_what_a_run_here_finds(folder):
-    assert found(SMALL, folder, 3) == [run(SMALL, k) for k in range(3)]
+    assert found(SMALL, folder, 3) == [SMALL.run(k) for k in range(3)]
 
 
 def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, tmp_path):
     path = tmp_path / "small.jsonl"
     lines = (folder / "small.jsonl").read_text().split("\n")
     known = json.loads(lines[1])
-    known["found"][0]["spearman"] = 0.123  # to be told from what it would find
+    known["found"][0]["figures"]["spearman"][0] = 0.123  # to be told from what it would find
     path.write_text("\n".join([lines[0], json.dumps(known), lines[2][:40]]) + "\n")
     assert list(runs_of(SMALL, tmp_path, 3)) == [1, 2, 3]
-    assert found(SMALL, tmp_path, 3)[known["run"]][0].spearman == 0.123
+    assert found(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
 def test_results_of_other_settings_are_not_mixed_in(folder):
@@ -69,64 +59,150 @@ def test_results_of_other_settings_are_not_mixed_in(folder):
 
 
 def test_a_context_effect_makes_answers_better():
-    lost = [
-        1 - np.mean([[one.spearman for one in run(replace(SMALL, context=effect), k)] for k in range(2)])
-        for effect in (0.0, 0.9)
-    ]
+    of_two = [[replace(SMALL, context=effect).run(k) for k in range(2)] for effect in (0.0, 0.9)]
+    lost = [1 - np.mean([*by_arm(courses, "spearman").values()]) for courses in of_two]
     assert lost[1] < 0.8 * lost[0]
 
 
-def test_how_many_judgments_it_takes_by_hand():
-    mine, other = np.array([[0.2, 0.5, 0.9], [0.4, 0.7, 0.9]]), np.array([[0.25, 0.75, 0.95]] * 2)
-    assert as_good_as(mine, other) == [1, 3, None]
-
-
-def test_judgments_between_two_rounds_lie_on_a_line():
+def test_judgments_between_two_looks_lie_on_a_line():
     values = np.array([[0.1, 0.5, 0.9], [0.3, 0.7, 0.9]])
-    assert judgments_for(values, 0.4) == pytest.approx(1.5)
-    assert judgments_for(values, 0.1) == 1
-    assert judgments_for(values, 0.95) == np.inf
-    assert judgments_for_as_much(values, values, 2) == (2, 2, 2)
+    assert judgments_for((1, 2, 3), values, 0.4) == pytest.approx(1.5)
+    assert judgments_for((10, 20, 30), values, 0.1) == 10
+    assert judgments_for((1, 2, 3), values, 0.95) == np.inf
+    assert judgments_for_as_much((1, 2, 3), values, values[:, 1]) == (2, 2, 2)
 
 
 def test_only_the_arms_of_an_experiment_take_part():
-    whole, two = run(SMALL, 0), run(replace(SMALL, arms=("da", "easl")), 0)
+    whole, two = SMALL.run(0), replace(SMALL, arms=("da", "easl")).run(0)
     assert two == [one for one in whole if one.arm in {"da", "easl"}]
 
 
-def test_the_report_shows_figures_that_are_there(folder):
-    part = Part("All of it", "How it went.", "small", found(SMALL, folder, 3), np.array(SMALL.truth))
-    path = folder / "title.md"
-    write(
-        path, "A title", "About it.", [part], contexts=[OfContext(0.5, part.found)], command="easel experiment", seed=3
-    )
-    page = path.read_text()
-    assert "seed 3, 3 runs" in page
-    for name in ("small-spearman.svg", "small-pearson.svg"):
-        assert f"]({name})" in page
-        drawing = ET.parse(folder / name).getroot()
-        assert len(drawing.findall("{*}polyline")) == len(ARMS)
-    rows = [line for line in page.split("\n") if line.startswith("| 10 |")]
-    assert [row.count("|") for row in rows] == [len(ARMS) + 2, len(ARMS) + 1]
+def test_the_best_are_found_by_hand_and_ties_count_in_the_mean_of_all_orders():
+    truth = np.linspace(0, 1, 20)  # of which two are the best
+    assert of_best(truth, truth) == 1
+    assert of_best(-truth, truth) == 0
+    assert of_best(np.zeros(20), truth) == pytest.approx(0.1)
+    assert of_best(np.where(truth > 0.94, 1.0, 0.0) + (truth == 0.0), truth) == pytest.approx(2 / 3)
 
 
-def test_the_command_makes_a_report_and_a_table(tmp_path):
+def test_sides_are_those_of_the_median():
+    truth = np.array([0.1, 0.2, 0.8, 0.9])
+    assert of_sides(truth, truth) == 1
+    assert of_sides(np.array([0.9, 0.2, 0.8, 0.9]), truth) == 0.75
+
+
+def test_a_drawing_is_the_same_to_the_byte(tmp_path):
+    values = {"One": np.array([[0.1, 0.5], [0.2, 0.7]]), "Another": np.array([[0.3, 0.5], [0.1, 0.7]])}
+    for name in ("a.svg", "b.svg"):
+        figures.curves(tmp_path / name, (1, 2), values, x_title="judgments", y_title="Spearman")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    words = {text.text for text in ET.parse(tmp_path / "a.svg").getroot().iter("{http://www.w3.org/2000/svg}text")}
+    assert {"One", "Another", "judgments", "Spearman"} <= words
+
+
+def test_the_command_makes_a_report_with_figures_and_tables(tmp_path):
     said = CliRunner().invoke(
         command, ["experiment", "lexical-frequency", "--out", str(tmp_path), "--runs", "2", "--like", "mlqe-ro-en"]
     )
     assert said.exit_code == 0, said.output
     assert said.output.rstrip().endswith("lexical-frequency.md")
     page = (tmp_path / "lexical-frequency.md").read_text()
-    assert "## Without a context effect" in page
-    assert "## With a context effect of 50%" in page
-    assert "Sakaguchi & Van Durme (2018)" in page
-    rows = parquet.read_table(tmp_path / "lexical-frequency.parquet")
-    assert rows.num_rows == 2 * ROUNDS * (2 * len(ARMS) + 5 * 2)
-    assert rows.column_names[:4] == ["experiment", "context", "run", "arm"]
-    assert b"context-0.25" in rows.schema.metadata
+    for title in ("Without a context effect", "With a context effect of 50%", "Where scores lie", "Match quality"):
+        assert f"## {title}" in page
+    assert "seed 2018, 2 runs" in page
+    shown = [line.split("](")[1].rstrip(")") for line in page.split("\n") if line.startswith("![")]
+    assert len(shown) == len({*shown}) == 8
+    for name in shown:
+        ET.parse(tmp_path / name)
+    rows = [line for line in page.split("\n") if line.startswith("| 10 |")]
+    assert {row.count("|") for row in rows} == {len(ARMS) + 2, len(ARMS) + 1}
+    assert sum(line.startswith("| feel |") for line in page.split("\n")) == 1, "the most frequent verb of ten"
+    table = parquet.read_table(tmp_path / "lexical-frequency.parquet")
+    assert table.num_rows == 2 * len(LOOKS) * (len(EVERY) + len(ARMS) + 5 * 2)
+    assert table.column_names[:4] == ["experiment", "run", "arm", "judgments"]
+    assert b"context-0.25" in table.schema.metadata
+    scores = parquet.read_table(tmp_path / "lexical-frequency-scores.parquet")
+    assert scores.num_rows == 150 * 2 * (len(EVERY) + len(ARMS) + 5 * 2)
 
 
-def test_without_pyarrow_the_report_is_all(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("app.simulation.experiment_table.find_spec", lambda _name: None)
-    assert not write_table(tmp_path / "table.parquet", [(SMALL, found(SMALL, folder, 3))])
-    assert list(tmp_path.iterdir()) == []
+def test_without_the_extra_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr("app.cli.experiments.find_spec", lambda _name: None)
+    said = CliRunner().invoke(command, ["experiment", "lexical-frequency", "--out", str(tmp_path / "new")])
+    assert said.exit_code == 1
+    assert "easel[experiments]" in said.output
+    assert not (tmp_path / "new").exists()
+
+
+def test_scores_are_those_after_the_last_look(folder):
+    courses = found(SMALL, folder, 3)
+    for arm, scores in last_scores(courses).items():
+        assert scores.shape == (3, 15)
+        best = [of_best(one, np.array(SMALL.truth)) for one in scores]
+        assert best == by_arm(courses, "best")[arm][:, -1].tolist()
+
+
+def test_verbs_are_those_of_the_demo():
+    verbs = lexical_frequency()
+    assert len(verbs.names) == len(verbs.truth) == 150
+    assert (min(verbs.truth), max(verbs.truth)) == (0, 1)
+
+
+def test_statements_are_read_from_a_table_and_put_between_its_ends(tmp_path):
+    path = tmp_path / "statements.csv"
+    path.write_text("text,value\n" + "".join(f"statement {k},{k / 5 - 2}\n" for k in range(21)))
+    rows = values_of(path, "text", "value", (-2.0, 2.0))
+    assert [name for name, _ in rows][:2] == ["statement 0", "statement 1"]
+    assert [value for _, value in rows] == pytest.approx(np.linspace(0, 1, 21).tolist())
+    made = political_spectrum(rows, 1)
+    assert made.names[10] == "statement 10"
+
+
+def test_of_many_statements_150_take_part_and_the_seed_says_which():
+    rows = [(f"statement {k}", k / 1000) for k in range(1000)]
+    one, again, other = (political_spectrum(rows, seed) for seed in (1, 1, 2))
+    assert len(one.names) == 150
+    assert one == again
+    assert one.names != other.names
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ("text,score\n" + "a,1\n" * 20, "column_missing"),
+        ("text,value\n" + "a,1\n" * 9, "too_few_items"),
+        ("text,value\n" + "a,1\n" * 9 + "b,3\n", "not_a_value"),
+        ("text,value\n" + "a,1\n" * 9 + "b,many\n", "not_a_value"),
+        ("text,value\n" + "a,1\n" * 9 + "b,nan\n", "not_a_value"),
+    ],
+)
+def test_a_table_that_says_no_values_is_refused(tmp_path, table, code):
+    path = tmp_path / "statements.csv"
+    path.write_text(table)
+    with pytest.raises(Invalid) as refused:
+        values_of(path, "text", "value", (-2.0, 2.0))
+    assert refused.value.code == code
+
+
+def test_ends_that_are_none_are_refused(tmp_path):
+    path = tmp_path / "statements.csv"
+    path.write_text("text,value\n" + "a,1\n" * 10)
+    with pytest.raises(Invalid, match="must be below"):
+        values_of(path, "text", "value", (2.0, 2.0))
+
+
+def test_statements_of_a_file_make_a_report(tmp_path):
+    path = tmp_path / "statements.csv"
+    path.write_text("said,from -2 to 2\n" + "".join(f"opinion {k},{k / 5 - 2}\n" for k in range(21)))
+    told = ["--items", str(path), "--text", "said", "--value", "from -2 to 2", "--out", str(tmp_path), "--runs", "2"]
+    said = CliRunner().invoke(command, ["experiment", "political-spectrum", *told])
+    assert said.exit_code == 0, said.output
+    page = (tmp_path / "political-spectrum.md").read_text()
+    assert "from a file" in page
+    assert "RA from 29.9 to 75.8" in page
+    assert "| opinion 20 | 100.0 |" in page
+
+
+def test_without_a_file_statements_are_made_up_and_the_report_says_so():
+    made = political_spectrum(None, 3)
+    assert len(made.names) == 150
+    assert "made-up statements" in made.about
