@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from app.experiments.runs import Course
+from app.experiments.runs import ArmCourse
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import pearson, spearman
 from app.inference.online.law import Parameters
@@ -70,7 +70,7 @@ class OnAScale:
         """What decides its results, as text."""
         return json.dumps(asdict(self), sort_keys=True)
 
-    def run(self, number: int) -> list[Course]:
+    def run(self, number: int) -> list[ArmCourse]:
         """How every arm went in one run: one crowd, whom every arm asks anew."""
         return [course(arm.name, self.rounds(arm, number), np.array(self.truth)) for arm in self.taking_part]
 
@@ -107,12 +107,12 @@ def number_of_best(size: int) -> int:
     return max(1, round(BEST * size))
 
 
-def course(arm: str, rounds: Iterator[InMemory], truth: Array) -> Course:
+def course(arm: str, rounds: Iterator[InMemory], truth: Array) -> ArmCourse:
     """What is found after each round but the beginning. truth: (N,)."""
     next(rounds)
     scores = [mine.score for mine in rounds]
     figures = {name: [figure(score, truth) for score in scores] for name, figure in FIGURES.items()}
-    return Course(arm, figures, scores[-1].round(4).tolist())
+    return ArmCourse(arm, figures, scores[-1].round(4).tolist())
 
 
 def of_best(score: Array, truth: Array) -> float:

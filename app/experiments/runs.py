@@ -23,7 +23,7 @@ RESAMPLED = 500
 
 
 @dataclass(frozen=True)
-class Course:
+class ArmCourse:
     """How an arm went in one run. figures: by their names, after each look. scores: of items after the last, (N,)."""
 
     arm: str
@@ -41,7 +41,7 @@ class Experiment(Protocol):
     def settings(self) -> str:
         """What decides its results, as text."""
 
-    def run(self, number: int) -> list[Course]:
+    def run(self, number: int) -> list[ArmCourse]:
         """How every arm went in one run."""
 
 
@@ -66,10 +66,10 @@ def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
             yield there
 
 
-def found(experiment: Experiment, folder: Path, number: int) -> list[list[Course]]:
+def found(experiment: Experiment, folder: Path, number: int) -> list[list[ArmCourse]]:
     """How each of the first so many runs went, in their order."""
     lines = {line["run"]: line["found"] for line in lines_of(experiment, folder / f"{experiment.name}.jsonl")}
-    return [[Course(**one) for one in lines[k]] for k in range(number)]
+    return [[ArmCourse(**one) for one in lines[k]] for k in range(number)]
 
 
 def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
@@ -86,7 +86,7 @@ def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-Courses = Sequence[Sequence[Course]]
+Courses = Sequence[Sequence[ArmCourse]]
 
 
 def by_arm(courses: Courses, figure: str) -> dict[str, Array]:

@@ -19,7 +19,7 @@ from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import curves
 from app.experiments.parquet import write_tables
-from app.experiments.runs import Course, Courses, Experiment, by_arm, judgments_for_as_much
+from app.experiments.runs import ArmCourse, Courses, Experiment, by_arm, judgments_for_as_much
 from app.experiments.tables import between, columns_of
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import pearson, spearman
@@ -90,7 +90,7 @@ class OfSystems:
         mean: Array = self.quality.mean(axis=0)
         return mean
 
-    def run(self, number: int) -> list[Course]:
+    def run(self, number: int) -> list[ArmCourse]:
         """How every arm went in one run: one crowd, whom every arm asks anew."""
         crowd = self.population.people(ANNOTATORS, np.random.default_rng([self.seed, number]))
         ways: dict[str, Callable[[Sequence[Habits], np.random.Generator], Iterator[Array]]] = {
@@ -103,10 +103,10 @@ class OfSystems:
             self.course(arm, way(crowd, np.random.default_rng([self.seed, number, 1]))) for arm, way in ways.items()
         ]
 
-    def course(self, arm: str, scores: Iterator[Array]) -> Course:
+    def course(self, arm: str, scores: Iterator[Array]) -> ArmCourse:
         looked = list(scores)
         figures = {figure.__name__: [figure(self.truth, score) for score in looked] for figure in (spearman, pearson)}
-        return Course(arm, figures, looked[-1].round(4).tolist())
+        return ArmCourse(arm, figures, looked[-1].round(4).tolist())
 
     def one_by_one(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
         """Outputs at random, none twice before all were there, and the mean of the scores of each system."""
