@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.errors import Conflict
-from app.experiments import on_a_scale, systems
+from app.experiments import judges, on_a_scale, senses, systems, transitive
 from app.experiments.runs import Courses, Experiment, found, runs_of
 from app.simulation.annotators import POPULATIONS
 
@@ -86,6 +86,33 @@ def translation_systems(  # noqa: PLR0917
     one = systems.OfSystems("translation-systems", quality, POPULATIONS[like], seed)
     command = f"easel experiment {one.name} --runs {runs} --like {like} --seed {seed}"
     click.echo(systems.conduct(names, one, out, runner(out, runs), about, command))
+
+
+@experiment.command("random-judges")
+@repeated
+@click.option("--judgments", type=click.IntRange(100), default=1600, show_default=True, help="Comparisons in a run.")
+def random_judges(out: Path, runs: int, seed: int, judgments: int) -> None:
+    """Judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
+    begin(out)
+    command = f"easel experiment random-judges --runs {runs} --judgments {judgments} --seed {seed}"
+    click.echo(judges.conduct(judges.Comparisons(judgments=judgments), seed, out, runner(out, runs), command))
+
+
+@experiment.command("word-senses")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help=OUT_HELP)
+def word_senses(out: Path) -> None:
+    """Four words and their senses by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
+    begin(out)
+    click.echo(senses.conduct(out, "easel experiment word-senses"))
+
+
+@experiment.command("transitivity")
+@repeated
+def transitivity(out: Path, runs: int, seed: int) -> None:
+    """How consistent annotators are, and what implied pairs save (Amidei 2020, Table 2 and section 4)."""
+    begin(out)
+    command = f"easel experiment transitivity --runs {runs} --seed {seed}"
+    click.echo(transitive.conduct(seed, out, runner(out, runs), command))
 
 
 def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, context: float, seed: int) -> None:  # noqa: PLR0917

@@ -68,6 +68,18 @@ def histograms(path: Path, scores: Mapping[str, Array]) -> None:
         axes[0].set_ylabel("items")
 
 
+def bars(path: Path, shares: Mapping[str, Array], *, x_title: str, y_title: str) -> None:
+    """Of classes 1 to K the shares by several ways of counting, side by side: by title, (K,) each."""
+    width = 0.8 / len(shares)
+    with drawn(path) as (_, axes):
+        for k, ((title, those), look) in enumerate(zip(shares.items(), reversed(LINES[:4]), strict=False)):
+            places = np.arange(1, len(those) + 1) + (k - (len(shares) - 1) / 2) * width
+            axes.bar(places, those, width, label=title, color=look["color"])
+        axes.set(xlabel=x_title, ylabel=y_title, xticks=range(1, len(those) + 1))
+        axes.grid(visible=False, axis="x")
+        axes.legend()
+
+
 def heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> None:
     """The match quality of all pairs of items, (N, N), by title; colours end at `top`."""
     with drawn(path, len(qualities), WIDE) as (figure, axes):

@@ -56,7 +56,7 @@ def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
     yield number - len(missing)
     environ["OPENBLAS_NUM_THREADS"] = "1"  # with more threads than cores it spends most of the time on waiting
     with ProcessPoolExecutor(cpu_count(), get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
-        if not done:
+        if file.tell() == 0:
             file.write(experiment.settings() + "\n")
         waiting = {pool.submit(experiment.run, k): k for k in missing}
         for there, ended in enumerate(as_completed(waiting), start=number - len(missing) + 1):

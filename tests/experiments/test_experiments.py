@@ -52,6 +52,12 @@ def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, 
     assert found(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
+def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path):
+    (tmp_path / "small.jsonl").write_text(SMALL.settings() + "\n")
+    assert list(runs_of(SMALL, tmp_path, 1)) == [0, 1]
+    assert found(SMALL, tmp_path, 1) == [SMALL.run(0)]
+
+
 def test_results_of_other_settings_are_not_mixed_in(folder):
     with pytest.raises(Conflict) as refused:
         list(runs_of(replace(SMALL, seed=4), folder, 3))

@@ -1,0 +1,114 @@
+"""What other papers found is found again, by one command each."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+
+from app.cli.commands import easel as command
+from app.experiments import judges, senses
+from app.experiments.judges import Baselines, Comparisons, Crowd, RandomJudges
+from app.experiments.transitive import NOISES, Saving, consistency, saving
+
+FEW = Comparisons(systems=6, judges=10, segments=20, judgments=600)
+
+
+def by_experiment(*told):
+    said = CliRunner().invoke(command, ["experiment", *told])
+    assert said.exit_code == 0, said.output
+    return said.output
+
+
+# Transitivity
+
+
+def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding():
+    assert [(row[0], row[1], row[3]) for row in consistency()] == [
+        ("A1", "3 / 3", "1.000"),
+        ("A2", "2 / 3", "0.357"),
+        ("A3", "1 / 3", "-0.286"),
+    ]
+
+
+def test_who_never_errs_is_asked_few_pairs_and_nothing_implied_is_wrong():
+    asked, wrong = saving(0.0, np.random.default_rng(1))
+    assert asked < 0.3
+    assert wrong == 0
+
+
+def test_the_more_an_annotator_errs_the_more_implied_pairs_are_wrong():
+    (course,) = Saving(1).run(0)
+    assert all(one <= other for one, other in pairwise(course.figures["wrong"]))
+
+
+def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
+    by_experiment("transitivity", "--runs", "2", "--out", str(tmp_path))
+    page = (tmp_path / "transitivity.md").read_text()
+    assert "kappa of 0.741 over 14,476 triads" in page
+    assert "3,638 pairs" in page
+    assert (tmp_path / "transitivity.svg").exists()
+    assert parquet.read_table(tmp_path / "transitivity.parquet").num_rows == 2 * len(NOISES)
+
+
+# Word senses
+
+
+def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
+    by_experiment("word-senses", "--out", str(tmp_path))
+    page = (tmp_path / "word-senses.md").read_text()
+    for row in (
+        "| prevalence of sense 1 of add-v | 0.51 | 0.51 |",
+        "| sentences of date-n with a posterior of 0.99 or more | 97% | 97% |",
+        "| sentences of help-v with a posterior of 0.99 or more | 81% | 81% |",
+        "| ask-v | 966 | 18,338 | 40 |",
+    ):
+        assert row in page
+    for name in senses.WORDS:
+        assert (tmp_path / f"word-senses-{name}.svg").exists()
+    shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
+    assert sum(row["prevalence"] for row in shares) == pytest.approx(2 * len(senses.WORDS))
+
+
+# Judges who answer at random
+
+
+def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_itself():
+    for baseline in (None, 2):
+        judged = Crowd(FEW, np.random.default_rng(1)).judged(baseline, 0.0)
+        assert (judged.first != judged.second).all()
+        assert ({*judged.first.tolist()} == {2}) == (baseline == 2)
+        assert {*judged.outcome.tolist()} == {-1, 0, 1}
+
+
+def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
+    share = [np.mean(Crowd(FEW, np.random.default_rng(1)).careless < part) for part in (0.2, 0.5)]
+    assert share == pytest.approx([0.2, 0.5])
+
+
+def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_random():
+    found = [RandomJudges(FEW, 1).run(k) for k in range(3)]
+    for k, arm in enumerate(judges.TITLES):
+        pearson = np.mean([run[k].figures["pearson"] for run in found], axis=0)
+        assert [run[k].arm for run in found] == [arm] * 3
+        assert pearson[0] > 0.9
+        assert pearson[-1] < pearson[0]
+
+
+def test_a_better_baseline_wins_more():
+    (course,) = Baselines(FEW, 1).run(0)
+    won = course.figures["won"]
+    assert all(one > other for one, other in pairwise(won))
+    assert won[0] > 0.7
+    assert won[-1] < 0.3
+
+
+def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
+    by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
+    page = (tmp_path / "random-judges.md").read_text()
+    assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page
+    for name in ("random-judges-pearson.svg", "random-judges-ndcg.svg", "baselines.svg"):
+        assert f"({name})" in page
+        assert (tmp_path / name).exists()
+    assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 9
