@@ -95,7 +95,7 @@ def random_judges(out: Path, runs: int, seed: int, judgments: int) -> None:
     """Judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
     begin(out)
     command = f"easel experiment random-judges --runs {runs} --judgments {judgments} --seed {seed}"
-    click.echo(judges.conduct(judges.Comparisons(judgments=judgments), seed, out, runner(out, runs), command))
+    click.echo(judges.conduct(judges.JudgingOfSystems(judgments=judgments), seed, out, runner(out, runs), command))
 
 
 @experiment.command("word-senses")

@@ -47,7 +47,7 @@ FIGURES = {"pearson": "Pearson with the truth", "ndcg": "nDCG"}
 
 
 @dataclass(frozen=True)
-class Comparisons:
+class JudgingOfSystems:
     """How systems are compared. judgments: of a run. tie: how near two outputs must seem for a tie. segment_sd: how far
     a single output lies from its system; noise: of a judge, and log_noise_sd how much judges differ in it. All on the
     scale on which systems have a standard deviation of 1.
@@ -71,8 +71,8 @@ class Comparisons:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Comparisons of a first system with a second by judges on segments, (n,) each; outcomes +1, 0, -1."""
+class JudgedPairs:
+    """JudgingOfSystems of a first system with a second by judges on segments, (n,) each; outcomes +1, 0, -1."""
 
     first: Integers
     second: Integers
@@ -81,16 +81,16 @@ class Judged:
     outcome: Integers
 
 
-class Crowd:
+class Judges:
     """The judges and the outputs of one run."""
 
-    def __init__(self, of: Comparisons, rng: np.random.Generator) -> None:
+    def __init__(self, of: JudgingOfSystems, rng: np.random.Generator) -> None:
         self.of, self.rng = of, rng
         self.noise = of.noise * np.exp(of.log_noise_sd * rng.standard_normal(of.judges))
         self.output = of.truth + of.segment_sd * rng.standard_normal((of.segments, of.systems))
         self.careless = rng.permutation(of.judges) / of.judges  # below a share of careless ones: is one
 
-    def judged(self, baseline: int | None, share: float) -> Judged:
+    def judged(self, baseline: int | None, share: float) -> JudgedPairs:
         """Random comparisons, all with the baseline if there is one; a share of the judges answers at random."""
         of, rng = self.of, self.rng
         size = of.judgments
@@ -100,17 +100,17 @@ class Crowd:
         apart = self.output[segment, first] - self.output[segment, second] + self.noise[judge] * rng.normal(size=size)
         outcome = np.where(np.abs(apart) < of.tie, 0, np.sign(apart)).astype(np.int64)
         at_random = rng.integers(-1, 2, size=size)
-        return Judged(first, second, judge, segment, np.where(self.careless[judge] < share, at_random, outcome))
+        return JudgedPairs(first, second, judge, segment, np.where(self.careless[judge] < share, at_random, outcome))
 
 
-def graded(judged: Judged, baseline: int, systems: int) -> Array:
+def graded(judged: JudgedPairs, baseline: int, systems: int) -> Array:
     """(systems,), by the comparisons with a baseline, which itself gets no score."""
     rows, items, outcomes = against(baseline, judged.first, judged.second, judged.outcome)
     columns = items, judged.judge[rows], judged.segment[rows], outcomes
     return graded_response.fit(*columns, n_items=systems, errors=False).score
 
 
-def scores_of(arm: str, judged: Judged, baseline: int, systems: int) -> Array:
+def scores_of(arm: str, judged: JudgedPairs, baseline: int, systems: int) -> Array:
     """(systems,)."""
     if arm == GRADED:
         return graded(judged, baseline, systems)
@@ -129,7 +129,7 @@ def figures_of(truth: Array, score: Array, baseline: int) -> dict[str, float]:
 class RandomJudges:
     """Every method, by how many judges answer at random."""
 
-    of: Comparisons
+    of: JudgingOfSystems
     seed: int
     name: str = "random-judges"
 
@@ -143,7 +143,7 @@ class RandomJudges:
 
     def at(self, arm: str, share: int, number: int) -> dict[str, float]:
         baseline = self.of.systems // 2
-        crowd = Crowd(self.of, np.random.default_rng([self.seed, number]))
+        crowd = Judges(self.of, np.random.default_rng([self.seed, number]))
         judged = crowd.judged(baseline if arm in WITH_BASELINE else None, share / 100)
         return figures_of(self.of.truth, scores_of(arm, judged, baseline, self.of.systems), baseline)
 
@@ -152,7 +152,7 @@ class RandomJudges:
 class Baselines:
     """The graded response model, by which system is the baseline, from the best to the worst."""
 
-    of: Comparisons
+    of: JudgingOfSystems
     seed: int
     name: str = "baselines"
 
@@ -170,7 +170,7 @@ class Baselines:
         return range(0, self.of.systems, EACH)
 
     def at(self, baseline: int, number: int) -> dict[str, float]:
-        judged = Crowd(self.of, np.random.default_rng([self.seed, number])).judged(baseline, 0.0)
+        judged = Judges(self.of, np.random.default_rng([self.seed, number])).judged(baseline, 0.0)
         _, _, outcomes = against(baseline, judged.first, judged.second, judged.outcome)
         won = {"won": baseline_advice(outcomes).share_won}
         return won | figures_of(self.of.truth, graded(judged, baseline, self.of.systems), baseline)
@@ -180,7 +180,9 @@ def columns(rows: list[dict[str, float]]) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
-def conduct(of: Comparisons, seed: int, out: Path, run: Callable[[Experiment, str], Courses], command: str) -> Path:
+def conduct(
+    of: JudgingOfSystems, seed: int, out: Path, run: Callable[[Experiment, str], Courses], command: str
+) -> Path:
     """Run both, and write figures, tables and the report; the file of the report."""
     noisy, chosen = RandomJudges(of, seed), Baselines(of, seed)
     found, by_baseline = run(noisy, "Judges who answer at random"), run(chosen, "Baselines")

@@ -29,7 +29,7 @@ PAPER: dict[str, tuple[float | None, float | None]] = {
 
 
 @dataclass(frozen=True)
-class Labels:
+class SenseLabels:
     """Of a word: (n,) each, from 0."""
 
     items: Integers
@@ -55,13 +55,13 @@ class Word:
     bits: Array
 
 
-def labels_of(name: str) -> Labels:
+def labels_of(name: str) -> SenseLabels:
     """As annotators gave them: a row for each item, a column for each annotator."""
     with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     given = [(k, j, int(cell) - 1) for k, (_, *cells) in enumerate(rows) for j, cell in enumerate(cells) if cell]
     items, annotators, senses = np.array(given).T
-    return Labels(items, annotators, senses)
+    return SenseLabels(items, annotators, senses)
 
 
 def word(name: str) -> Word:

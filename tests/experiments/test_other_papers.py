@@ -9,10 +9,10 @@ from pyarrow import parquet
 
 from app.cli.commands import easel as command
 from app.experiments import judges, senses
-from app.experiments.judges import Baselines, Comparisons, Crowd, RandomJudges
+from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
 from app.experiments.transitive import NOISES, Saving, consistency, saving
 
-FEW = Comparisons(systems=6, judges=10, segments=20, judgments=600)
+FEW = JudgingOfSystems(systems=6, judges=10, segments=20, judgments=600)
 
 
 def by_experiment(*told):
@@ -76,14 +76,14 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
 
 def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_itself():
     for baseline in (None, 2):
-        judged = Crowd(FEW, np.random.default_rng(1)).judged(baseline, 0.0)
+        judged = Judges(FEW, np.random.default_rng(1)).judged(baseline, 0.0)
         assert (judged.first != judged.second).all()
         assert ({*judged.first.tolist()} == {2}) == (baseline == 2)
         assert {*judged.outcome.tolist()} == {-1, 0, 1}
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
-    share = [np.mean(Crowd(FEW, np.random.default_rng(1)).careless < part) for part in (0.2, 0.5)]
+    share = [np.mean(Judges(FEW, np.random.default_rng(1)).careless < part) for part in (0.2, 0.5)]
     assert share == pytest.approx([0.2, 0.5])
 
 
