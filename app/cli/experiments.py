@@ -9,7 +9,7 @@ import click
 
 from app.errors import Conflict
 from app.experiments import judges, on_a_scale, senses, systems, transitive
-from app.experiments.runs import Courses, Experiment, found, runs_of
+from app.experiments.runs import Courses, Experiment, Run, found, runs_of
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
@@ -131,7 +131,7 @@ def begin(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def runner(out: Path, runs: int) -> Callable[[Experiment, str], Courses]:
+def runner(out: Path, runs: int) -> Run:
     """What the runs of an experiment found, those that were missing with a progress bar."""
 
     def done(one: Experiment, label: str) -> Courses:

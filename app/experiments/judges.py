@@ -5,7 +5,6 @@ Judgments are made-up, from a model that is none of those compared: Thurstone's,
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 from app.experiments import report
 from app.experiments.figures import curves
 from app.experiments.parquet import write_figures
-from app.experiments.runs import ArmCourse, Courses, Experiment, by_arm
+from app.experiments.runs import ArmCourse, by_arm
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import compare
 from app.inference.observations.baseline import against, baseline_advice
@@ -72,7 +71,7 @@ class JudgingOfSystems:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """JudgingOfSystems of a first system with a second by judges on segments, (n,) each; outcomes +1, 0, -1."""
+    """Comparisons of a first system with a second by judges on segments, (n,) each; outcomes +1, 0, -1."""
 
     first: Integers
     second: Integers
@@ -180,9 +179,7 @@ def columns(rows: list[dict[str, float]]) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
-def conduct(
-    of: JudgingOfSystems, seed: int, out: Path, run: Callable[[Experiment, str], Courses], command: str
-) -> Path:
+def conduct(of: JudgingOfSystems, seed: int, out: Path, run: Run, command: str) -> Path:
     """Run both, and write figures, tables and the report; the file of the report."""
     noisy, chosen = RandomJudges(of, seed), Baselines(of, seed)
     found, by_baseline = run(noisy, "Judges who answer at random"), run(chosen, "Baselines")

@@ -15,7 +15,7 @@ from app.experiments import report
 from app.experiments.arms import ARMS, DA, EASL, EVERY, LOOKS, OnAScale, names_of
 from app.experiments.parquet import write_tables
 from app.experiments.report import Part, Saved
-from app.experiments.runs import Courses, Experiment, by_arm, last_scores
+from app.experiments.runs import Run, by_arm, last_scores
 from app.experiments.tables import between, columns_of
 from app.simulation.annotators import Population
 
@@ -23,7 +23,6 @@ CONTEXTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
 ITEMS = 150
 FEWEST = 10  # items, of which one is the best tenth
 GAIN = Saved({3: 2, 6: 4}, "sections 5.1 and 5.2")
-Run = Callable[[Experiment, str], Courses]  # of an experiment, with a label for people
 
 
 @dataclass(frozen=True)

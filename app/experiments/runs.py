@@ -5,7 +5,7 @@ stops and comes back goes on with the runs that are not there.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -87,6 +87,7 @@ def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
 
 
 Courses = Sequence[Sequence[ArmCourse]]
+Run = Callable[[Experiment, str], Courses]  # of an experiment, with a label for people
 
 
 def by_arm(courses: Courses, figure: str) -> dict[str, Array]:

@@ -19,7 +19,7 @@ from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import curves
 from app.experiments.parquet import write_tables
-from app.experiments.runs import ArmCourse, Courses, Experiment, by_arm, judgments_for_as_much
+from app.experiments.runs import ArmCourse, Courses, Run, by_arm, judgments_for_as_much
 from app.experiments.tables import between, columns_of
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import pearson, spearman
@@ -188,7 +188,7 @@ def outputs_of(path: Path, ends: tuple[float, float]) -> tuple[list[str], Array]
 
 
 def conduct(  # noqa: PLR0917
-    names: Sequence[str], experiment: OfSystems, out: Path, run: Callable[[Experiment, str], Courses], about: str,
+    names: Sequence[str], experiment: OfSystems, out: Path, run: Run, about: str,
     command: str,
 ) -> Path:  # fmt: skip
     """Run it, and write figures, tables and the report; the file of the report."""

@@ -5,7 +5,6 @@ pairs need not be asked (section 4).
 import csv
 import gzip
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import combinations, count
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from app.experiments import report
 from app.experiments.figures import curves
 from app.experiments.parquet import write_figures
-from app.experiments.runs import ArmCourse, Courses, Experiment, by_arm
+from app.experiments.runs import ArmCourse, Run, by_arm
 from app.inference.ground.arrays import Integers
 from app.inference.preferences import transitivity
 from app.inference.preferences.implied import Implications, ImpliedCounts, followed
@@ -91,7 +90,7 @@ def real() -> tuple[transitivity.Transitivity, ImpliedCounts]:
     return transitivity.fit(first, second, outcomes, annotators), counts
 
 
-def conduct(seed: int, out: Path, run: Callable[[Experiment, str], Courses], command: str) -> Path:
+def conduct(seed: int, out: Path, run: Run, command: str) -> Path:
     """Run it, and write the figure, the table and the report; the file of the report."""
     experiment = Saving(seed)
     found = run(experiment, "Implied pairs")
