@@ -13,7 +13,7 @@ import numpy as np
 from app.experiments import report
 from app.experiments.figures import curves
 from app.experiments.parquet import write_figures
-from app.experiments.runs import ArmCourse, by_arm
+from app.experiments.runs import ArmCourse, Run, by_arm
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import compare
 from app.inference.observations.baseline import against, baseline_advice
