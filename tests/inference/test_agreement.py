@@ -194,6 +194,25 @@ def test_ranks_by_hand_count_each_entry_as_often_as_its_weight_says():
     assert squares[:, 0].tolist() == [4.0, 0.0]
 
 
+@pytest.mark.parametrize("shared", [5, 10, 30])
+def test_orders_of_few_items_correlate_less_by_as_much_as_is_said(shared):
+    many, pairs = 20_000, 2_000
+    truth, noise = rng().normal(size=(2, many)), rng(2).normal(size=(2, many))
+    whole = spearmanr(truth[0] + noise[0] / 2, truth[0] + noise[1] / 2).statistic
+    truth, noise = rng(3).normal(size=(pairs, shared)), rng(4).normal(size=(2, pairs, shared))
+    few = np.mean([spearmanr(a, b).statistic for a, b in zip(truth + noise[0] / 2, truth + noise[1] / 2, strict=True)])
+    assert whole - few == pytest.approx(score_agreement.lost_by_few(whole, [shared] * 3), abs=0.012)
+
+
+def test_it_is_told_where_pairs_share_few_items_and_not_where_they_share_many():
+    for shared, told in ((5, True), (400, False)):
+        truth = np.repeat(rng().normal(size=shared), 2)
+        scores = truth + rng(2).normal(size=2 * shared) / 2
+        items, annotators = np.repeat(np.arange(shared), 2), np.tile([0, 1], shared)
+        found = score_agreement.correlation(items, annotators, scores, draws=0, rng=rng())
+        assert ("few_items_a_pair" in {note.code for note in found.notes}) is told
+
+
 def test_blocks_and_draws_are_correlated_each_by_itself():
     random = rng()
     block, x, y = np.repeat([0, 1, 2], [4, 9, 30]), random.integers(5, size=43) * 1.0, random.random(43)

@@ -1,5 +1,6 @@
 """Agreement of scores: correlations between annotators, and between two halves of the judgments."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,8 +11,12 @@ from app.inference.agreement.coefficient import Agreement, measured
 from app.inference.ground.arrays import Array, Integers, quotient
 from app.inference.ground.bootstrap import DRAWS
 from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import NUMBERS_HELD, MeanRanks, pearson, spearman
 from app.inference.observations.judgments import Judgments, compared
+
+WORTH_TELLING = 0.01
+"""Of a correlation, which is shown to two places."""
 
 SPLITS = 20
 """How often the judgments are split: the mean over more of them changes by less than the interval's own error."""
@@ -69,7 +74,7 @@ def correlation(
     def between(weights: Array) -> PerPair:
         return PerPair(correlated(weights), weights @ shared_items)
 
-    return mean_over_pairs(
+    found = mean_over_pairs(
         between,
         judgments,
         shared,
@@ -80,6 +85,23 @@ def correlation(
         rng=rng,
         cells_per_draw=NUMBERS_HELD * len(x),
     )
+    lost = lost_by_few(found.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
+    if lost < WORTH_TELLING:
+        return found
+    sentence = f"Orders of so few items correlate less than those of many, here by about {lost:.2f}. The interval does "
+    return replace(found, notes=(*found.notes, Note("few_items_a_pair", sentence + "not allow for that.")))
+
+
+def lost_by_few(value: float, shared: npt.ArrayLike) -> float:
+    """By how much Spearman's correlation lies below that of many items, in the mean over pairs of annotators who share
+    so many items, (P,), each weighted by them.
+
+    The mean of Spearman's correlation of n items is ((n - 2) rho + 3 tau) / (n + 1) (Moran 1948); tau is that of normal
+    scores with this rho, of which `value` is taken for an estimate.
+    """
+    tau = 2 / np.pi * np.arcsin(2 * np.sin(np.pi * value / 6))
+    sizes = np.asarray(shared, np.float64)
+    return float(np.average(3 * (value - tau) / (sizes + 1), weights=sizes))
 
 
 def split_half(

@@ -1,0 +1,230 @@
+"""How often 95 % intervals of models hold the truth: `python -m benchmarks.coverage_of_models [RUNS]`; 40 runs take
+five minutes. Means, medians, laws and Elo are in `benchmarks.coverage`, which has the same crowds.
+
+The truth is what a method says of very many answers by the same people: of scores of items those that it gives after
+200 times as many, of coefficients of agreement those of 5,000 items. Scores of pairs are compared around their mean.
+"""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from app.inference.agreement import intraclass, krippendorff, score_agreement
+from app.inference.agreement.coefficient import Agreement
+from app.inference.ground.arrays import Array, Integers
+from app.inference.preferences import best_worst_counts, bradley_terry, expected_wins, hopkins_may, thurstone
+from app.inference.ratings import geometric_mean
+from app.inference.systems import graded_response
+from benchmarks.annotator_aware import Crowd, a_process_per_core
+from benchmarks.coverage import CROWDS, Z95, Row, cell
+
+ITEMS, ANNOTATORS, SYSTEMS, SEGMENTS = 50, 30, 10, 100
+PER_ITEM = (5, 10, 20)
+AS_MANY = 200  # times the answers, for the truth
+MANY_ITEMS = 5_000
+IN_A_HIT = 4
+DRAWS = 300
+TIE = 0.05
+
+
+class People:
+    """Annotators of a crowd, as those of `benchmarks.coverage`, and items of any number."""
+
+    def __init__(self, crowd: Crowd, random_share: float, items: int, rng: np.random.Generator) -> None:
+        self.rng, self.items, self.worth = rng, items, rng.beta(2, 2, items)
+        self.bias, self.scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
+        self.noise = crowd.noise * np.exp(rng.normal(0, crowd.noise_spread, ANNOTATORS))
+        self.at_random = rng.permutation(ANNOTATORS) < random_share * ANNOTATORS
+
+    def judge(self, items: Integers, annotators: Integers) -> Array:
+        """Scores, not cut to steps, so that pairs tie by their margin alone."""
+        meant = 0.5 + self.bias[annotators] + self.scale[annotators] * (self.worth[items] - 0.5)
+        scores = meant + self.noise[annotators] * self.rng.normal(size=meant.shape)
+        said: Array = np.where(self.at_random[annotators], self.rng.random(meant.shape), scores).clip(0, 1)
+        return said
+
+    def shown(self, hits: int, n: int) -> tuple[Integers, Integers, Array]:
+        """Hits of n different items each, shown to anybody: items, annotators and scores, (hits, n)."""
+        items = np.argsort(self.rng.random((hits, self.items)), axis=1)[:, :n]
+        annotators = np.repeat(self.rng.integers(ANNOTATORS, size=(hits, 1)), n, axis=1)
+        return items, annotators, self.judge(items, annotators)
+
+    def pairs(self, number: int) -> tuple[Integers, Integers, Integers]:
+        """First, second, outcome: (number,)."""
+        items, _, scores = self.shown(number, 2)
+        apart = scores[:, 0] - scores[:, 1]
+        return items[:, 0], items[:, 1], np.where(np.abs(apart) < TIE, 0, np.sign(apart)).astype(np.int64)
+
+    def each_item(self, times: int) -> tuple[Integers, Integers, Array]:
+        """Every item by so many different annotators: (items * times,) each."""
+        annotators = np.argsort(self.rng.random((self.items, ANNOTATORS)), axis=1)[:, :times]
+        items = np.repeat(np.arange(self.items)[:, None], times, axis=1)
+        return items.ravel(), annotators.ravel(), self.judge(items, annotators).round(2).ravel()
+
+
+class Case(NamedTuple):
+    crowd: Crowd
+    random_share: float
+    per_item: int
+    seed: int
+
+    def people(self, items: int, name: str) -> People:
+        """New ones for each method."""
+        seed = [self.seed, self.per_item, *name.encode()]
+        return People(self.crowd, self.random_share, items, np.random.default_rng(seed))
+
+
+def centred(score: Array) -> Array:
+    around: Array = score - np.nanmean(score)
+    return around
+
+
+def row(low: Array, high: Array, truth: Array) -> Row:
+    """Of what has an interval."""
+    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(truth)
+    if not known.any():
+        return (np.nan,) * 4
+    low, high, truth = low[known], high[known], truth[known]
+    return float(((low <= truth) & (truth <= high)).mean()), float((high - low).mean()), np.nan, np.nan
+
+
+def between(score: Array, error: Array, truth: Array) -> Row:
+    return row(score - Z95 * error, score + Z95 * error, truth)
+
+
+class Scored(Protocol):
+    @property
+    def score(self) -> Array: ...
+
+    @property
+    def standard_error(self) -> Array: ...
+
+
+def of_pairs(name: str, fit: Callable[..., Scored], case: Case) -> Row:
+    people = case.people(ITEMS, name)
+    number = ITEMS * case.per_item // 2  # a pair is a judgment of both
+    truth = fit(*people.pairs(AS_MANY * number), n_items=ITEMS)
+    found = fit(*people.pairs(number), n_items=ITEMS)
+    level = name != "Expected Wins"
+    scores = [centred(one.score) if level else one.score for one in (found, truth)]
+    return between(scores[0], found.standard_error, scores[1])
+
+
+def of_best_worst(case: Case) -> Row:
+    people = case.people(ITEMS, "best-worst")
+    found = [counted(people, times * ITEMS * case.per_item // IN_A_HIT) for times in (1, AS_MANY)]
+    ends = (np.clip(found[0].score + side * Z95 * found[0].standard_error, -1, 1) for side in (-1, 1))
+    low, high = ends
+    return row(low, high, found[1].score)
+
+
+def counted(people: People, hits: int) -> best_worst_counts.BestWorstCounts:
+    items, _, scores = people.shown(hits, IN_A_HIT)
+    return best_worst_counts.fit(np.repeat(np.arange(hits), IN_A_HIT), items.ravel(), scores.ravel(), n_items=ITEMS)
+
+
+def of_magnitude(case: Case) -> Row:
+    """Ratios whose logarithm to the base 10 is twice what a score is above the middle."""
+    people = case.people(ITEMS, "magnitude")
+    items, annotators, scores = people.each_item(case.per_item)
+    found = geometric_mean.fit(items, annotators, 10 ** (2 * scores - 1), n_items=ITEMS, n_annotators=ANNOTATORS)
+    items, annotators = np.meshgrid(np.arange(ITEMS), np.arange(ANNOTATORS))
+    everything = np.mean([people.judge(items, annotators).mean(axis=0) for _ in range(AS_MANY)], axis=0)
+    return row(np.log10(found.low), np.log10(found.high), 2 * everything - 1)
+
+
+def of_graded(case: Case) -> Row:
+    """10 systems against a baseline that stands in the middle; of the others the distances from their mean."""
+    people = case.people(SYSTEMS + 1, "graded")
+    people.worth = np.append(np.linspace(0.35, 0.65, SYSTEMS), 0.5)
+    output = people.rng.normal(0, 0.1, (SEGMENTS, SYSTEMS + 1))
+    found, truth = (against_baseline(people, output, times * 10 * SYSTEMS * case.per_item) for times in (1, 20))
+    return between(centred(found.score), found.standard_error, centred(truth.score))
+
+
+def against_baseline(people: People, output: Array, number: int) -> graded_response.GradedResponse:
+    """So many judgments of a system and the baseline, by anybody on any segment."""
+    rng = people.rng
+    systems, segments = rng.integers(SYSTEMS, size=number), rng.integers(SEGMENTS, size=number)
+    judges = rng.integers(ANNOTATORS, size=number)
+    theirs, baseline = (
+        people.judge(np.full(number, one) if one == SYSTEMS else systems, judges) for one in (0, SYSTEMS)
+    )
+    apart = theirs - baseline + output[segments, systems] - output[segments, SYSTEMS]
+    apart = np.where(people.at_random[judges], theirs - baseline, apart)
+    outcomes = np.where(np.abs(apart) < TIE, 0, np.sign(apart)).astype(np.int64)
+    return graded_response.fit(systems, judges, segments, outcomes, n_items=SYSTEMS, errors=False)
+
+
+Measure = Callable[[Integers, Integers, Array, np.random.Generator, int], Agreement]
+
+
+def alpha(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
+    return krippendorff.fit(items, annotators, scores, metric="interval", draws=draws, rng=rng)
+
+
+def spearman(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
+    return score_agreement.correlation(items, annotators, scores, draws=draws, rng=rng)
+
+
+def halves(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
+    return score_agreement.split_half(items, annotators, scores, draws=draws, rng=rng)
+
+
+def icc(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
+    return intraclass.one_way(items, annotators, scores, draws=draws, rng=rng)
+
+
+def of_agreement(name: str, measure: Measure, case: Case) -> Row:
+    """On three times as many items as elsewhere, where it is about items."""
+    rng = np.random.default_rng([case.seed, 1])
+    people = case.people(3 * ITEMS, name)
+    found = measure(*people.each_item(case.per_item), rng, DRAWS)
+    people.items, people.worth = MANY_ITEMS, people.rng.beta(2, 2, MANY_ITEMS)
+    truth = measure(*people.each_item(case.per_item), rng, 0)
+    return row(np.array([found.low]), np.array([found.high]), np.array([truth.value]))
+
+
+INTERVALS: dict[str, Callable[[Case], Row]] = {
+    "Bradley-Terry": partial(of_pairs, "Bradley-Terry", bradley_terry.fit),
+    "Thurstone": partial(of_pairs, "Thurstone", thurstone.fit),
+    "Hopkins & May": partial(of_pairs, "Hopkins & May", hopkins_may.fit),
+    "Expected Wins": partial(of_pairs, "Expected Wins", expected_wins.fit),
+    "best-worst counts": of_best_worst,
+    "geometric mean (magnitude, in powers of ten)": of_magnitude,
+    "graded response (ten times the judgments)": of_graded,
+    "Krippendorff's alpha": partial(of_agreement, "alpha", alpha),
+    "Spearman of two annotators": partial(of_agreement, "spearman", spearman),
+    "two halves": partial(of_agreement, "halves", halves),
+    "intraclass correlation": partial(of_agreement, "icc", icc),
+}
+
+
+def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict[str, Row]:
+    """Every interval, each on a campaign of its own."""
+    case = Case(crowd, random_share, per_item, seed)
+    return {name: interval(case) for name, interval in INTERVALS.items()}
+
+
+def show(name: str, crowd: Crowd, random_share: float, runs: int, pool: ProcessPoolExecutor) -> None:
+    print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}; {runs} runs\n")
+    heads = [f"{per_item} an item: held, width" for per_item in PER_ITEM]
+    print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(PER_ITEM)) + "|")
+    found = [list(pool.map(partial(one_run, crowd, random_share, per_item), range(runs))) for per_item in PER_ITEM]
+    for interval in INTERVALS:
+        print(f"| {interval} | " + " | ".join(cell([run[interval] for run in one]) for one in found) + " |", flush=True)
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    with a_process_per_core() as pool:
+        for name, (crowd, random_share) in CROWDS.items():
+            show(name, crowd, random_share, runs, pool)
+
+
+if __name__ == "__main__":
+    main()
