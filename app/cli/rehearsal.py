@@ -1,7 +1,6 @@
 """`easel simulate` and `easel plan`."""
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.cli.running import now, on_engine
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
-from app.simulation.annotators import CARELESS, POPULATIONS, Careless, plain
+from app.simulation.annotators import CARELESS, POPULATIONS, Careless, population_of
 from app.simulation.crowd import simulate as simulate_crowd
 from app.simulation.planned import RUNS, USUAL, Plan
 from app.simulation.planned import plan as planned
@@ -62,8 +61,7 @@ def simulate(
         async with engine.begin() as connection:
             found = await campaign_by_slug(connection, slug)
             await note(connection, "answers.simulated", found, after={"hits": crowd["hits"]})
-        usual = POPULATIONS[like] if like else plain(noise)
-        crowd["population"] = replace(usual, careless={careless_how: careless})
+        crowd["population"] = population_of(like or "", noise, careless, careless_how)
         rng = np.random.default_rng(seed)
         return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
 

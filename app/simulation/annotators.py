@@ -11,12 +11,13 @@ what Sakaguchi & Van Durme (2018) take match quality to be good for. Bias and sc
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
 STEPS = 100  # of a slider
@@ -151,6 +152,17 @@ POPULATIONS = {
     "mlqe-et-en": Population(0.116, 0.147, 0.166, 0.104, to_10=0.048),
     "mlqe-ro-en": Population(0.021, 0.072, 0.158, 0.059, to_5=0.179, to_10=0.156),
 }
+
+
+def population_of(like: str, noise: float, careless: float, how: Careless) -> Population:
+    """People like those of one of `POPULATIONS`, or plain ones with this noise where `like` is empty; a share of them
+    is careless in this way.
+
+    Raises `Invalid` (`population_unknown`).
+    """
+    if like and like not in POPULATIONS:
+        raise Invalid(f"No annotators are called “{like}”, but {', '.join(POPULATIONS)}.", code="population_unknown")
+    return replace(POPULATIONS[like] if like else plain(noise), careless={how: careless})
 
 
 class Answering(Protocol):

@@ -24,7 +24,7 @@ from app.database.campaign import finish_where
 from app.database.session import TROUBLE
 from app.database.tables import campaigns
 from app.errors import Conflict, Refusal
-from app.simulation.annotators import plain
+from app.simulation.annotators import Population
 from app.simulation.crowd import answered_by_people, simulate, truth_of
 
 log = logging.getLogger(__name__)
@@ -54,13 +54,12 @@ FINISH = finish_where("rehearsal_of IS NOT NULL")
 
 @dataclass(frozen=True)
 class MadeUpCrowd:
-    """How many annotators, the standard deviation of their noise and the share that does not look, both in 0 to 1, and
-    the column of the items that the others believe; None for random values.
+    """How many annotators, what they are like, and the column of the items that those who look believe; None for random
+    values.
     """
 
     annotators: int
-    noise: float
-    careless: float
+    population: Population
     truth_column: str | None
 
 
@@ -145,7 +144,7 @@ class Rehearsals:
                 campaign,
                 hits=MOST_HITS,
                 annotators=crowd.annotators,
-                population=plain(crowd.noise, crowd.careless),
+                population=crowd.population,
                 truth_column=crowd.truth_column,
                 rng=rng,
                 clock=self.clock,

@@ -11,7 +11,7 @@ from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict
 from app.simulation import planned, rehearsals
-from app.simulation.annotators import POPULATIONS
+from app.simulation.annotators import POPULATIONS, Careless, population_of
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
 from app.web import Database, Now, Transaction, page
 
@@ -22,11 +22,13 @@ async def crowd_of(
     *,
     annotators: Annotated[int, Form(ge=1, le=100)] = 12,
     noise: Annotated[float, Form(ge=0, le=50, allow_inf_nan=False)] = 10,
+    like: Annotated[str, Form(max_length=100)] = "",
     careless: Annotated[float, Form(ge=0, le=100, allow_inf_nan=False)] = 10,
+    careless_how: Annotated[Careless, Form()] = "random",
     truth: Annotated[str, Form(max_length=1000)] = "",
 ) -> MadeUpCrowd:
     """As the form says it: noise in points, the careless ones in percent."""
-    return MadeUpCrowd(annotators, noise / 100, careless / 100, truth or None)
+    return MadeUpCrowd(annotators, population_of(like, noise / 100, careless / 100, careless_how), truth or None)
 
 
 def crowds_of(request: Request) -> Rehearsals:

@@ -17,6 +17,7 @@ from app.designs.answer import Answer, Touch
 from app.record.revisions import decide, revise
 from app.serving.submission import submit
 from app.simulation import rehearsals
+from app.simulation.annotators import plain
 from tests.campaigns.drafts import draft, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, values
 from tests.serving.criteria import answered, asking
@@ -151,7 +152,7 @@ async def test_what_follows_from_the_present_decisions_stays_when_they_are_forgo
 async def test_rehearsals_do_not_become_campaigns_when_their_mark_goes(engine, database_url):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        crowd = rehearsals.MadeUpCrowd(annotators=2, noise=0.1, careless=0, truth_column=None)
+        crowd = rehearsals.MadeUpCrowd(annotators=2, population=plain(0.1), truth_column=None)
         copy, _ = await rehearsals.begin(connection, campaign.slug, crowd, now=NOW)
     me = await annotator(engine, copy)
     async with statements(engine) as connection:

@@ -8,6 +8,7 @@ import pytest
 from app.campaigns import counted, lifecycle
 from app.errors import Refusal
 from app.simulation import rehearsals
+from app.simulation.annotators import CARELESS, POPULATIONS, plain
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
 from tests.campaigns.drafts import is_clean
 from tests.media.files import png, with_files
@@ -15,7 +16,7 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 from tests.serving.systems import of_systems
 
 PAGE = "/admin/campaigns/{}"
-CROWD = MadeUpCrowd(annotators=4, noise=0.1, careless=0.25, truth_column=None)
+CROWD = MadeUpCrowd(annotators=4, population=plain(0.1, 0.25), truth_column=None)
 TABLES = ("items", "annotators", "assignments", "hits", "responses", "posteriors", "states")
 FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
 
@@ -112,7 +113,7 @@ async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine,
     small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
     await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
     assert await code_of(begun(engine, empty)) == "no_items"
-    unknown = MadeUpCrowd(4, 0.1, 0, "oracle")
+    unknown = MadeUpCrowd(4, plain(0.1), "oracle")
     assert await code_of(begun(engine, small, unknown)) == "column_unknown"
     copy, _ = await begun(engine, small)
     assert await code_of(begun(engine, copy)) == "is_a_rehearsal"
@@ -188,7 +189,7 @@ async def test_careless_annotators_do_not_look(engine):
     async def spread(careless):
         campaign = await running(engine, items=20, judgments_per_item=8)
         copy, _ = await begun(engine, campaign)
-        await answered(engine, copy, MadeUpCrowd(4, 0.0, careless, None))
+        await answered(engine, copy, MadeUpCrowd(4, plain(0.0, careless), None))
         agreement = await value(
             engine,
             """SELECT avg(spread) FROM (SELECT stddev(value) AS spread FROM responses r,
@@ -235,9 +236,27 @@ async def test_who_may_not_is_refused(engine, researcher, client):
     assert await value(engine, "SELECT count(*) FROM campaigns") == 1
 
 
+async def test_the_form_offers_all_that_annotators_can_be_like(engine, researcher):
+    campaign = await running(engine)
+    page = (await researcher.get(PAGE.format(campaign.slug))).text
+    for offered in ("", *POPULATIONS, *CARELESS):
+        assert f'<option value="{offered}">' in page
+
+
+async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
+    campaign = await running(engine)
+    address = PAGE.format(campaign.slug) + "/rehearse"
+    said = {"annotators": "3", "careless": "100", "careless_how": "straight_line", "like": "mlqe-ro-en"}
+    unknown = await researcher.post(address, data=said | {"like": "nobody"})
+    assert unknown.status_code == 422
+    assert "No annotators are called “nobody”" in unknown.text
+    assert (await researcher.post(address, data=said)).status_code == 303
+
+
 async def test_the_column_that_is_plainly_meant_is_proposed(engine, researcher):
     campaign = await running(engine, launched=False)
     await execute(engine, """UPDATE items SET fields = '{"id": 7, "verb": "run", "length": 3, "oracle": "0.5"}'""")
     page = (await researcher.get(PAGE.format(campaign.slug))).text
-    options = re.findall(r'<option value="(\w*)"( selected)?>', page)
+    (believed,) = re.findall(r'<select id="crowd-truth".*?</select>', page, re.DOTALL)
+    options = re.findall(r'<option value="(\w*)"( selected)?>', believed)
     assert options == [("", ""), ("length", ""), ("oracle", " selected")]
