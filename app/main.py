@@ -55,6 +55,7 @@ from app.settings import Settings, read_settings
 from app.simulation import routes as simulation
 from app.simulation.planned import Plans
 from app.simulation.rehearsals import Rehearsals
+from app.stopping import api as stopping_api
 from app.stopping import watch
 from app.trial import routes as trial
 from app.visit import api as visit_api
@@ -160,7 +161,7 @@ ROUTERS = (
     *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
     *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),
     *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
-    *(quality_api.router, remark_api.router, visit_api.router, campaigns_api.templates),
+    *(quality_api.router, remark_api.router, visit_api.router, stopping_api.router, campaigns_api.templates),
 )
 
 

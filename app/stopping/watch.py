@@ -26,6 +26,7 @@ from app.errors import Conflict
 from app.goals.progress import Progress, progress
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array, Integers
+from app.inference.ratings.moderated import Moderated
 from app.record.store import present
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
@@ -56,16 +57,18 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
         if campaign.goal == NONE or campaign.status != "running":
             return Watched(None)
         counted = await calibrated.newest(connection, campaign, last.counted if last else None)
-        found = await progress_of(connection, campaign, counted)
+        found = await progress_of(connection, campaign, counted.intervals)
     if found is not None and found.reached and campaign.goal_reached != found.goal:
         await reached(engine, campaign, found, now=now)
     return Watched(counted)
 
 
-async def progress_of(connection: AsyncConnection, campaign: Row[Any], counted: Counted) -> Progress | None:
-    """How far a campaign is, by the items that are asked about."""
+async def progress_of(connection: AsyncConnection, campaign: Row[Any], known: Moderated) -> Progress | None:
+    """How far a campaign is, by the items that are asked about; None without a goal. known: of all its items."""
+    if campaign.goal == NONE:
+        return None
     asked, score = await scores(connection, campaign)
-    return await asyncio.to_thread(progress, campaign, counted.intervals.of(asked), score)
+    return await asyncio.to_thread(progress, campaign, known.of(asked), score)
 
 
 async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
