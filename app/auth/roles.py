@@ -95,6 +95,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN}/analysis/figures/{{name}}.svg",
         f"GET {CAMPAIGN}/analysis/tables/{{name}}.csv",
         f"GET {OF_API}/posteriors",
+        f"GET {OF_API}/goal",
         f"GET {OF_API}/verify",
         f"GET {OF_API}/analysis",
         f"GET {OF_API}/analysis/compare",

@@ -18,7 +18,7 @@ DATA = Path(__file__).resolve().parents[2] / "examples" / "data" / "masc_wordsen
 WORDS = ("add-v", "ask-v", "date-n", "help-v")
 START = 0.7  # on the diagonal of every response matrix
 SURE = 0.99
-VOTES, MODEL = "votes", "Dawid-Skene"
+LABELS, MAJORITY, MODEL = "labels", "majority of a sentence", "Dawid-Skene"
 # Of Passonneau & Carpenter: the prevalence of the first sense, and the share of items of which one is as sure as that.
 PAPER: dict[str, tuple[float | None, float | None]] = {
     "add-v": (0.51, None),
@@ -39,7 +39,8 @@ class SenseLabels:
 
 @dataclass(frozen=True)
 class Word:
-    """What is found of a word. prevalence: of each of K senses, by votes and by Dawid-Skene, (K,). sure: the share of
+    """What is found of a word. by_...: the prevalence of each of K senses, (K,), as the share of labels; as that of
+    sentences with most votes for it, shared where votes tie; and by Dawid-Skene. sure: the share of
     items one of whose senses has a posterior of `SURE` or more. otherwise: that of items whose most probable sense is
     not the one with most votes. accuracy, bits: of annotators, (J,), as `dawid_skene.Result` has them.
     """
@@ -47,7 +48,8 @@ class Word:
     name: str
     items: int
     labels: int
-    by_votes: Array
+    by_labels: Array
+    by_majority: Array
     by_model: Array
     sure: float
     otherwise: float
@@ -71,11 +73,13 @@ def word(name: str) -> Word:
     size = len(found.prevalence)
     votes = np.zeros((len(found.posterior), size))
     np.add.at(votes, (labels.items, labels.senses), 1)
+    most = votes == votes.max(axis=1, keepdims=True)
     return Word(
         name,
         len(votes),
         len(labels.items),
         np.bincount(labels.senses, minlength=size) / len(labels.senses),
+        (most / most.sum(axis=1, keepdims=True)).mean(axis=0),
         found.prevalence,
         float((found.posterior.max(axis=1) >= SURE).mean()),
         float((found.posterior.argmax(axis=1) != votes.argmax(axis=1)).mean()),
@@ -110,15 +114,15 @@ def conduct(out: Path, command: str) -> Path:
 
 def shown(one: Word) -> dict[str, Array]:
     """Its prevalences."""
-    return {VOTES: one.by_votes, MODEL: one.by_model}
+    return {LABELS: one.by_labels, MAJORITY: one.by_majority, MODEL: one.by_model}
 
 
 def row_of(one: Word) -> list[str]:
     quartiles = np.nanpercentile(one.accuracy, (0, 50, 100))
     none = int(np.sum(one.bits < 0.1))
     return [
-        one.name, f"{one.items:,}", f"{one.labels:,}", str(len(one.accuracy)), f"{one.by_votes[0]:.3f}",
-        f"{one.by_model[0]:.3f}", f"{one.sure:.3f}", f"{one.otherwise:.3f}",
+        one.name, f"{one.items:,}", f"{one.labels:,}", str(len(one.accuracy)), f"{one.by_labels[0]:.3f}",
+        f"{one.by_majority[0]:.3f}", f"{one.by_model[0]:.3f}", f"{one.sure:.3f}", f"{one.otherwise:.3f}",
         " / ".join(f"{share:.2f}" for share in quartiles), str(none),
     ]  # fmt: skip
 

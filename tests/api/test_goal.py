@@ -1,23 +1,42 @@
 """Programs hear how near a campaign is to its goal."""
 
-from app.goals.progress import words
-from tests.serving.campaigns import running
-from tests.stopping.nearly_agreed import GOAL, answered
+from tests.api.conftest import API
+
+SETTINGS = {"name": "Goal", "question": "How frequent?", "items_per_hit": 3, "judgments_per_item": 4, "goal_width": 50}
+ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
-async def test_programs_hear_how_near_a_goal_is(engine, program):
-    campaign = await running(engine, items=10, **GOAL)
-    address = f"/api/v1/campaigns/{campaign.slug}/goal"
-    before = (await program.get(address)).json()
-    assert before == {"goal": words(campaign), "now": 0.0, "wanted": 0.95, "reached": False}
-    await answered(engine, campaign, 6)
-    after = (await program.get(address)).json()
-    assert after["reached"]
-    assert 0.95 <= after["now"] <= 1
+async def made(program, goal: str, *, launched: bool = True) -> str:
+    campaign = await program.post(f"{API}/campaigns", json=SETTINGS | {"goal": goal})
+    address = f"{API}/campaigns/{campaign.json()['slug']}"
+    sent = await program.post(f"{address}/items", content=ITEMS, headers={"content-type": "text/csv"})
+    assert sent.json() == {"imported": 6}
+    if launched:
+        await program.post(f"{address}/transitions", json={"action": "launch"})
+    return address
 
 
-async def test_programs_hear_that_there_is_no_goal_or_nobody_could_answer_yet(engine, program):
-    without, draft = await running(engine, name="Without"), await running(engine, name="Draft", launched=False, **GOAL)
-    for campaign, code in ((without, "no_goal"), (draft, "not_launched")):
-        refused = await program.get(f"/api/v1/campaigns/{campaign.slug}/goal")
+async def test_programs_hear_how_near_a_goal_is(program):
+    address = await made(program, "intervals")
+    words = "Intervals of 95 % of items are ±50 points or less"
+    assert (await program.get(f"{address}/goal")).json() == {
+        "goal": words, "now": 0.0, "wanted": 0.95, "reached": False,
+    }  # fmt: skip
+    for annotator, stricter in (("ann", 0), ("bob", 3)) * 2:
+        hit = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()["hit"]
+        body = {"annotator": annotator, "scores": [10 + 15 * int(item["id"][1:]) - stricter for item in hit["items"]]}
+        assert (await program.post(f"{API}/hits/{hit['id']}/response", json=body)).status_code < 300
+    assert (await program.get(f"{address}/goal")).json() == {
+        "goal": words, "now": 1.0, "wanted": 0.95, "reached": True,
+    }  # fmt: skip
+
+
+async def test_programs_hear_that_there_is_no_goal_or_that_nobody_could_answer_yet(program):
+    for goal, launched, code in (("none", True, "no_goal"), ("intervals", False, "not_launched")):
+        refused = await program.get(f"{await made(program, goal, launched=launched)}/goal")
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, code)
+
+
+async def test_a_goal_of_no_campaign_is_not_found(program):
+    refused = await program.get(f"{API}/campaigns/nowhere/goal")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "campaign_not_found")

@@ -55,6 +55,13 @@ def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
 # Word senses
 
 
+def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
+    word = senses.word("help-v")
+    assert word.by_majority.sum() == pytest.approx(1)
+    assert word.by_labels[0] == pytest.approx(0.510, abs=0.001)
+    assert word.by_majority[0] == pytest.approx(0.771, abs=0.02)
+
+
 def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     by_experiment("word-senses", "--out", str(tmp_path))
     page = (tmp_path / "word-senses.md").read_text()
@@ -68,7 +75,7 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     for name in senses.WORDS:
         assert (tmp_path / f"word-senses-{name}.svg").exists()
     shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
-    assert sum(row["prevalence"] for row in shares) == pytest.approx(2 * len(senses.WORDS))
+    assert sum(row["prevalence"] for row in shares) == pytest.approx(3 * len(senses.WORDS))
 
 
 # Judges who answer at random
