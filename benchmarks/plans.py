@@ -1,0 +1,121 @@
+"""How often campaigns need what was forecast: `python -m benchmarks.plans [CAMPAIGNS]`, 50 of each goal if not said.
+
+Campaigns in memory of 25 items, with HITs of 5, whose plan is made as the page *Plan* makes it: before the first
+answer, by how the annotators are, or after 2 judgments of each item, by what these tell. Then they go on until their
+goal is reached, at which they look as often as the plan does. Of each goal: in how many of the campaigns that was
+within the band of the plan, below it and above it; and by how much the median of the plan was off, as the median over
+campaigns of its ratio to what was needed, with nine of ten of them.
+"""
+
+import sys
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.goals.progress import progress
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Hit, Parameters
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import moderated
+from app.selection.registry import RULES, asking_of
+from app.simulation.annotators import MadeUp, Population
+from app.simulation.in_memory import InMemory
+from app.simulation.planned import RUNS
+from app.simulation.planner import MOST_JUDGMENTS, WITHOUT_END, forecast
+from benchmarks.annotator_aware import a_process_per_core
+
+ITEMS, ANNOTATORS, N = 25, 200, 5
+PEOPLE = Population(bias_sd=0.05, noise=0.12)
+RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
+BEFORE = (0, 2)  # judgments of each item, when the plan is made
+
+
+class Row(NamedTuple):
+    """A goal, and how many judgments each item had when it was planned."""
+
+    goal: str
+    before: int
+
+
+ROWS = tuple(Row(goal, before) for before in BEFORE for goal in RULE_FOR)
+
+
+class Planned(NamedTuple):
+    """Judgments from the plan on until the goal is reached: what was needed, and the forecast's median and band."""
+
+    needed: float
+    middle: float
+    low: float
+    high: float
+
+
+def planned(row: Row, seed: int) -> Planned:
+    """One campaign, whose items are spread over the scale."""
+    rng = np.random.default_rng([seed, 1])
+    people = MadeUp(PEOPLE.people(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
+    campaign = settings_of(row)
+    mine = InMemory(RULES[campaign.rule], ONLINE["easl"], asking_of(campaign), Parameters(), ITEMS, rng)
+    for _ in range(row.before):
+        mine.round_by(people)
+    known = with_answers(Tally.nothing(ITEMS), mine.hits)
+    found = forecast(campaign, known, PEOPLE, runs=RUNS, seed=seed)
+    return Planned(needed(campaign, mine, people, known, found.looks.tolist()), *found.band)
+
+
+def settings_of(row: Row) -> Any:
+    """The row of a campaign with this goal."""
+    goal = {"goal": row.goal, "goal_percent": 95, "goal_within": 8, "goal_width": 8, "goal_correlation": 0.9}
+    asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": N, "fewest_items": 1}
+    line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
+    return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
+
+
+def needed(campaign: Any, mine: InMemory, people: MadeUp, tally: Tally, looks: list[int]) -> float:
+    """Infinite where a campaign does not get there in the time of a plan."""
+    hits = mine.answered_by(people)
+    more = 0
+    for look in looks:
+        new: list[Hit] = []
+        while more < look:
+            new.append(next(hits))
+            more += len(new[-1].items)
+        tally = with_answers(tally, new)
+        found = progress(campaign, moderated(tally), mine.score)
+        if found is not None and found.reached:
+            return look
+    return np.inf
+
+
+def with_answers(tally: Tally, hits: list[Hit]) -> Tally:
+    """A tally with these answers too."""
+    items = [item for hit in hits for item in hit.items]
+    who = [hit.annotator for hit in hits for _ in hit.items]
+    return tally.after(items, who, [value for hit in hits for value in hit.values])
+
+
+def line_of(row: Row, found: list[Planned]) -> str:
+    """Of a table."""
+    needs, middle, low, high = np.array(found).T
+    within = (low <= needs) & (needs <= high)
+    told = np.isfinite(needs) & np.isfinite(middle) & (needs > 0)
+    ratio = np.percentile(middle[told] / needs[told], (50, 5, 95)) if told.any() else np.full(3, np.nan)
+    where = f"{within.sum()} | {(needs < low).sum()} | {(needs > high).sum()}"
+    needs_an_item = np.median(needs) / ITEMS
+    off = f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f})"
+    return f"| {row.before} | {row.goal} | {where} | {needs_an_item:.1f} | {off} |"
+
+
+def main() -> None:
+    campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    print(f"{campaigns} campaigns each, {RUNS} runs a plan, up to {MOST_JUDGMENTS} judgments an item\n")
+    print("| judgments before | goal | within | below | above | needed an item | plan / needed |")
+    print("|---|---|---|---|---|---|---|")
+    with a_process_per_core() as pool:
+        for row in ROWS:
+            print(line_of(row, list(pool.map(partial(planned, row), range(campaigns)))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
