@@ -39,6 +39,7 @@ from app.dashboard.live import Live
 from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
+from app.experiments import routes as experiments
 from app.media import routes as media
 from app.quality import annotator_routes
 from app.quality import api as quality_api
@@ -147,7 +148,7 @@ async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
 
 # First, because the most requests are for them, and every router before the right one is asked in vain.
 ROUTERS = (
-    *(serving.router, serving_api.router, media.router),
+    *(serving.router, serving_api.router, experiments.router, media.router),
     *(
         auth.public,
         openid_routes.public,
