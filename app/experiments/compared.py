@@ -1,0 +1,183 @@
+"""What people answered in the arms of an experiment, compared as the made-up experiment compares them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import experiment_arms
+from app.crowd.registry import made_up
+from app.database.tables import items
+from app.experiments import figures, report
+from app.experiments.figures import Band
+from app.experiments.parquet import write_table
+from app.experiments.replayed import SHOWN, Course, Record, course
+from app.experiments.runs import judgments_for
+from app.inference.ground.arrays import Array
+from app.record import stream
+from app.record.law import hits_of, law_of
+from app.record.replay import begun
+from app.record.stream import COUNTING
+from app.simulation.crowd import truth_of
+
+TRUTH = "oracle"  # the column of the items
+FEW = 10  # people in an arm, below whom a band says little
+BASE, GAINING = "DA", "EASL"
+PAPER = {3: 2, 6: 4}  # judgments in direct assessment, and those by EASL that are as good: sections 5.1 and 5.2
+
+ANSWERED = text(f"""
+    SELECT count(DISTINCT annotator_id) AS people,
+           count(DISTINCT annotator_id) FILTER (WHERE a.platform = ANY(:made_up)) AS made_up,
+           count(*) AS hits, min(received_at) AS first, max(received_at) AS last
+    FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
+    WHERE r.campaign_id = :campaign AND {COUNTING}
+""")  # noqa: S608  (made of constants)
+
+# Who came by the arms' own links may have answered in several.
+IN_SEVERAL = text("""
+    SELECT count(*) FROM (
+        SELECT FROM experiment_arms e JOIN annotators a ON a.campaign_id = e.campaign_id
+        WHERE e.experiment = :experiment AND a.platform <> ALL(:made_up)
+        AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)
+        GROUP BY a.platform, a.worker_id HAVING count(*) > 1
+    ) AS several
+""")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm, who answered in it and when, and what they answered. names: of the items, (N,)."""
+
+    name: str
+    campaign: Row[Any]
+    answered: Row[Any]
+    record: Record
+    names: Sequence[str]
+
+    @property
+    def judgments(self) -> float:
+        """An item."""
+        return self.record.judgments / len(self.record.truth)
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that an experiment's record holds. in_several: how many people answered in more than one arm."""
+
+    name: str
+    arms: Sequence[Arm]
+    in_several: int
+
+    @property
+    def looks(self) -> int:
+        """How many judgments an item every arm has."""
+        return min(arm.record.looks for arm in self.arms)
+
+
+async def found(connection: AsyncConnection, experiment: str) -> Found:
+    """The record of all arms; give it a `snapshot`.
+
+    Raises `NotFound` (`experiment_not_found`) and `Invalid` for items without what is true of them.
+    """
+    arms = [await arm_of(connection, row) for row in await experiment_arms.arms_of(connection, experiment)]
+    several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": made_up()})
+    return Found(experiment, arms, several.scalar_one())
+
+
+async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> Arm:
+    """Of a draft nothing is believed yet."""
+    truth = await truth_of(connection, campaign.id, TRUTH, np.random.default_rng())
+    answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": made_up()})
+    names = await connection.scalars(
+        select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
+    )
+    hits = hits_of(campaign, await stream.responses(connection, campaign.id))
+    record = Record(law_of(campaign), await begun(connection, campaign), hits, truth)
+    return Arm(campaign.arm, campaign, answered.one(), record, [*names])
+
+
+def compare(experiment: Found, out: Path, command: str, *, now: datetime) -> Path:
+    """Write figures, tables and the report; the file of the report."""
+    looks = range(1, experiment.looks + 1)
+    courses = {arm.name: course(arm.record, experiment.looks) for arm in experiment.arms} if looks else {}
+    path = out / f"{experiment.name}.md"
+    report.write(
+        path, "people.md", command=command, now=now, few=FEW, of=experiment, courses=courses, looks=[*looks],
+        **(drawn(experiment, courses, [*looks], out) if courses else {}),
+    )  # fmt: skip
+    return path
+
+
+def drawn(experiment: Found, courses: dict[str, Course], looks: Sequence[int], out: Path) -> dict[str, Any]:
+    """What the page says of the arms' courses; their figures and tables are written."""
+    name, truth = experiment.name, experiment.arms[0].record.truth
+    bands = {figure: {arm: Band(one.figures[figure], *one.band(figure)) for arm, one in courses.items()} for figure in SHOWN}
+    for figure, of_arms in bands.items():
+        y_title = f"{figure.capitalize()} with the truth"
+        figures.bands(out / f"{name}-{figure}.svg", looks, of_arms, x_title=report.AN_ITEM, y_title=y_title)
+    shown = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
+    figures.histograms(out / f"{name}-histograms.svg", {title: one[None] for title, one in shown.items()})
+    write_tables(experiment, courses, bands, looks, out)
+    return {
+        "rows": {figure: rows_of(of_arms, looks) for figure, of_arms in bands.items()},
+        "ranges": [(title, report.where(one[None])) for title, one in shown.items()],
+        "some": [
+            [experiment.arms[0].names[k], *(f"{100 * one[k]:.1f}" for one in shown.values())]
+            for k in report.evenly(truth)
+        ],
+        "gains": gains(courses, looks),
+    }
+
+
+def rows_of(bands: dict[str, Band], looks: Sequence[int]) -> list[list[str]]:
+    """After each look, of each arm the figure and its band."""
+    return [[in_words(*(float(ends[k]) for ends in band)) for band in bands.values()] for k, _ in enumerate(looks)]
+
+
+def in_words(middle: float, low: float, high: float) -> str:
+    """With what nobody can tell left out."""
+    return f"{middle:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
+
+
+def gains(courses: dict[str, Course], looks: Sequence[int]) -> list[list[str]]:
+    """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good."""
+    base, gaining = courses[BASE], courses[GAINING]
+    better = gaining.figures["spearman"] - base.figures["spearman"]
+    reach = norm.ppf(0.975) * np.hypot(gaining.error("spearman"), base.error("spearman"))
+    needed = [as_good(looks, gaining.figures["spearman"], float(goal)) for goal in base.figures["spearman"]]
+    return [
+        [in_words(*(float(end) for end in ends)), needed[k], str(PAPER.get(look, ""))]
+        for k, (look, ends) in enumerate(zip(looks, zip(better, better - reach, better + reach, strict=True), strict=True))
+    ]
+
+
+def as_good(looks: Sequence[int], values: Array, goal: float) -> str:
+    """With how many judgments, as far as all arms went."""
+    needed = judgments_for(looks, values[None], goal)
+    return f"{needed:.1f}" if np.isfinite(needed) else f"more than {looks[-1]}"
+
+
+def write_tables(
+    experiment: Found, courses: dict[str, Course], bands: dict[str, dict[str, Band]], looks: Sequence[int], out: Path
+) -> None:
+    """A row for each arm and look, and one for each arm and item after the last look."""
+    about = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
+    by_look = [
+        {"arm": arm, "judgments": look}
+        | {name + end: float(ends[k]) for name in SHOWN for end, ends in zip(("", "_low", "_high"), bands[name][arm], strict=True)}
+        for arm in courses
+        for k, look in enumerate(looks)
+    ]
+    by_item = [
+        {"arm": arm.name, "item": item, "truth": float(true), "score": float(score)}
+        for arm in experiment.arms
+        for item, true, score in zip(arm.names, arm.record.truth, courses[arm.name].score, strict=True)
+    ]
+    write_table(out / f"{experiment.name}.parquet", by_look, about)
+    write_table(out / f"{experiment.name}-scores.parquet", by_item, about)
