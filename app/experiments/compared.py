@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns import experiment_arms
 from app.crowd.registry import made_up
 from app.database.tables import items
+from app.errors import Conflict
 from app.experiments import figures, report
 from app.experiments.figures import Band
 from app.experiments.parquet import write_table
@@ -83,7 +84,8 @@ class Found:
 async def found(connection: AsyncConnection, experiment: str) -> Found:
     """The record of all arms; give it a `snapshot`.
 
-    Raises `NotFound` (`experiment_not_found`) and `Invalid` for items without what is true of them.
+    Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`), and `Invalid` for items without what is true
+    of them.
     """
     arms = [await arm_of(connection, row) for row in await experiment_arms.arms_of(connection, experiment)]
     several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": made_up()})
@@ -91,7 +93,9 @@ async def found(connection: AsyncConnection, experiment: str) -> Found:
 
 
 async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> Arm:
-    """Of a draft nothing is believed yet."""
+    """Raises `Conflict` (`not_launched`) for a draft, of which nothing is believed yet."""
+    if campaign.status == "draft":
+        raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
     truth = await truth_of(connection, campaign.id, TRUTH, np.random.default_rng())
     answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": made_up()})
     names = await connection.scalars(
@@ -118,9 +122,8 @@ def drawn(experiment: Found, courses: dict[str, Course], looks: Sequence[int], o
     """What the page says of the arms' courses; their figures and tables are written."""
     name, truth = experiment.name, experiment.arms[0].record.truth
     bands = {figure: {arm: Band(one.figures[figure], *one.band(figure)) for arm, one in courses.items()} for figure in SHOWN}
-    for figure, of_arms in bands.items():
-        y_title = f"{figure.capitalize()} with the truth"
-        figures.bands(out / f"{name}-{figure}.svg", looks, of_arms, x_title=report.AN_ITEM, y_title=y_title)
+    for figure, y_title in report.SHOWN_AS if len(looks) > 1 else ():  # one look makes no curve
+        figures.bands(out / f"{name}-{figure}.svg", looks, bands[figure], x_title=report.AN_ITEM, y_title=y_title)
     shown = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
     figures.histograms(out / f"{name}-histograms.svg", {title: one[None] for title, one in shown.items()})
     write_tables(experiment, courses, bands, looks, out)
