@@ -1,25 +1,64 @@
-"""An experiment of the papers is repeated with people: each comes to one of its arms, by one link."""
+"""An experiment of the papers is repeated with people: each comes to one of its arms by one link, and the arms are
+compared.
+"""
 
+import asyncio
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from functools import partial
+from itertools import repeat
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+from scipy.stats import chisquare
 
+from app.campaigns import experiment_arms
+from app.campaigns.demo import VERBS, verbs
+from app.cli.commands import easel as command
+from app.crowd.doors import Doors
+from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.experiments.people import ARMS, Wanted, set_up
-from tests.serving.campaigns import NOW, execute, value, values
+from app.experiments.which_arm import chosen
+from app.quality.who_counts import annotator_named, exclude
+from app.record.revisions import revise
+from app.settings import Settings
+from app.simulation.annotators import plain
+from app.simulation.crowd import simulate
+from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
 
 
 @pytest.fixture
 def few_verbs(tmp_path, monkeypatch):
-    """The first ten verbs alone."""
-    from app.campaigns.demo import VERBS
-
+    """Every fifteenth verb alone."""
+    head, *rows = VERBS.read_text().splitlines()
     path = tmp_path / "verbs.csv"
-    path.write_text("\n".join(VERBS.read_text().splitlines()[:11]) + "\n")
+    path.write_text("\n".join([head, *rows[::15]]) + "\n")
     monkeypatch.setattr("app.experiments.people.VERBS", path)
 
 
 async def begun(engine, *, launch=True, **wanted):
     async with engine.begin() as connection:
         return await set_up(connection, Wanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
+
+
+@pytest.fixture
+def easel(database_url, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+    async def run(*arguments, code=0):
+        found = await asyncio.to_thread(CliRunner().invoke, command, ["experiment", *map(str, arguments)])
+        assert found.exit_code == code, found.output
+        return found.output
+
+    return run
+
+
+# Setting it up
 
 
 async def test_each_arm_is_a_campaign_on_the_same_items_that_asks_and_learns_in_its_way(engine, few_verbs):
@@ -44,6 +83,52 @@ async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_
         await begun(engine, name=" ")
 
 
+# Who comes to which arm
+
+
+def arms(**statuses):
+    return [
+        SimpleNamespace(arm=arm, status=statuses.get(arm, "running"), known=arm in statuses.get("known", ()))
+        for arm in ARMS
+    ]
+
+
+def numbers(open_arms, people):
+    return Counter(chosen(open_arms, "key", f"prolific {person}").arm for person in range(people))
+
+
+def test_arms_get_as_many_people_as_each_other():
+    assert chisquare([*numbers(arms(), 3000).values()]).pvalue > 0.01
+
+
+def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobody_else_moves():
+    before, after = arms(), arms(DA="finished")
+    moved = Counter()
+    for person in map(str, range(3000)):
+        was, now = chosen(before, "key", person).arm, chosen(after, "key", person).arm
+        if was == "DA":
+            moved[now] += 1
+        else:
+            assert now == was
+    assert moved.keys() == {"RA", "EASL"}
+    assert chisquare([*moved.values()]).pvalue > 0.01
+
+
+def test_in_another_experiment_people_come_to_other_arms():
+    both = Counter(tuple(chosen(arms(), key, str(person)).arm for key in ("one", "two")) for person in range(1800))
+    assert len(both) == 9
+    assert chisquare([*both.values()]).pvalue > 0.01
+
+
+def test_who_was_in_an_arm_stays_there_when_it_ends():
+    assert numbers(arms(RA="finished", known={"RA"}), 30) == {"RA": 30}
+
+
+def test_where_nothing_runs_people_come_to_what_is_not_over():
+    assert numbers(arms(DA="finished", RA="paused", EASL="finished"), 30) == {"RA": 30}
+    assert len(numbers(arms(**dict.fromkeys(ARMS, "finished")), 30)) == 3
+
+
 # The link
 
 
@@ -55,11 +140,144 @@ def address(made, platform="link", person=""):
 async def test_the_link_leads_to_an_arms_campaign_with_all_that_the_platform_says(engine, client, few_verbs):
     made = await begun(engine)
     answer = await client.get(address(made, "prolific", "ann"))
+    path, query = answer.headers["location"].split("?")
     assert answer.status_code == 303
-    there = answer.headers["location"]
-    arms = {row.link_key for row in made.campaigns.values()}
-    path, query = there.split("?")
-    assert path.removeprefix("/prolific/") in arms
+    assert path.removeprefix("/prolific/") in {row.link_key for row in made.campaigns.values()}
     assert query == address(made, "prolific", "ann").split("?")[1]
     assert "set-cookie" not in answer.headers
-    assert (await client.get(there)).status_code == 200
+    assert (await client.get(answer.headers["location"])).status_code == 200
+    again = await client.get(address(made, "prolific", "ann"))
+    assert again.headers["location"] == answer.headers["location"]
+
+
+async def test_who_has_no_id_comes_to_any_arm_and_stays_there_by_its_link(engine, client, few_verbs):
+    made = await begun(engine)
+    there = Counter([(await client.get(address(made))).headers["location"] for _ in range(60)])
+    assert there.keys() == {f"/link/{row.link_key}" for row in made.campaigns.values()}
+    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    mine = next(iter(there))
+    started = await client.post(mine)
+    assert started.headers["location"].startswith(f"{mine}?t=")
+    assert not client.cookies
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/experiment/link/nothing", 404, "campaign_not_found"),
+        ("/experiment/personal/KEY?person=x", 404, "campaign_not_found"),
+        ("/experiment/prolific/KEY?PROLIFIC_PID=a", 422, "arrival_incomplete"),
+        ("/experiment/prolific/KEY?PROLIFIC_PID=a&PROLIFIC_PID=b&STUDY_ID=s&SESSION_ID=v", 422, "arrival_doubled"),
+    ],
+)
+async def test_a_link_that_leads_nowhere_says_why(engine, client, few_verbs, path, status, code):
+    made = await begun(engine)
+    refused = await client.get(path.replace("KEY", made.link_key))
+    assert (refused.status_code, code in refused.text) == (status, True)
+
+
+async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, client, few_verbs):
+    made = await begun(engine)
+    app.state.doors = Doors("key", Settings(visits_per_address=1))
+    came = Counter()
+    for person in map(str, range(30)):
+        there = (await client.get(address(made, "prolific", person))).headers["location"]
+        came[(await client.get(there)).status_code] += 1
+    assert came == {200: 3, 429: 27}  # one in each arm
+
+
+# From the first to the last
+
+
+async def answers_all(client, engine, made, person, rng):
+    """Somebody comes by the link and answers as long as there is something; the arm's path, and how many HITs."""
+    there = (await client.get(address(made, "prolific", person))).headers["location"]
+    (campaign,) = [row for row in made.campaigns.values() if row.link_key in there]
+    design, truth, hits = design_of(campaign), np.array(verbs()[::15]), 0
+    page = await client.get(there)
+    if welcomed := re.search(r'name="token" value="([^"]+)"', page.text):
+        page = await client.post(there, data={"token": welcomed[1], "step": "welcome"}, follow_redirects=True)
+    while found := re.search(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page.text, re.DOTALL):
+        token, hit = found.groups()
+        items = await value(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(hit))
+        seen = np.clip(truth[items] + 0.05 * rng.standard_normal(len(items)), 0, 1)
+        given = dict(zip(items, design.given(seen.tolist()), strict=True))
+        page = await client.post(there, data={"token": token, "hit": hit} | design.form_of(given))
+        assert page.status_code == 200
+        hits += 1
+    return campaign.slug, hits
+
+
+async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_path):
+    said = await easel(
+        *("lexical-frequency", "--people", "--name", "Verbs", "--launch"),
+        *("--judgments-per-item", 3, "--judgments-per-annotator", 10),
+    )
+    key = re.search(r"/experiment/link/(\S+)", said)[1]
+    rows = await campaigns_of(engine)
+    made = SimpleNamespace(link_key=key, campaigns={row.slug: row for row in rows})
+    rng = np.random.default_rng(1)
+    did = [await answers_all(client, engine, made, person, rng) for person in map(str, range(24))]
+    assert Counter(slug for slug, hits in did if hits) == {"verbs-da": 3, "verbs-ra": 3, "verbs-easl": 3}
+    assert {row.status for row in await campaigns_of(engine)} == {"finished"}
+    path = (await easel("compare", "verbs", "--out", tmp_path)).strip()
+    assert path == str(tmp_path / "verbs.md")
+    page = (tmp_path / "verbs.md").read_text()
+    for words in ("| EASL | verbs-easl | finished |", "| 3 | 6 | 3.0 |", "**Few people in DA: 3.**", "Ten verbs"):
+        assert words in page
+    assert "made up" not in page
+    assert "Too few answers" not in page
+    for name in ("spearman", "pearson", "histograms"):
+        assert f"(verbs-{name}.svg)" in page
+        ET.parse(tmp_path / f"verbs-{name}.svg")
+    found = parquet.read_table(tmp_path / "verbs.parquet").to_pylist()
+    assert [(row["arm"], row["judgments"]) for row in found] == [(arm, k) for arm in ARMS for k in (1, 2, 3)]
+    for row in found:
+        assert row["spearman_low"] <= row["spearman"] <= row["spearman_high"]
+    assert min(row["spearman"] for row in found if row["judgments"] == 3) > 0.8
+    scores = parquet.read_table(tmp_path / "verbs-scores.parquet").to_pylist()
+    stored = "SELECT score FROM current_posteriors p JOIN campaigns c ON c.id = p.campaign_id ORDER BY c.id, number"
+    assert [row["score"] for row in scores] == [score for (score,) in await values(engine, stored)]
+
+
+async def campaigns_of(engine):
+    async with engine.connect() as connection:
+        return await experiment_arms.arms_of(connection, "verbs")
+
+
+async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engine, easel, few_verbs, tmp_path):
+    made = await begun(engine, judgments_per_item=1)
+    for row in made.campaigns.values():
+        await simulate(
+            engine, row, hits=100, annotators=3, population=plain(0.05), truth_column="oracle",
+            rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
+        )  # fmt: skip
+    await easel("compare", "verbs", "--out", tmp_path)
+    page = (tmp_path / "verbs.md").read_text()
+    assert "**Of the annotators in RA, " in page
+    assert "| 1 | " in page
+    assert "svg" not in page.replace("histograms.svg", "")  # one look makes no curve
+
+
+async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine, easel, few_verbs, tmp_path):
+    made = await begun(engine)
+    me = await annotator(engine, made.campaigns["EASL"])
+    await submit(engine, me, await hit_of(engine, me))
+    await easel("compare", "verbs", "--out", tmp_path)
+    page = (tmp_path / "verbs.md").read_text()
+    assert "| 1 | 1 | 0.5 |" in page
+    assert "**Too few answers in EASL**" in page
+    async with engine.begin() as connection:
+        who = await annotator_named(connection, made.campaigns["EASL"], "A1")
+        await exclude(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
+    await revise(engine, made.campaigns["EASL"].id, now=NOW)
+    await easel("compare", "verbs", "--out", tmp_path)
+    assert "| 0 | 0 | 0.0 |" in (tmp_path / "verbs.md").read_text().split("EASL | ")[1].split("\n")[0]
+
+
+async def test_what_cannot_be_compared_is_refused(engine, easel, few_verbs, tmp_path):
+    assert "experiment_not_found" in await easel("compare", "verbs", "--out", tmp_path, code=1)
+    await begun(engine, launch=False)
+    assert "not_launched" in await easel("compare", "verbs", "--out", tmp_path, code=1)
+    assert "Name one of --out" in await easel("lexical-frequency", "--people", "--out", tmp_path, code=2)
+    assert "Name one of --out" in await easel("lexical-frequency", code=2)
