@@ -25,7 +25,7 @@ from benchmarks.annotator_aware import a_process_per_core
 ARMS = ("da", "ra", "easl")
 LOOKS = (1, 3, 10)
 PEOPLE = (6, 30)
-DRAWS = 60
+DRAWS = 40
 
 
 class Row(NamedTuple):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,6 +20,7 @@ from app.experiments.parquet import write_table
 from app.experiments.replayed import SHOWN, Course, Record, course
 from app.experiments.runs import judgments_for
 from app.inference.ground.arrays import Array
+from app.inference.ground.jackknife import reach
 from app.record import stream
 from app.record.law import hits_of, law_of
 from app.record.replay import begun
@@ -28,7 +28,7 @@ from app.record.stream import COUNTING
 from app.simulation.crowd import truth_of
 
 TRUTH = "oracle"  # the column of the items
-FEW = 10  # people in an arm, below whom a band says little
+FEW = 6  # people in an arm; how often bands hold is measured from there on
 BASE, GAINING = "DA", "EASL"
 PAPER = {3: 2, 6: 4}  # judgments in direct assessment, and those by EASL that are as good: sections 5.1 and 5.2
 
@@ -152,11 +152,11 @@ def gains(courses: dict[str, Course], looks: Sequence[int]) -> list[list[str]]:
     """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good."""
     base, gaining = courses[BASE], courses[GAINING]
     better = gaining.figures["spearman"] - base.figures["spearman"]
-    reach = norm.ppf(0.975) * np.hypot(gaining.error("spearman"), base.error("spearman"))
+    far = reach(np.hypot(gaining.error("spearman"), base.error("spearman")), np.minimum(gaining.people, base.people))
     needed = [as_good(looks, gaining.figures["spearman"], float(goal)) for goal in base.figures["spearman"]]
     return [
         [in_words(*(float(end) for end in ends)), needed[k], str(PAPER.get(look, ""))]
-        for k, (look, ends) in enumerate(zip(looks, zip(better, better - reach, better + reach, strict=True), strict=True))
+        for k, (look, ends) in enumerate(zip(looks, zip(better, better - far, better + far, strict=True), strict=True))
     ]
 
 

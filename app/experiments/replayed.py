@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.inference.ground.arrays import Array
-from app.inference.ground.jackknife import correlation_band, standard_error
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.jackknife import Mask, correlation_band, standard_error
 from app.inference.ground.metrics import compare
 from app.inference.online.law import Beliefs, Hit, Law
 
@@ -43,20 +43,28 @@ class Record:
 @dataclass(frozen=True)
 class Course:
     """How an arm went. figures: by name, after each look, (looks,). without: the same without each person in turn,
-    (P, looks). score: of the items after the last look, (N,).
+    (P, looks). there: whether they had answered by then, (P, looks). score: of the items after the last look, (N,).
     """
 
     figures: dict[str, Array]
     without: dict[str, Array]
+    there: Mask
     score: Array
 
+    @property
+    def people(self) -> Integers:
+        """How many had answered by each look, (looks,)."""
+        return self.there.sum(axis=0)
+
     def band(self, figure: str) -> tuple[Array, Array]:
-        """Where 95 % of such experiments with other people would have it, (looks,) each."""
-        return correlation_band(self.figures[figure], self.without[figure])
+        """Where 95 % of such experiments with other people would have it, (looks,) each; NaN where one person alone had
+        answered.
+        """
+        return correlation_band(self.figures[figure], self.without[figure], self.there)
 
     def error(self, figure: str) -> Array:
         """The standard error of a figure, (looks,)."""
-        return standard_error(self.without[figure])
+        return standard_error(self.without[figure], self.there)
 
 
 def course(record: Record, looks: int) -> Course:
@@ -65,7 +73,13 @@ def course(record: Record, looks: int) -> Course:
     whole = list(scores(record, ends))
     figures = partial(figures_of, record.truth)
     without = [figures(scores(record, ends, without=person)) for person in record.people]
-    return Course(figures(whole), {name: np.array([one[name] for one in without]) for name in SHOWN}, whole[-1])
+    there = np.array([[begins(record, person) < end for end in ends] for person in record.people])
+    return Course(figures(whole), {name: np.array([one[name] for one in without]) for name in SHOWN}, there, whole[-1])
+
+
+def begins(record: Record, person: int) -> int:
+    """The place of somebody's first HIT."""
+    return next(k for k, hit in enumerate(record.hits) if hit.annotator == person)
 
 
 def ends_of(record: Record, looks: int) -> list[int]:
