@@ -1,21 +1,22 @@
-"""How often the bands of an experiment with people hold the truth: `python -m benchmarks.bands_of_people [EXPERIMENTS]`,
-100 if not said.
+"""How often bands of experiments with people hold the truth: `python -m benchmarks.bands_of_people [EXPERIMENTS]`.
 
-Experiments in memory with the shipped verbs, whose annotators are drawn anew each time, like those of MLQE. The truth
-is the mean of a figure over all of them. Of each arm, number of annotators and look: the figure, how far it lies apart
-among experiments, the standard error by the jackknife over annotators, and in how many of them the band holds it: that
-one, and the one of the plain percentile bootstrap over annotators.
+100 experiments in memory if not said, with the shipped verbs, whose annotators are drawn anew each time, like those of
+MLQE. The truth is the mean of a figure over all of them. Of each arm, number of annotators and look: Spearman, how far
+it lies apart among experiments, its standard error by the jackknife over annotators, and in how many experiments the
+band holds the truth; and the band of the plain percentile bootstrap over annotators.
 """
 
 import sys
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from app.experiments.arms import EVERY, in_rounds
 from app.experiments.on_a_scale import lexical_frequency
-from app.experiments.replayed import Record, course, ends_of, figures_of, scores
+from app.experiments.replayed import ArmRecord, course, ends_of, figures_of, scores
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
@@ -49,7 +50,7 @@ class Looked(NamedTuple):
 ROWS = tuple(Row(arm, people) for people in PEOPLE for arm in ARMS)
 
 
-def record(row: Row, seed: int) -> Record:
+def record(row: Row, seed: int) -> ArmRecord:
     """One campaign with annotators of its own."""
     truth = np.array(lexical_frequency().truth)
     people = POPULATIONS["mlqe-et-en"].people(row.people, np.random.default_rng([seed, row.people]))
@@ -57,7 +58,7 @@ def record(row: Row, seed: int) -> Record:
     *_, mine = in_rounds(arm, MadeUp(people, truth), truth, [seed, row.people, 1])
     law = ONLINE[arm.law]
     begun = law.begin([np.full(len(truth), number) for number in law.family.default_prior], Parameters())
-    return Record(law, begun, mine.hits, truth)
+    return ArmRecord(law, begun, mine.hits, truth)
 
 
 def looked(row: Row, seed: int) -> Looked:
@@ -65,34 +66,45 @@ def looked(row: Row, seed: int) -> Looked:
     mine, at = record(row, seed), np.array(LOOKS) - 1
     found = course(mine, LOOKS[-1])
     drawn = np.array([drawn_again(mine, np.random.default_rng([seed, draw])) for draw in range(DRAWS)])
-    bands = (*found.band("spearman"), *np.percentile(drawn, (2.5, 97.5), axis=0))
-    return Looked(*(one[at] for one in (found.figures["spearman"], found.error("spearman"), *bands)))
+    figure, *band = found.band("spearman")
+    lines = (figure, found.error("spearman"), *band, *np.percentile(drawn, (2.5, 97.5), axis=0))
+    return Looked(*(line[at] for line in lines))
 
 
-def drawn_again(mine: Record, rng: np.random.Generator) -> Array:
+def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
     """Spearman at all looks, with the same number of annotators drawn from those there are."""
     ends = ends_of(mine, LOOKS[-1])
     times = np.bincount(rng.choice(mine.people, len(mine.people)), minlength=max(mine.people) + 1)
-    hits = [(end, [hit for hit in mine.hits[start:end] for _ in range(times[hit.annotator])])
-            for start, end in zip((0, *ends), ends, strict=False)]  # fmt: skip
-    again = Record(mine.law, mine.begun, [hit for _, some in hits for hit in some], mine.truth)
-    return figures_of(mine.truth, scores(again, np.cumsum([len(some) for _, some in hits]).tolist()))["spearman"]
+    hits = [
+        [hit for hit in mine.hits[start:end] for _ in range(times[hit.annotator])]
+        for start, end in pairwise((0, *ends))
+    ]
+    again = ArmRecord(mine.law, mine.begun, [*chain(*hits)], mine.truth)
+    return figures_of(mine.truth, scores(again, np.cumsum([*map(len, hits)]).tolist()))["spearman"]
 
 
-def main(experiments: int) -> None:
-    """Print a line for each arm, number of annotators and look."""
-    print("arm   annotators  judgments  Spearman  apart   error   held  by a bootstrap")
+def line_of(row: Row, found: Sequence[Looked], look: int) -> str:
+    """What the experiments of a row found at a look."""
+    one = Looked(*(np.array(column)[:, look] for column in zip(*found, strict=True)))
+    truth = one.figure.mean()
+    held, drawn = (
+        ((low <= truth) & (truth <= high)).mean()
+        for low, high in ((one.low, one.high), (one.drawn_low, one.drawn_high))
+    )
+    spread = f"{truth:.3f} | {one.figure.std():.3f} | {one.error.mean():.3f}"
+    return f"| {row.arm} | {row.people} | {LOOKS[look]} | {spread} | {held:.0%} | {drawn:.0%} |"
+
+
+def main() -> None:
+    experiments = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    print("| arm | annotators | judgments an item | Spearman | apart | error | held | by a bootstrap |")
+    print("|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in ROWS:
-            figure, error, low, high, under, over = map(np.array, zip(*pool.map(partial(looked, row), range(experiments)), strict=True))
-            truth = figure.mean(axis=0)
-            held, drawn = ((one <= truth) & (truth <= other) for one, other in ((low, high), (under, over)))
-            for k, judgments in enumerate(LOOKS):
-                print(
-                    f"{row.arm:5} {row.people:10} {judgments:10} {truth[k]:9.3f} {figure[:, k].std():6.3f} "
-                    f"{error[:, k].mean():7.3f} {held[:, k].mean():6.2f} {drawn[:, k].mean():15.2f}"
-                )
+            found = list(pool.map(partial(looked, row), range(experiments)))
+            for look in range(len(LOOKS)):
+                print(line_of(row, found, look), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    main()

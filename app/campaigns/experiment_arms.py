@@ -54,7 +54,8 @@ async def arms_of(connection: AsyncConnection, experiment: str) -> Sequence[Row[
     Raises `NotFound` (`experiment_not_found`).
     """
     both = select(campaigns, experiment_arms.c.arm).join(experiment_arms)
-    rows = (await connection.execute(both.where(experiment_arms.c.experiment == experiment).order_by(campaigns.c.id))).all()
+    those = both.where(experiment_arms.c.experiment == experiment)
+    rows = (await connection.execute(those.order_by(campaigns.c.id))).all()
     if not rows:
         said = shortened(experiment)
         raise NotFound(f"There is no experiment with people “{said}”.", code="experiment_not_found", experiment=said)
@@ -74,3 +75,8 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
     )
     rows = (await connection.execute(others.order_by(campaigns.c.id))).all()
     return ArmOfExperiment(mine.experiment, mine.arm, mine.link_key, rows)
+
+
+def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
+    """What `links` makes a campaign's links of, or of an arm those of its experiment."""
+    return (base, campaign.link_key) if arm is None else (base + PATH, arm.link_key)

@@ -72,7 +72,7 @@ def with_people(command: Command) -> Command:
             "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
             help="With --people: judgments wanted of each item, in each arm.",
         ),
-        click.option("--name", default="Lexical frequency", show_default=True, help="With --people: of the experiment."),
+        click.option("--name", default="Lexical frequency", show_default=True, help="With --people: its name."),
         click.option("--people", is_flag=True, help=PEOPLE_HELP),
     ):  # fmt: skip
         command = option(command)
@@ -81,19 +81,19 @@ def with_people(command: Command) -> Command:
 
 @experiment.command("lexical-frequency")
 @with_people
-def lexical_frequency(  # noqa: PLR0917
+def lexical_frequency(
     out: Path | None, runs: int, like: str, context: float, seed: int, *, people: bool, launch: bool, **wanted: Any
 ) -> None:
     """150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, which `compare` compares."""
     if people is (out is not None):
         raise click.UsageError("Name one of --out, for made-up annotators, and --people.")
     if out is None:
-        set_up(with_arms.Wanted(**wanted), launch=launch)
+        set_up(with_arms.ExperimentWanted(**wanted), launch=launch)
     else:
         conduct(on_a_scale.lexical_frequency(), out, runs, like, context, seed)
 
 
-def set_up(wanted: with_arms.Wanted, *, launch: bool) -> None:
+def set_up(wanted: with_arms.ExperimentWanted, *, launch: bool) -> None:
     """Make the campaigns of its arms, and say where people come in."""
     made = in_transaction(partial(with_arms.set_up, wanted=wanted, launch=launch, now=now()))
     click.echo(f"The experiment {made.name} has these arms:")
@@ -110,7 +110,7 @@ def compare(name: str, out: Path) -> None:
     """What people answered in the arms of the experiment NAME, with the figures of the made-up one."""
     begin(out)
 
-    async def work(engine: AsyncEngine) -> compared.Found:
+    async def work(engine: AsyncEngine) -> compared.AnsweredExperiment:
         async with snapshot(engine) as connection:
             return await compared.found(connection, name)
 

@@ -1,6 +1,6 @@
 """What people answered in the arms of an experiment, compared as the made-up experiment compares them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from app.errors import Conflict
 from app.experiments import figures, report
 from app.experiments.figures import Band
 from app.experiments.parquet import write_table
-from app.experiments.replayed import SHOWN, Course, Record, course
+from app.experiments.replayed import SHOWN, ArmRecord, BandedCourse, course
 from app.experiments.runs import judgments_for
 from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import reach
@@ -28,6 +28,7 @@ from app.record.stream import COUNTING
 from app.simulation.crowd import truth_of
 
 TRUTH = "oracle"  # the column of the items
+Courses = Mapping[str, BandedCourse]  # by arm
 FEW = 6  # people in an arm; how often bands hold is measured from there on
 BASE, GAINING = "DA", "EASL"
 PAPER = {3: 2, 6: 4}  # judgments in direct assessment, and those by EASL that are as good: sections 5.1 and 5.2
@@ -52,13 +53,13 @@ IN_SEVERAL = text("""
 
 
 @dataclass(frozen=True)
-class Arm:
+class AnsweredArm:
     """An arm, who answered in it and when, and what they answered. names: of the items, (N,)."""
 
     name: str
     campaign: Row[Any]
     answered: Row[Any]
-    record: Record
+    record: ArmRecord
     names: Sequence[str]
 
     @property
@@ -68,11 +69,11 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Found:
+class AnsweredExperiment:
     """All that an experiment's record holds. in_several: how many people answered in more than one arm."""
 
     name: str
-    arms: Sequence[Arm]
+    arms: Sequence[AnsweredArm]
     in_several: int
 
     @property
@@ -81,82 +82,75 @@ class Found:
         return min(arm.record.looks for arm in self.arms)
 
 
-async def found(connection: AsyncConnection, experiment: str) -> Found:
+async def found(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
     """The record of all arms; give it a `snapshot`.
 
-    Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`), and `Invalid` for items without what is true
-    of them.
+    Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`), and `Invalid` for items without a truth.
     """
     arms = [await arm_of(connection, row) for row in await experiment_arms.arms_of(connection, experiment)]
     several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": made_up()})
-    return Found(experiment, arms, several.scalar_one())
+    return AnsweredExperiment(experiment, arms, several.scalar_one())
 
 
-async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> Arm:
+async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm:
     """Raises `Conflict` (`not_launched`) for a draft, of which nothing is believed yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
     truth = await truth_of(connection, campaign.id, TRUTH, np.random.default_rng())
     answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": made_up()})
-    names = await connection.scalars(
-        select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
-    )
+    shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
+    names = [*await connection.scalars(shown)]
     hits = hits_of(campaign, await stream.responses(connection, campaign.id))
-    record = Record(law_of(campaign), await begun(connection, campaign), hits, truth)
-    return Arm(campaign.arm, campaign, answered.one(), record, [*names])
+    record = ArmRecord(law_of(campaign), await begun(connection, campaign), hits, truth)
+    return AnsweredArm(campaign.arm, campaign, answered.one(), record, names)
 
 
-def compare(experiment: Found, out: Path, command: str, *, now: datetime) -> Path:
+def compare(experiment: AnsweredExperiment, out: Path, command: str, *, now: datetime) -> Path:
     """Write figures, tables and the report; the file of the report."""
-    looks = range(1, experiment.looks + 1)
-    courses = {arm.name: course(arm.record, experiment.looks) for arm in experiment.arms} if looks else {}
+    courses = {arm.name: course(arm.record, experiment.looks) for arm in experiment.arms} if experiment.looks else {}
+    told = drawn(experiment, courses, out) if courses else {}
     path = out / f"{experiment.name}.md"
-    report.write(
-        path, "people.md", command=command, now=now, few=FEW, of=experiment, courses=courses, looks=[*looks],
-        **(drawn(experiment, courses, [*looks], out) if courses else {}),
-    )  # fmt: skip
+    report.write(path, "people.md", command=command, now=now, few=FEW, of=experiment, courses=courses, **told)
     return path
 
 
-def drawn(experiment: Found, courses: dict[str, Course], looks: Sequence[int], out: Path) -> dict[str, Any]:
+def drawn(experiment: AnsweredExperiment, courses: Courses, out: Path) -> dict[str, Any]:
     """What the page says of the arms' courses; their figures and tables are written."""
-    name, truth = experiment.name, experiment.arms[0].record.truth
-    bands = {figure: {arm: Band(one.figures[figure], *one.band(figure)) for arm, one in courses.items()} for figure in SHOWN}
+    name, looks, truth = experiment.name, [*range(1, experiment.looks + 1)], experiment.arms[0].record.truth
+    bands = {figure: {arm: one.band(figure) for arm, one in courses.items()} for figure in SHOWN}
     for figure, y_title in report.SHOWN_AS if len(looks) > 1 else ():  # one look makes no curve
         figures.bands(out / f"{name}-{figure}.svg", looks, bands[figure], x_title=report.AN_ITEM, y_title=y_title)
     shown = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
     figures.histograms(out / f"{name}-histograms.svg", {title: one[None] for title, one in shown.items()})
-    write_tables(experiment, courses, bands, looks, out)
+    write_tables(experiment, courses, out)
+    names = experiment.arms[0].names
     return {
-        "rows": {figure: rows_of(of_arms, looks) for figure, of_arms in bands.items()},
+        "rows": {
+            figure: [[in_words(band, k) for band in of_arms.values()] for k, _ in enumerate(looks)]
+            for figure, of_arms in bands.items()
+        },
         "ranges": [(title, report.where(one[None])) for title, one in shown.items()],
-        "some": [
-            [experiment.arms[0].names[k], *(f"{100 * one[k]:.1f}" for one in shown.values())]
-            for k in report.evenly(truth)
-        ],
+        "some": [[names[k], *(f"{100 * one[k]:.1f}" for one in shown.values())] for k in report.evenly(truth)],
         "gains": gains(courses, looks),
     }
 
 
-def rows_of(bands: dict[str, Band], looks: Sequence[int]) -> list[list[str]]:
-    """After each look, of each arm the figure and its band."""
-    return [[in_words(*(float(ends[k]) for ends in band)) for band in bands.values()] for k, _ in enumerate(looks)]
-
-
-def in_words(middle: float, low: float, high: float) -> str:
-    """With what nobody can tell left out."""
+def in_words(band: Band, look: int) -> str:
+    """A figure at a look; with its band, if there is one."""
+    middle, low, high = (float(line[look]) for line in band)
     return f"{middle:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
 
 
-def gains(courses: dict[str, Course], looks: Sequence[int]) -> list[list[str]]:
+def gains(courses: Courses, looks: Sequence[int]) -> list[list[str]]:
     """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good."""
     base, gaining = courses[BASE], courses[GAINING]
-    better = gaining.figures["spearman"] - base.figures["spearman"]
-    far = reach(np.hypot(gaining.error("spearman"), base.error("spearman")), np.minimum(gaining.people, base.people))
-    needed = [as_good(looks, gaining.figures["spearman"], float(goal)) for goal in base.figures["spearman"]]
+    goals, values = base.figures["spearman"], gaining.figures["spearman"]
+    error = np.hypot(base.error("spearman"), gaining.error("spearman"))
+    far = reach(error, np.minimum(base.people, gaining.people))
+    better = Band(values - goals, values - goals - far, values - goals + far)
     return [
-        [in_words(*(float(end) for end in ends)), needed[k], str(PAPER.get(look, ""))]
-        for k, (look, ends) in enumerate(zip(looks, zip(better, better - far, better + far, strict=True), strict=True))
+        [in_words(better, k), as_good(looks, values, float(goals[k])), str(PAPER.get(look, ""))]
+        for k, look in enumerate(looks)
     ]
 
 
@@ -166,16 +160,13 @@ def as_good(looks: Sequence[int], values: Array, goal: float) -> str:
     return f"{needed:.1f}" if np.isfinite(needed) else f"more than {looks[-1]}"
 
 
-def write_tables(
-    experiment: Found, courses: dict[str, Course], bands: dict[str, dict[str, Band]], looks: Sequence[int], out: Path
-) -> None:
+def write_tables(experiment: AnsweredExperiment, courses: Courses, out: Path) -> None:
     """A row for each arm and look, and one for each arm and item after the last look."""
     about = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
     by_look = [
-        {"arm": arm, "judgments": look}
-        | {name + end: float(ends[k]) for name in SHOWN for end, ends in zip(("", "_low", "_high"), bands[name][arm], strict=True)}
-        for arm in courses
-        for k, look in enumerate(looks)
+        {"arm": arm, "judgments": look + 1} | {name: float(line[look]) for name, line in lines_of(one).items()}
+        for arm, one in courses.items()
+        for look in range(experiment.looks)
     ]
     by_item = [
         {"arm": arm.name, "item": item, "truth": float(true), "score": float(score)}
@@ -184,3 +175,9 @@ def write_tables(
     ]
     write_table(out / f"{experiment.name}.parquet", by_look, about)
     write_table(out / f"{experiment.name}-scores.parquet", by_item, about)
+
+
+def lines_of(one: BandedCourse) -> dict[str, Array]:
+    """The columns of an arm: each figure and the ends of its band, (looks,)."""
+    ends = ("", "_low", "_high")
+    return {figure + end: line for figure in SHOWN for end, line in zip(ends, one.band(figure), strict=True)}

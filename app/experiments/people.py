@@ -1,4 +1,4 @@
-"""The experiment of Sakaguchi & Van Durme (2018), section 5.1, with people: its arms are campaigns on the same verbs."""
+"""The experiment of Sakaguchi & Van Durme (2018), section 5.1, with people: its arms are campaigns on the verbs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExperimentWanted:
     """The name of an experiment, and how much is asked in each arm. judgments_per_annotator: the most that one person
     gives, in HITs of as many items as the arm shows; None for no limit.
     """
@@ -58,7 +58,7 @@ class SetUp:
     campaigns: Mapping[str, Row[Any]]
 
 
-async def set_up(connection: AsyncConnection, wanted: Wanted, *, launch: bool, now: datetime) -> SetUp:
+async def set_up(connection: AsyncConnection, wanted: ExperimentWanted, *, launch: bool, now: datetime) -> SetUp:
     """Make a campaign for each arm, launched or as drafts, and the link that leads to any of them.
 
     Raises `Invalid` (`experiment_name`) and `Conflict` (`experiment_exists`).
@@ -73,7 +73,7 @@ async def set_up(connection: AsyncConnection, wanted: Wanted, *, launch: bool, n
 
 
 async def campaign_of(
-    connection: AsyncConnection, arm: str, wanted: Wanted, *, launch: bool, now: datetime
+    connection: AsyncConnection, arm: str, wanted: ExperimentWanted, *, launch: bool, now: datetime
 ) -> Row[Any]:
     """The campaign of an arm, with the verbs."""
     draft = await lifecycle.create(connection, settings_of(arm, wanted), now=now)
@@ -82,7 +82,7 @@ async def campaign_of(
     return await lifecycle.transition(connection, draft.slug, "launch", now=now) if launch else draft
 
 
-def settings_of(arm: str, wanted: Wanted) -> CampaignSettings:
+def settings_of(arm: str, wanted: ExperimentWanted) -> CampaignSettings:
     """The question that comes with Easel, asked in the arm’s way."""
     most = wanted.judgments_per_annotator
     changes = {

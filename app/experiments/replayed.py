@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from app.experiments.figures import Band
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.jackknife import Mask, correlation_band, standard_error
 from app.inference.ground.metrics import compare
@@ -16,7 +17,7 @@ SHOWN = ("spearman", "pearson")
 
 
 @dataclass(frozen=True)
-class Record:
+class ArmRecord:
     """HITs in the order in which they were answered, and what their law believed before. truth: (N,)."""
 
     law: Law
@@ -41,7 +42,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Course:
+class BandedCourse:
     """How an arm went. figures: by name, after each look, (looks,). without: the same without each person in turn,
     (P, looks). there: whether they had answered by then, (P, looks). score: of the items after the last look, (N,).
     """
@@ -56,39 +57,40 @@ class Course:
         """How many had answered by each look, (looks,)."""
         return self.there.sum(axis=0)
 
-    def band(self, figure: str) -> tuple[Array, Array]:
-        """Where 95 % of such experiments with other people would have it, (looks,) each; NaN where one person alone had
-        answered.
-        """
-        return correlation_band(self.figures[figure], self.without[figure], self.there)
+    def band(self, figure: str) -> Band:
+        """With 95 % for such experiments with other people; ends of NaN where one person alone had answered."""
+        whole = self.figures[figure]
+        return Band(whole, *correlation_band(whole, self.without[figure], self.there))
 
     def error(self, figure: str) -> Array:
         """The standard error of a figure, (looks,)."""
         return standard_error(self.without[figure], self.there)
 
 
-def course(record: Record, looks: int) -> Course:
+def course(record: ArmRecord, looks: int) -> BandedCourse:
     """Up to so many judgments an item, as many at most as there are."""
     ends = ends_of(record, looks)
     whole = list(scores(record, ends))
     figures = partial(figures_of, record.truth)
     without = [figures(scores(record, ends, without=person)) for person in record.people]
     there = np.array([[begins(record, person) < end for end in ends] for person in record.people])
-    return Course(figures(whole), {name: np.array([one[name] for one in without]) for name in SHOWN}, there, whole[-1])
+    return BandedCourse(
+        figures(whole), {name: np.array([one[name] for one in without]) for name in SHOWN}, there, whole[-1]
+    )
 
 
-def begins(record: Record, person: int) -> int:
+def begins(record: ArmRecord, person: int) -> int:
     """The place of somebody's first HIT."""
     return next(k for k, hit in enumerate(record.hits) if hit.annotator == person)
 
 
-def ends_of(record: Record, looks: int) -> list[int]:
+def ends_of(record: ArmRecord, looks: int) -> list[int]:
     """After how many HITs each of the looks is, which has its judgments then."""
     given = np.cumsum([len(hit.items) for hit in record.hits])
     return [int(end) + 1 for end in np.searchsorted(given, len(record.truth) * np.arange(1, looks + 1))]
 
 
-def scores(record: Record, ends: Sequence[int], without: int | None = None) -> Iterator[Array]:
+def scores(record: ArmRecord, ends: Sequence[int], without: int | None = None) -> Iterator[Array]:
     """Of the items at each look, (N,), with the answers of all, or of all but one."""
     beliefs = record.begun.copy()
     for start, end in pairwise((0, *ends)):

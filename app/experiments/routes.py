@@ -16,9 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get(PATH + ADDRESS)
-async def come(
-    request: Request, platform_name: str, link_key: str, connection: ServingConnection
-) -> RedirectResponse:
+async def come(request: Request, platform_name: str, link_key: str, connection: ServingConnection) -> RedirectResponse:
     """To the campaign of one arm, with all that the platform says. Who has no id there may come to any of them."""
     platform = PLATFORMS[platform_name]
     if platform.by_list:

@@ -42,7 +42,7 @@ async def arms_by_link(connection: Driver, key: str, platform: str, worker_id: s
 
 
 def chosen(arms: Sequence[ArmToCome], key: str, person: str) -> ArmToCome:
-    """The one where they are already, else the first in their order that runs, or if none does, one that is not over."""
+    """The one where they are already, else the first in their order that runs; if none does, one that is not over."""
     there = [arm for arm in arms if arm.known]
     running = [arm for arm in arms if arm.status == "running"]
     not_over = [arm for arm in arms if arm.status != "finished"]

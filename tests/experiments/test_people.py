@@ -22,14 +22,15 @@ from app.cli.commands import easel as command
 from app.crowd.doors import Doors
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
-from app.experiments.people import ARMS, Wanted, set_up
+from app.experiments.people import ARMS, ExperimentWanted, set_up
 from app.experiments.which_arm import chosen
 from app.quality.who_counts import annotator_named, exclude
 from app.record.revisions import revise
 from app.settings import Settings
 from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
-from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
+from tests.auth.reaching import came_in
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def few_verbs(tmp_path, monkeypatch):
 
 async def begun(engine, *, launch=True, **wanted):
     async with engine.begin() as connection:
-        return await set_up(connection, Wanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
+        return await set_up(connection, ExperimentWanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
 
 
 @pytest.fixture
@@ -170,7 +171,7 @@ async def test_who_has_no_id_comes_to_any_arm_and_stays_there_by_its_link(engine
         ("/experiment/prolific/KEY?PROLIFIC_PID=a&PROLIFIC_PID=b&STUDY_ID=s&SESSION_ID=v", 422, "arrival_doubled"),
     ],
 )
-async def test_a_link_that_leads_nowhere_says_why(engine, client, few_verbs, path, status, code):
+async def test_a_link_that_leads_nowhere_says_why(engine, client, few_verbs, path, *, status, code):
     made = await begun(engine)
     refused = await client.get(path.replace("KEY", made.link_key))
     assert (refused.status_code, code in refused.text) == (status, True)
@@ -184,6 +185,39 @@ async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, clien
         there = (await client.get(address(made, "prolific", person))).headers["location"]
         came[(await client.get(there)).status_code] += 1
     assert came == {200: 3, 429: 27}  # one in each arm
+
+
+# Pages
+
+
+async def test_an_arms_pages_say_so_and_share_the_link_of_the_experiment(engine, researcher, few_verbs):
+    made = await begun(engine)
+    page = (await researcher.get("/admin/campaigns/verbs-ra")).text
+    assert "Arm RA of the experiment “verbs”" in page
+    for other in ("verbs-da", "verbs-easl"):
+        assert f'<a href="/admin/campaigns/{other}">' in page
+    share = (await researcher.get("/admin/campaigns/verbs-ra/share")).text
+    for path in (f"/experiment/link/{made.link_key}", f"/experiment/prolific/{made.link_key}?PROLIFIC_PID="):
+        assert path in share
+    for shown in (page, share):
+        assert made.campaigns["RA"].link_key not in shown
+    assert "by-personal" not in share
+
+
+async def test_a_draft_says_that_it_is_an_arm_and_other_campaigns_say_nothing(engine, researcher, few_verbs):
+    await begun(engine, launch=False)
+    other = await running(engine, name="Nouns")
+    assert "Arm DA of the experiment" in (await researcher.get("/admin/campaigns/verbs-da")).text
+    for part in ("", "/share"):
+        assert "experiment" not in (await researcher.get(f"/admin/campaigns/{other.slug}{part}")).text
+
+
+async def test_who_sees_one_arm_alone_hears_of_no_other(app, engine, client, few_verbs):
+    made = await begun(engine)
+    await came_in(app, client, "guest", "viewer", made.campaigns["RA"])
+    page = (await client.get("/admin/campaigns/verbs-ra")).text
+    assert "Arm RA of the experiment “verbs”" in page
+    assert "verbs-da" not in page
 
 
 # From the first to the last
@@ -223,7 +257,12 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
     path = (await easel("compare", "verbs", "--out", tmp_path)).strip()
     assert path == str(tmp_path / "verbs.md")
     page = (tmp_path / "verbs.md").read_text()
-    for words in ("| EASL | verbs-easl | finished |", "| 3 | 6 | 3.0 |", "**Few people**: 3 in DA, 3 in RA, 3 in EASL.", "Ten verbs"):
+    for words in (
+        "| EASL | verbs-easl | finished |",
+        "| 3 | 6 | 3.0 |",
+        "**Few people**: 3 in DA, 3 in RA, 3 in EASL.",
+        "Ten verbs",
+    ):
         assert words in page
     assert "made up" not in page
     assert "Too few answers" not in page
