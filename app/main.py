@@ -31,6 +31,7 @@ from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
+from app.campaigns.experiment_arms import PATH
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
 from app.crowd.registry import with_pages
@@ -195,11 +196,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     web.install(app)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
+    framed = [platform.address("") for platform in with_pages() if platform.framed_by]
     app.add_middleware(
         middleware.SecurityHeaders,
         form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
         frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
-        framed_paths=tuple(platform.address("") for platform in with_pages() if platform.framed_by),
+        framed_paths=(*framed, *(PATH + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.
     app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)

@@ -19,12 +19,12 @@ PATH = "/experiment"  # before the address of a campaign: there the key is that 
 
 @dataclass(frozen=True)
 class ArmOfExperiment:
-    """What a campaign's pages say of its experiment. others: the other arms that are there for whoever reads them."""
+    """What a campaign's pages say of its experiment. others: slug and arm of those that are there for whoever reads."""
 
     experiment: str
     arm: str
     link_key: str
-    others: Sequence[Row[Any]]
+    others: Sequence[tuple[str, str]]
 
 
 async def refuse_second(connection: AsyncConnection, experiment: str) -> None:
@@ -73,8 +73,8 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
     others = beside.where(
         experiment_arms.c.experiment == mine.experiment, campaigns.c.id != campaign_id, visible(seen_by)
     )
-    rows = (await connection.execute(others.order_by(campaigns.c.id))).all()
-    return ArmOfExperiment(mine.experiment, mine.arm, mine.link_key, rows)
+    rows = await connection.execute(others.order_by(campaigns.c.id))
+    return ArmOfExperiment(mine.experiment, mine.arm, mine.link_key, [(row.slug, row.arm) for row in rows])
 
 
 def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:

@@ -18,7 +18,7 @@ LONGEST = 200  # characters of a name
 THINK = "Think of everything you read, hear and say."
 
 # In what each arm differs from the others. From the usual prior on the score of `easl` is the mean of what was said.
-ARMS: Mapping[str, Mapping[str, Any]] = {
+ARMS: dict[str, dict[str, Any]] = {
     "DA": {
         "design": "rating",
         "items_per_hit": 1,

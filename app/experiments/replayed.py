@@ -55,7 +55,8 @@ class BandedCourse:
     @property
     def people(self) -> Integers:
         """How many had answered by each look, (looks,)."""
-        return self.there.sum(axis=0)
+        count: Integers = self.there.sum(axis=0)
+        return count
 
     def band(self, figure: str) -> Band:
         """With 95 % for such experiments with other people; ends of NaN where one person alone had answered."""

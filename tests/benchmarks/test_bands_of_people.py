@@ -17,4 +17,6 @@ def test_a_line_counts_the_bands_that_hold_the_mean():
     def one(figure, low):
         return Looked(*(np.full(len(LOOKS), value) for value in (figure, 0.1, low, 0.9, 0.1, 0.2)))
 
-    assert line_of(Row("ra", 6), [one(0.5, 0.4), one(0.7, 0.65)], 0) == "| ra | 6 | 1 | 0.600 | 0.100 | 0.100 | 50% | 0% |"
+    assert (
+        line_of(Row("ra", 6), [one(0.5, 0.4), one(0.7, 0.65)], 0) == "| ra | 6 | 1 | 0.600 | 0.100 | 0.100 | 50% | 0% |"
+    )

@@ -6,6 +6,7 @@ import asyncio
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ from app.settings import Settings
 from app.simulation.annotators import plain
 from app.simulation.crowd import simulate
 from tests.auth.reaching import came_in
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 
 
 @pytest.fixture
@@ -43,8 +44,15 @@ def few_verbs(tmp_path, monkeypatch):
 
 
 async def begun(engine, *, launch=True, **wanted):
+    """An experiment whose link says who comes to which arm, the same in every run."""
     async with engine.begin() as connection:
-        return await set_up(connection, ExperimentWanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
+        made = await set_up(connection, ExperimentWanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
+    return replace(made, link_key=await with_known_key(engine))
+
+
+async def with_known_key(engine):
+    await execute(engine, "UPDATE experiment_arms SET link_key = 'key'")
+    return "key"
 
 
 @pytest.fixture
@@ -104,7 +112,7 @@ def test_arms_get_as_many_people_as_each_other():
 
 def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobody_else_moves():
     before, after = arms(), arms(DA="finished")
-    moved = Counter()
+    moved: Counter[str] = Counter()
     for person in map(str, range(3000)):
         was, now = chosen(before, "key", person).arm, chosen(after, "key", person).arm
         if was == "DA":
@@ -177,10 +185,19 @@ async def test_a_link_that_leads_nowhere_says_why(engine, client, few_verbs, pat
     assert (refused.status_code, code in refused.text) == (status, True)
 
 
+async def test_only_for_a_platform_that_frames_the_page_the_link_may_be_framed(engine, client, few_verbs):
+    made = await begun(engine)
+    come = "?assignmentId=a&hitId=h&workerId=w"
+    framed, alone = [await client.get(address(made, platform) + come) for platform in ("mturk", "link")]
+    assert (framed.status_code, alone.status_code) == (303, 303)
+    assert "x-frame-options" not in framed.headers
+    assert alone.headers["x-frame-options"] == "DENY"
+
+
 async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, client, few_verbs):
     made = await begun(engine)
     app.state.doors = Doors("key", Settings(visits_per_address=1))
-    came = Counter()
+    came: Counter[int] = Counter()
     for person in map(str, range(30)):
         there = (await client.get(address(made, "prolific", person))).headers["location"]
         came[(await client.get(there)).status_code] += 1
@@ -247,9 +264,9 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
         *("lexical-frequency", "--people", "--name", "Verbs", "--launch"),
         *("--judgments-per-item", 3, "--judgments-per-annotator", 10),
     )
-    key = re.search(r"/experiment/link/(\S+)", said)[1]
+    assert re.search(r"/experiment/link/\S{12} ", said)
     rows = await campaigns_of(engine)
-    made = SimpleNamespace(link_key=key, campaigns={row.slug: row for row in rows})
+    made = SimpleNamespace(link_key=await with_known_key(engine), campaigns={row.slug: row for row in rows})
     rng = np.random.default_rng(1)
     did = [await answers_all(client, engine, made, person, rng) for person in map(str, range(24))]
     assert Counter(slug for slug, hits in did if hits) == {"verbs-da": 3, "verbs-ra": 3, "verbs-easl": 3}

@@ -42,7 +42,7 @@ def correlation_band(whole: Array, without: Array, there: Mask, level: float = 0
     """
     middle = fisher(whole)
     far = reach(standard_error(fisher(without), there), there.sum(axis=0), level)
-    return np.tanh(middle - far), np.tanh(middle + far)
+    return np.minimum(np.tanh(middle - far), whole), np.maximum(np.tanh(middle + far), whole)
 
 
 def fisher(correlation: Array) -> Array:
