@@ -85,9 +85,15 @@ class AnsweredExperiment:
 async def found(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
     """The record of all arms; give it a `snapshot`.
 
-    Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`), and `Invalid` for items without a truth.
+    Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`, `items_differ`), and `Invalid` for items
+    without a truth.
     """
     arms = [await arm_of(connection, row) for row in await experiment_arms.arms_of(connection, experiment)]
+    if any(arm.names != arms[0].names for arm in arms):
+        raise Conflict(
+            f"The arms of “{experiment}” do not ask about the same items any more, so they cannot be compared.",
+            code="items_differ",
+        )
     several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": made_up()})
     return AnsweredExperiment(experiment, arms, several.scalar_one())
 
@@ -142,7 +148,12 @@ def in_words(band: Band, look: int) -> str:
 
 
 def gains(courses: Courses, looks: Sequence[int]) -> list[list[str]]:
-    """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good."""
+    """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good.
+
+    Nothing where one of them was deleted.
+    """
+    if not {BASE, GAINING} <= courses.keys():
+        return []
     base, gaining = courses[BASE], courses[GAINING]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
     error = np.hypot(base.error("spearman"), gaining.error("spearman"))
