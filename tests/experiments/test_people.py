@@ -322,11 +322,13 @@ async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engin
 
 async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine, easel, few_verbs, tmp_path):
     made = await begun(engine)
-    me = await annotator(engine, made.campaigns["EASL"])
-    await submit(engine, me, await hit_of(engine, me))
+    for arm in ("EASL", "DA"):  # by the arms' own links
+        me = await annotator(engine, made.campaigns[arm])
+        await submit(engine, me, await hit_of(engine, me))
     await easel("compare", "verbs", "--out", tmp_path)
     page = (tmp_path / "verbs.md").read_text()
     assert "| 1 | 1 | 0.5 |" in page
+    assert "**1 person answered in more than one arm**" in page
     assert "**Too few answers**: DA, RA, EASL have fewer" in page
     async with engine.begin() as connection:
         who = await annotator_named(connection, made.campaigns["EASL"], "A1")
