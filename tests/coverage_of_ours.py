@@ -30,7 +30,7 @@ class OursAlone(CoveragePlugin):
 
 
 def looking_away(exec_module: Callable[[SourceFileLoader, ModuleType], None]) -> Callable[..., None]:
-    """`exec_module` after which nothing is traced: coverage begins after it has asked this plugin, and before an import."""
+    """`exec_module` after which nothing is traced: coverage begins after it has asked, and before an import."""
 
     def exec_unwatched(loader: SourceFileLoader, module: ModuleType) -> None:
         sys.settrace(None)
