@@ -4,19 +4,27 @@ Campaigns in memory of 30 items, with HITs of 5, each by one of 40 annotators wi
 looked whether the goal is reached with a probability of 95 %, and the campaign ends when it is. The truth is what all
 annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments an
 item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
+
+Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
+annotators answers at random: how many of the released items are as they are said to be (of intervals: how many hold the
+true mean), how many judgments an item they took, beside what it takes to ask about all items evenly until as many are
+settled at once, and how many items were not released.
 """
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.designs.scale import POINTS
-from app.goals.progress import progress
-from app.inference.ground.arrays import Array
+from app.goals.progress import progress, settled
+from app.goals.settings import RELEASE
+from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
@@ -27,8 +35,9 @@ from app.simulation.annotators import Habits, MadeUp, Population
 from app.simulation.in_memory import InMemory
 from benchmarks.annotator_aware import a_process_per_core
 
-ITEMS, ANNOTATORS, N, MOST = 30, 40, 5, 60
+ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
 PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
+CARELESS = 0.0, 0.2
 NOISE = np.linspace(-4, 4, 81)  # places of a standard Normal, for the mean of what is cut at the ends of the scale
 PLAIN: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
 
@@ -73,6 +82,16 @@ class End(NamedTuple):
     judgments: float
 
 
+class Released(NamedTuple):
+    """Of a campaign that released items: how many of them are as they are said to be, how many they are, and how many
+    judgments an item were asked for.
+    """
+
+    right: int
+    items: int
+    judgments: float
+
+
 def ended(row: Row, truths: str, seed: int) -> End | None:
     """None where it did not end."""
     rng = np.random.default_rng([seed, 5])
@@ -80,7 +99,7 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
     asked = Asking(wanted=MOST, n=N, gamma=0.1, best=5, threshold=0.5)
     mine = InMemory(RULES[row.rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 6]))
-    campaign = SimpleNamespace(goal=row.goal, best_items=5, threshold=50, **PLAIN)
+    campaign = SimpleNamespace(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
     tally = Tally.nothing(ITEMS)
     for hit in mine.answered_by(people):
         tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
@@ -91,8 +110,29 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     return None
 
 
+def released(goal: str, careless: float, truths: str, seed: int) -> Released:
+    """A campaign that releases items, looked at after every HIT, until none is asked about."""
+    rng = np.random.default_rng([seed, 7])
+    people = MadeUp(replace(PEOPLE, careless={"random": careless}).people(ANNOTATORS, rng), TRUTHS[truths](rng))
+    truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
+    campaign = SimpleNamespace(goal=goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
+    rule = RULES["scores" if goal == "intervals" else goal]
+    asked = Asking(wanted=CAP, n=N, gamma=0.1, best=5, threshold=0.5)
+    mine = InMemory(rule, ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 8]))
+    tally, known, out = Tally.nothing(ITEMS), moderated(Tally.nothing(ITEMS)), np.zeros(ITEMS, bool)
+    for hit in mine.answered_by(people):
+        tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        known = moderated(tally)
+        out = settled(campaign, known, mine.score)
+        mine.release(out)
+    right = AS_SAID[goal](known, mine.score, truth)[out]
+    return Released(int(right.sum()), int(out.sum()), float(tally.judgments.mean()))
+
+
 def meant(habits: Habits, truth: Array) -> Array:
-    """What somebody would say on average, (N,)."""
+    """What somebody would say on average, (N,); who answers at random says anything."""
+    if habits.careless is not None:
+        return np.full(len(truth), 0.5)
     seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
     said: Array = np.average(np.clip(seen, 0, 1), axis=0, weights=np.exp(-(NOISE**2) / 2))
     return said
@@ -103,17 +143,30 @@ def best_right(_known: Moderated, score: Array, truth: Array) -> float:
     return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / POINTS)
 
 
-def sides_right(known: Moderated, _score: Array, truth: Array) -> float:
+def places_right(_known: Moderated, score: Array, truth: Array) -> Mask:
+    """Of each item, whether it is among the true best if it is among those of highest scores, and not if it is not."""
+    within, order = PLAIN["goal_within"] / POINTS, np.argsort(-score)
+    fifth, sixth = np.sort(truth)[::-1][4:6]
+    best = np.isin(np.arange(ITEMS), order[:5])
+    return np.where(best, truth >= fifth - within, truth <= sixth + within)
+
+
+def sides_right(known: Moderated, _score: Array, truth: Array) -> Mask:
     within = PLAIN["goal_within"] / POINTS
-    return float(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
+    return np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within)
 
 
-def held(known: Moderated, _score: Array, truth: Array) -> float:
+def held(known: Moderated, _score: Array, truth: Array) -> Mask:
     low, high = known.interval()
-    return float(((low <= truth) & (truth <= high)).mean())
+    return (low <= truth) & (truth <= high)
 
 
-RIGHT = {"best": best_right, "threshold": sides_right, "intervals": held}
+RIGHT: dict[str, Callable[[Moderated, Array, Array], float]] = {
+    "best": best_right,
+    "threshold": lambda *ended: float(sides_right(*ended).all()),
+    "intervals": lambda *ended: float(held(*ended).mean()),
+}
+AS_SAID = {"best": places_right, "threshold": sides_right, "intervals": held}
 
 
 def main() -> None:
@@ -128,6 +181,13 @@ def main() -> None:
                 right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
                 cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
+        print("\n| items | annotators | goal | released as said | judgments an item | not released |")
+        print("|---|---|---|---|---|---|")
+        for truths, careless, goal in product(TRUTHS, CARELESS, AS_SAID):
+            runs_of = list(pool.map(partial(released, goal, careless, truths), range(runs)))
+            right, items, judgments = np.array(runs_of).mean(axis=0)
+            cells = f"{right / items:.3f} | {judgments:.1f} | {1 - items / ITEMS:.3f}"
+            print(f"| {truths} | {careless:.0%} at random | {goal} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":
