@@ -31,13 +31,13 @@ from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated, moderated
 from app.selection.registry import RULES
 from app.selection.rule import Asking
-from app.simulation.annotators import Habits, MadeUp, Population
+from app.simulation.annotators import Answering, Habits, MadeUp, Population
 from app.simulation.in_memory import InMemory
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.goals import HardItems
 
 ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
 PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
-CARELESS = 0.0, 0.2
 NOISE = np.linspace(-4, 4, 81)  # places of a standard Normal, for the mean of what is cut at the ends of the scale
 PLAIN: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
 
@@ -110,11 +110,10 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     return None
 
 
-def released(goal: str, careless: float, truths: str, seed: int) -> Released:
+def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
     """A campaign that releases items, looked at after every HIT, until none is asked about."""
     rng = np.random.default_rng([seed, 7])
-    people = MadeUp(replace(PEOPLE, careless={"random": careless}).people(ANNOTATORS, rng), TRUTHS[truths](rng))
-    truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
+    people, truth = CROWDS[crowd](TRUTHS[truths](rng), rng)
     campaign = SimpleNamespace(goal=goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
     rule = RULES["scores" if goal == "intervals" else goal]
     asked = Asking(wanted=CAP, n=N, gamma=0.1, best=5, threshold=0.5)
@@ -129,11 +128,33 @@ def released(goal: str, careless: float, truths: str, seed: int) -> Released:
     return Released(int(right.sum()), int(out.sum()), float(tally.judgments.mean()))
 
 
+def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
+    people = MadeUp(replace(PEOPLE, careless={"random": share}).people(ANNOTATORS, rng), items)
+    return people, np.mean([meant(habits, items) for habits in people.people], axis=0)
+
+
+def hard_items(items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
+    noise = 0.1 * np.exp(0.5 * rng.standard_normal(ITEMS))
+    return HardItems(items, noise), cut(items + noise * NOISE[:, None])
+
+
+CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[Answering, Array]]] = {
+    "alike": partial(careless, 0.0),
+    "20 % at random": partial(careless, 0.2),
+    "items differ": hard_items,
+}
+
+
 def meant(habits: Habits, truth: Array) -> Array:
     """What somebody would say on average, (N,); who answers at random says anything."""
     if habits.careless is not None:
         return np.full(len(truth), 0.5)
     seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
+    return cut(seen)
+
+
+def cut(seen: Array) -> Array:
+    """The mean of what is seen at the places of `NOISE`, (81, N), and cut at the ends of the scale, (N,)."""
     said: Array = np.average(np.clip(seen, 0, 1), axis=0, weights=np.exp(-(NOISE**2) / 2))
     return said
 
@@ -183,11 +204,11 @@ def main() -> None:
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
         print("\n| items | annotators | goal | released as said | judgments an item | not released |")
         print("|---|---|---|---|---|---|")
-        for truths, careless, goal in product(TRUTHS, CARELESS, AS_SAID):
-            runs_of = list(pool.map(partial(released, goal, careless, truths), range(runs)))
+        for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
+            runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))
             right, items, judgments = np.array(runs_of).mean(axis=0)
             cells = f"{right / items:.3f} | {judgments:.1f} | {1 - items / ITEMS:.3f}"
-            print(f"| {truths} | {careless:.0%} at random | {goal} | {cells} |", flush=True)
+            print(f"| {truths} | {crowd} | {goal} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """How far a campaign is from its goal. Pure: from what annotators' disagreement tells, whatever the update law is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from app.designs.scale import POINTS
 from app.goals.settings import NONE, RELEASE
-from app.inference.ground.arrays import Array, Mask
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.moderated import Moderated
 from app.inference.ratings.settled import (
     Believed,
@@ -27,31 +27,33 @@ MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
 @dataclass(frozen=True)
 class Progress:
     """now, wanted: 0 to 1; a chance, a share of items, or a correlation. goal: in words, which tell one goal from
-    another.
+    another. settled: the numbers of the items that are to be released.
     """
 
     goal: str
     now: float
     wanted: float
+    settled: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
 
     @property
     def reached(self) -> bool:
         return self.now >= self.wanted
+
+    def of(self, items: Integers) -> "Progress":
+        """Where it was measured by these items alone, of all."""
+        return replace(self, settled=items[self.settled])
 
 
 def progress(campaign: Any, known: Moderated, score: Array) -> Progress | None:
     """None without a goal. known, score: of the campaign's N items, (N,), on 0 to 1."""
     if campaign.goal == NONE:
         return None
-    now = measured(campaign, known, score) if len(score) else 0.0
-    return Progress(words(campaign), float(now), wanted(campaign))
-
-
-def measured(campaign: Any, known: Moderated, score: Array) -> float:
-    """The goal's measure; where items are released, how many of them are settled."""
     if campaign.when_reached == RELEASE:
-        return float(settled(campaign, known, score).mean())
-    return MEASURES[campaign.goal](campaign, known, score)
+        each = settled(campaign, known, score)
+        share = float(each.mean()) if len(each) else 0.0
+        return Progress(words(campaign), share, wanted(campaign), np.flatnonzero(each))
+    now = MEASURES[campaign.goal](campaign, known, score) if len(score) else 0.0
+    return Progress(words(campaign), float(now), wanted(campaign))
 
 
 def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
