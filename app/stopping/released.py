@@ -26,7 +26,7 @@ SETTLED = f"""
 LOCK = text(f"""
     SELECT FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:items AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p
-""")  # noqa: S608  (made of constants)
+""")
 
 PUT = text(f"""
     UPDATE posteriors p SET settled = new.settled
