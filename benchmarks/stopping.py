@@ -6,13 +6,13 @@ annotators would say on average. Of each goal: in how many of the campaigns that
 item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
 
 Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
-annotators answers at random: how many of the released items are as they are said to be (of intervals: how many hold the
-true mean), how many judgments an item they took, beside what it takes to ask about all items evenly until as many are
-settled at once, and how many items were not released.
+annotators answers at random, or where the noise differs from item to item: how many of the released items are as they
+are said to be (of intervals: how many hold the true mean), how many judgments an item they took, how many it takes to
+ask about all items evenly until as many are settled, 20 where it takes more, and how many items were not released.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -83,13 +83,14 @@ class End(NamedTuple):
 
 
 class Released(NamedTuple):
-    """Of a campaign that released items: how many of them are as they are said to be, how many they are, and how many
-    judgments an item were asked for.
+    """Of a campaign that released items: how many of them are as they are said to be, and how many they are. How many
+    judgments an item that took, and how many it takes evenly, without a release, until as many are settled.
     """
 
     right: int
     items: int
     judgments: float
+    evenly: float
 
 
 def ended(row: Row, truths: str, seed: int) -> End | None:
@@ -110,22 +111,41 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     return None
 
 
-def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
-    """A campaign that releases items, looked at after every HIT, until none is asked about."""
+class Step(NamedTuple):
+    """After a HIT: what is known, the scores, and which items are settled; how many judgments an item that took."""
+
+    known: Moderated
+    score: Array
+    settled: Mask
+    judgments: float
+
+
+def course(goal: str, rule: str, crowd: str, truths: str, seed: int, *, releases: bool = True) -> Iterator[Step]:
+    """A campaign that is looked at after every HIT, until none is asked."""
     rng = np.random.default_rng([seed, 7])
-    people, truth = CROWDS[crowd](TRUTHS[truths](rng), rng)
+    people, _ = CROWDS[crowd](TRUTHS[truths](rng), rng)
     campaign = SimpleNamespace(goal=goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
-    rule = RULES["scores" if goal == "intervals" else goal]
     asked = Asking(wanted=CAP, n=N, gamma=0.1, best=5, threshold=0.5)
-    mine = InMemory(rule, ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 8]))
-    tally, known, out = Tally.nothing(ITEMS), moderated(Tally.nothing(ITEMS)), np.zeros(ITEMS, bool)
+    mine = InMemory(RULES[rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 8]))
+    tally = Tally.nothing(ITEMS)
     for hit in mine.answered_by(people):
         tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
         known = moderated(tally)
         out = settled(campaign, known, mine.score)
-        mine.release(out)
-    right = AS_SAID[goal](known, mine.score, truth)[out]
-    return Released(int(right.sum()), int(out.sum()), float(tally.judgments.mean()))
+        if releases:
+            mine.release(out)
+        yield Step(known, mine.score, out, float(tally.judgments.mean()))
+
+
+def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
+    """A campaign that releases items, until none is asked about."""
+    rng = np.random.default_rng([seed, 7])
+    _, truth = CROWDS[crowd](TRUTHS[truths](rng), rng)
+    *_, last = course(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
+    right, items = AS_SAID[goal](last.known, last.score, truth)[last.settled], int(last.settled.sum())
+    evenly = course(goal, "scores", crowd, truths, seed, releases=False)
+    as_many = next((step.judgments for step in evenly if step.settled.sum() >= items), float(CAP))
+    return Released(int(right.sum()), items, last.judgments, as_many)
 
 
 def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
@@ -202,12 +222,12 @@ def main() -> None:
                 right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
                 cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
-        print("\n| items | annotators | goal | released as said | judgments an item | not released |")
-        print("|---|---|---|---|---|---|")
+        print("\n| items | annotators | goal | released as said | judgments an item | asked evenly | not released |")
+        print("|---|---|---|---|---|---|---|")
         for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
             runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))
-            right, items, judgments = np.array(runs_of).mean(axis=0)
-            cells = f"{right / items:.3f} | {judgments:.1f} | {1 - items / ITEMS:.3f}"
+            right, items, judgments, evenly = np.array(runs_of).mean(axis=0)
+            cells = f"{right / items:.3f} | {judgments:.1f} | {evenly:.1f} | {1 - items / ITEMS:.3f}"
             print(f"| {truths} | {crowd} | {goal} | {cells} |", flush=True)
 
 

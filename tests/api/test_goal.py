@@ -48,7 +48,7 @@ async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_ex
     assert 0 < goal["settled"] < 6
     assert goal["now"] == goal["settled"] / 6
     await look(engine, await value(engine, "SELECT id FROM campaigns"), now=NOW)
-    rows = [json.loads(row) for row in (await program.get(f"{address}/exports/items?format=jsonl")).text.splitlines()]
+    rows = [json.loads(row) for row in (await program.get(f"{address}/export/items?format=jsonl")).text.splitlines()]
     assert sum(row["settled"] for row in rows) == goal["settled"]
     assert not rows[3]["settled"]  # it lies at the line
 
