@@ -189,12 +189,12 @@ def places_right(_known: Moderated, score: Array, truth: Array) -> Mask:
     within, order = PLAIN["goal_within"] / POINTS, np.argsort(-score)
     fifth, sixth = np.sort(truth)[::-1][4:6]
     best = np.isin(np.arange(ITEMS), order[:5])
-    return np.where(best, truth >= fifth - within, truth <= sixth + within)
+    return np.asarray(np.where(best, truth >= fifth - within, truth <= sixth + within))
 
 
 def sides_right(known: Moderated, _score: Array, truth: Array) -> Mask:
     within = PLAIN["goal_within"] / POINTS
-    return np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within)
+    return np.asarray(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within))
 
 
 def held(known: Moderated, _score: Array, truth: Array) -> Mask:

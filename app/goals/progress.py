@@ -62,7 +62,7 @@ def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
         return narrow(campaign, known)
     chances = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
     least: Array = np.min(chances, axis=0) if chances else np.zeros(len(score))
-    return least >= campaign.goal_percent / 100
+    return np.asarray(least >= campaign.goal_percent / 100)
 
 
 def wanted(campaign: Any) -> float:
@@ -104,7 +104,7 @@ def narrow(campaign: Any, known: Moderated) -> Mask:
 
 def best_of(campaign: Any, score: Array) -> int:
     """How many are the best: where there are no more items, all but the lowest, as the rule `best` has it."""
-    return max(1, min(campaign.best_items, len(score) - 1))
+    return max(1, min(int(campaign.best_items), len(score) - 1))
 
 
 def of_best(campaign: Any, beliefs: Believed, score: Array) -> float:
