@@ -25,7 +25,7 @@ WHEN_REACHED: dict[WhenReached, str] = {
     "tell": "Only tell me",
     "pause": "Pause the campaign",
     "finish": "Finish the campaign",
-    "release": "Stop asking about items as they settle, one by one",
+    "release": "Stop asking about items as they settle",
 }
 OF_EACH: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")  # that can be settled of an item by itself
 
