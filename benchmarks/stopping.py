@@ -8,12 +8,12 @@ item they took, and how many had not ended with 60. Of narrow intervals: how man
 Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
 annotators answers at random, or where the noise differs from item to item: how many of the released items are as they
 are said to be (of intervals: how many hold the true mean), how many judgments an item they took, how many it takes to
-ask about all items evenly until as many are settled, 20 where it takes more, and how many items were not released.
+ask about all items evenly until as many are settled, 20 where it takes more, and which share was not released.
 """
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ from app.goals.progress import progress, settled
 from app.goals.settings import RELEASE
 from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
+from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated, moderated
 from app.selection.registry import RULES
@@ -90,7 +90,7 @@ class Released(NamedTuple):
     right: int
     items: int
     judgments: float
-    evenly: float
+    evenly: int
 
 
 def ended(row: Row, truths: str, seed: int) -> End | None:
@@ -111,41 +111,56 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     return None
 
 
-class Step(NamedTuple):
-    """After a HIT: what is known, the scores, and which items are settled; how many judgments an item that took."""
+@dataclass
+class Releasing:
+    """A campaign of a goal whose items are released, and what is known of them."""
 
-    known: Moderated
-    score: Array
-    settled: Mask
-    judgments: float
+    goal: str
+    rule: str
+    crowd: str
+    truths: str
+    seed: int
 
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng([self.seed, 7])
+        self.people, self.truth = CROWDS[self.crowd](TRUTHS[self.truths](rng), rng)
+        asked, drawing = Asking(CAP, N, 0.1, best=5, threshold=0.5), np.random.default_rng([self.seed, 8])
+        self.mine = InMemory(RULES[self.rule], ONLINE["easl"], asked, Parameters(), ITEMS, drawing)
+        self.tally = Tally.nothing(ITEMS)
+        self.campaign = SimpleNamespace(goal=self.goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
 
-def course(goal: str, rule: str, crowd: str, truths: str, seed: int, *, releases: bool = True) -> Iterator[Step]:
-    """A campaign that is looked at after every HIT, until none is asked."""
-    rng = np.random.default_rng([seed, 7])
-    people, _ = CROWDS[crowd](TRUTHS[truths](rng), rng)
-    campaign = SimpleNamespace(goal=goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
-    asked = Asking(wanted=CAP, n=N, gamma=0.1, best=5, threshold=0.5)
-    mine = InMemory(RULES[rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 8]))
-    tally = Tally.nothing(ITEMS)
-    for hit in mine.answered_by(people):
-        tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
-        known = moderated(tally)
-        out = settled(campaign, known, mine.score)
-        if releases:
-            mine.release(out)
-        yield Step(known, mine.score, out, float(tally.judgments.mean()))
+    def learn(self, hits: Sequence[Hit]) -> Mask:
+        """From more answers: which items are settled now."""
+        for hit in hits:
+            self.tally = self.tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        self.known = moderated(self.tally)
+        return settled(self.campaign, self.known, self.mine.score)
+
+    def to_the_end(self) -> Mask:
+        """With a look after every HIT, until nothing is asked: what is settled then."""
+        out = np.zeros(ITEMS, bool)
+        for hit in self.mine.answered_by(self.people):
+            out = self.learn([hit])
+            self.mine.release(out)
+        return out
+
+    def evenly(self, enough: int) -> int:
+        """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
+        for count in range(1, CAP):
+            before = len(self.mine.hits)
+            self.mine.round_by(self.people)
+            if self.learn(self.mine.hits[before:]).sum() >= enough:
+                return count
+        return CAP
 
 
 def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
-    """A campaign that releases items, until none is asked about."""
-    rng = np.random.default_rng([seed, 7])
-    _, truth = CROWDS[crowd](TRUTHS[truths](rng), rng)
-    *_, last = course(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
-    right, items = AS_SAID[goal](last.known, last.score, truth)[last.settled], int(last.settled.sum())
-    evenly = course(goal, "scores", crowd, truths, seed, releases=False)
-    as_many = next((step.judgments for step in evenly if step.settled.sum() >= items), float(CAP))
-    return Released(int(right.sum()), items, last.judgments, as_many)
+    """Of one campaign."""
+    one = Releasing(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
+    out = one.to_the_end()
+    right, items = AS_SAID[goal](one.known, one.mine.score, one.truth)[out], int(out.sum())
+    evenly = Releasing(goal, "scores", crowd, truths, seed).evenly(items)
+    return Released(int(right.sum()), items, float(one.tally.judgments.mean()), evenly)
 
 
 def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
