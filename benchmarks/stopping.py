@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -146,10 +146,9 @@ class Releasing:
 
     def evenly(self, enough: int) -> int:
         """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
+        hits = self.mine.answered_by(self.people)
         for count in range(1, CAP):
-            before = len(self.mine.hits)
-            self.mine.round_by(self.people)
-            if self.learn(self.mine.hits[before:]).sum() >= enough:
+            if self.learn(list(islice(hits, ITEMS // N))).sum() >= enough:
                 return count
         return CAP
 

@@ -41,25 +41,25 @@ COUNT = text("""
 """)
 
 
-class Change(NamedTuple):
+class SettledChange(NamedTuple):
     """Items that are settled now, or no longer, (C,) each."""
 
     items: Integers
     settled: Mask
 
 
-async def change(connection: AsyncConnection, campaign: Row[Any], found: Progress | None) -> Change:
+async def change(connection: AsyncConnection, campaign: Row[Any], found: Progress | None) -> SettledChange:
     """What a look finds otherwise than the last one."""
     settled = found.settled if found else np.zeros(0, np.intp)
     if not (len(settled) or campaign.releases):
-        return Change(settled, np.zeros(0, bool))
+        return SettledChange(settled, np.zeros(0, bool))
     before = (await numbers_of(await driver_of(connection), SETTLED, (campaign.id,), settled="i4"))["settled"] > 0
     now = np.isin(np.arange(len(before)), settled)
     items = np.flatnonzero(now != before)
-    return Change(items, now[items])
+    return SettledChange(items, now[items])
 
 
-async def put(engine: AsyncEngine, campaign: Row[Any], new: Change) -> bool:
+async def put(engine: AsyncEngine, campaign: Row[Any], new: SettledChange) -> bool:
     """Store it, some items at a time; False where something else has changed the campaign meanwhile."""
     of = {"campaign": campaign.id, "revision": campaign.revision}
     for count, start in enumerate(range(0, len(new.items), AT_ONCE)):

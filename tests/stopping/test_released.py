@@ -137,7 +137,7 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     settled = await looked(engine, campaign)
-    late = released.Change(np.array([0, 8]), np.array([False, True]))
+    late = released.SettledChange(np.array([0, 8]), np.array([False, True]))
     assert not await released.put(engine, campaign, late)
     assert await looked(engine, campaign) == settled
 
