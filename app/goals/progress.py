@@ -21,6 +21,7 @@ from app.inference.ratings.settled import (
     chances_of_side,
 )
 
+FEWEST_DIFFERENCES = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
 MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
 
 
@@ -57,7 +58,13 @@ def progress(campaign: Any, known: Moderated, score: Array) -> Progress | None:
 
 
 def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
-    """Which items are settled, each for itself, (N,), by the goal of a campaign that releases them."""
+    """Which items are settled, each for itself, (N,), by the goal of a campaign that releases them.
+
+    None before it is known how far annotators differ: in some campaigns the first ones agree by chance, and nothing
+    more would be asked then (Chow & Robbins 1965, on intervals of a fixed width).
+    """
+    if known.together < FEWEST_DIFFERENCES:
+        return np.zeros(len(score), bool)
     if campaign.goal == "intervals":
         return narrow(campaign, known)
     chances = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]

@@ -21,9 +21,9 @@ async def made(program, goal: str, *, launched: bool = True, **settings: Any) ->
     return address
 
 
-async def answered(program, address: str) -> None:
-    """By two annotators, who nearly agree."""
-    for annotator, stricter in (("ann", 0), ("bob", 3)) * 2:
+async def answered(program, address: str, people: int = 2) -> None:
+    """By annotators who nearly agree, two HITs each."""
+    for annotator, stricter in [(f"p{k}", 3 * (k % 2)) for k in range(people)] * 2:
         hit = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()["hit"]
         body = {"annotator": annotator, "scores": [10 + 15 * int(item["id"][1:]) - stricter for item in hit["items"]]}
         assert (await program.post(f"{API}/hits/{hit['id']}/response", json=body)).status_code < 300
@@ -42,8 +42,9 @@ async def test_programs_hear_how_near_a_goal_is(program):
 
 
 async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_export(engine, program):
-    address = await made(program, "threshold", threshold=53.5, goal_within=0, when_reached="release")
-    await answered(program, address)
+    more = {"judgments_per_item": 8, "repeat_items": False}
+    address = await made(program, "threshold", threshold=53.5, goal_within=0, when_reached="release", **more)
+    await answered(program, address, 5)
     goal = (await program.get(f"{address}/goal")).json()
     assert 0 < goal["settled"] < 6
     assert goal["now"] == goal["settled"] / 6

@@ -164,11 +164,25 @@ def test_each_goal_says_which_items_are_settled(goal, settled):
     """Two items that annotators agree on, high and low, and one in the middle that they do not: of the line it is on
     neither side, but surely none is better than the first.
     """
-    scores = [0.9, 0.88, 0.92, 0.1, 0.12, 0.08, 0.3, 0.5, 0.7]
-    known = moderated(Tally.nothing(3).after(np.repeat([0, 1, 2], 3).tolist(), [0, 1, 2] * 3, scores))
+    noise = np.array([1, -1] * 4)
+    scores = np.concatenate((0.9 + 0.02 * noise, 0.1 + 0.02 * noise, 0.5 + 0.3 * noise))
+    known = moderated(Tally.nothing(3).after(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
     numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
     numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
     found = progress(SimpleNamespace(goal=goal, when_reached="release", **numbers), known, known.mean)
     assert found is not None
     assert found.settled.tolist() == settled
     assert found.now == pytest.approx(len(settled) / 3)
+
+
+@pytest.mark.parametrize(("people", "settled"), [(10, 0), (11, 2)])
+def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people, settled):
+    """Ten scores of two items tell it with 18 degrees of freedom, eleven with 20."""
+    noise = np.resize([0.01, -0.01], people)
+    scores = np.concatenate((0.9 + noise, 0.1 + noise))
+    known = moderated(Tally.nothing(2).after(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores))
+    narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}
+    campaign = SimpleNamespace(when_reached="release", threshold=50, best_items=1, **narrow)
+    found = progress(campaign, known, known.mean)
+    assert found is not None
+    assert len(found.settled) == settled
