@@ -60,9 +60,9 @@ class GoalSettings(BaseModel):
     when_reached: WhenReached = Field(
         default="tell", title="When the goal is reached", json_schema_extra=OPEN,
         description="HITs that are open then can still be answered. Whoever goes on all the same is not stopped again "
-        "before the goal is another one. Items that are released one by one leave their judgments to the others, which "
-        "are asked about until they settle or have all that are wanted; this needs a goal for the best, a threshold or "
-        "narrow intervals, and the probability then is that of each item.",
+        "before the goal is another one. For the best, a threshold or narrow intervals items can settle one by one: the "
+        "others are asked about until they settle, too, or have all judgments that are wanted, and how sure is meant of "
+        "each. That saves most where some items are harder than others.",
     )  # fmt: skip
 
 

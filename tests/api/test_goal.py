@@ -42,7 +42,7 @@ async def test_programs_hear_how_near_a_goal_is(program):
 
 
 async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_export(engine, program):
-    more = {"judgments_per_item": 8, "repeat_items": False}
+    more: dict[str, Any] = {"judgments_per_item": 8, "repeat_items": False}
     address = await made(program, "threshold", threshold=53.5, goal_within=0, when_reached="release", **more)
     await answered(program, address, 5)
     goal = (await program.get(f"{address}/goal")).json()
