@@ -62,7 +62,7 @@ class GoalSettings(BaseModel):
         description="HITs that are open then can still be answered. Whoever goes on all the same is not stopped again "
         "before the goal is another one. For the best, a threshold or narrow intervals items can settle one by one: "
         "the others are asked about until they settle, too, or have all judgments; how sure is then meant of each. In "
-        "simulations narrow intervals took a sixth fewer judgments so, two fifths fewer where items are not equally hard.",
+        "simulations narrow intervals took a sixth fewer judgments so, two fifths fewer where some items are harder.",
     )  # fmt: skip
 
 
