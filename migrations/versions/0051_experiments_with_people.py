@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0051"
-down_revision = "0049"
+down_revision = "0050"
 
 
 def upgrade() -> None:
