@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from app.cli.commands import easel as command
-from app.experiments import judges, senses
+from app.experiments import senses
+from app.experiments.judged_pairs import METHODS, JudgedPairs
 from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
 from app.experiments.transitive import NOISES, Saving, consistency, saving
 
@@ -98,13 +99,22 @@ def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_its
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
-    share = [np.mean(Judges(FEW, np.random.default_rng(1)).careless < part) for part in (0.2, 0.5)]
+    share = [np.mean(Judges(FEW, np.random.default_rng(1)).place < part) for part in (0.2, 0.5)]
     assert share == pytest.approx([0.2, 0.5])
+
+
+def test_judges_at_random_change_their_own_answers_alone_and_to_each_as_often():
+    rng = np.random.default_rng(1)
+    judge = np.repeat([0, 1], 3000)
+    zeros = np.zeros(6000, np.int64)
+    found = JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1).at_random(np.array([0.0, 0.5]), 0.5, rng).outcome
+    assert (found[judge == 1] == 1).all()
+    assert np.bincount(found[judge == 0] + 1) == pytest.approx([1000] * 3, abs=100)
 
 
 def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_random():
     found = [RandomJudges(FEW, 1).run(k) for k in range(3)]
-    for k, arm in enumerate(judges.TITLES):
+    for k, arm in enumerate(METHODS):
         pearson = np.mean([run[k].figures["pearson"] for run in found], axis=0)
         assert [run[k].arm for run in found] == [arm] * 3
         assert pearson[0] > 0.9
@@ -113,16 +123,20 @@ def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_
 
 def test_a_better_baseline_wins_more():
     (course,) = Baselines(FEW, 1).run(0)
-    won = course.figures["won"]
+    won, lost = course.figures["won"], course.figures["lost"]
     assert all(one > other for one, other in pairwise(won))
-    assert won[0] > 0.7
-    assert won[-1] < 0.3
+    assert won[0] > 2 * lost[0]
+    assert lost[-1] > 2 * won[-1]
 
 
 def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
     by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
     page = (tmp_path / "random-judges.md").read_text()
     assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page
+    for title in (method.title for method in METHODS.values()):
+        assert page.count(f"| {title} (loses ") >= 2
+    for words in ("it is too strong to tell the weaker", "it wins and loses about equally", "it is too weak to tell"):
+        assert words in page
     for name in ("random-judges-pearson.svg", "random-judges-ndcg.svg", "baselines.svg"):
         assert f"({name})" in page
         assert (tmp_path / name).exists()
