@@ -5,8 +5,8 @@ Made-up judgments are from a model that is none of those compared: Thurstone's, 
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +33,8 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 
 SHARES = (0, 10, 20, 30, 40, 50)  # per cent of the judges
+ENDS = (0, 50)
+ALIKE = 0.3  # standard deviation of a system's outputs where they are alike
 EACH = 2  # every second system is tried as a baseline
 PAPER = {
     "pearson": {
@@ -139,16 +141,18 @@ class RandomJudges:
     of: Compared
     seed: int
     methods: Mapping[str, ScoringMethod] = field(default_factory=lambda: METHODS)
+    shares: Sequence[int] = SHARES
     name: str = "random-judges"
 
     def settings(self) -> str:
         """What decides its results, as text."""
-        return json.dumps({"of": self.of.told(), "seed": self.seed, "methods": [*self.methods]}, sort_keys=True)
+        told = {"of": self.of.told(), "seed": self.seed, "methods": [*self.methods], "shares": self.shares}
+        return json.dumps(told, sort_keys=True)
 
     def run(self, number: int) -> list[ArmCourse]:
         """The same judges turn careless as their share grows."""
         return [
-            ArmCourse(arm, columns([self.at(method, share, number) for share in SHARES]), [])
+            ArmCourse(arm, columns([self.at(method, share, number) for share in self.shares]), [])
             for arm, method in self.methods.items()
         ]
 
@@ -201,7 +205,7 @@ def conduct(of: JudgingOfSystems | JudgesOfAFile, seed: int, out: Path, run: Run
     page, chosen = (
         ("judges_of_a_file.md", {"systems": advised(of), "baseline": of.names[of.baseline]})
         if isinstance(of, JudgesOfAFile)
-        else ("judges.md", by_baseline(Baselines(of, seed), out, run))
+        else ("judges.md", by_baseline(Baselines(of, seed), out, run) | where_alike(of, seed, out, run))
     )
     report.write(
         path, page, of=of, command=command, seed=seed, runs=len(found), shares=SHARES, told=robustness(found, out),
@@ -237,6 +241,16 @@ def by_baseline(chosen: Baselines, out: Path, run: Run) -> dict[str, Any]:
     return {"heads": list(good), "baselines": rows}
 
 
+def where_alike(of: JudgingOfSystems, seed: int, out: Path, run: Run) -> dict[str, Any]:
+    """What half of the judges at random cost where outputs of a system are alike."""
+    alike = RandomJudges(replace(of, segment_sd=ALIKE), seed, shares=ENDS, name="alike-outputs")
+    found = run(alike, "Outputs that are alike")
+    write_figures(out / f"{alike.name}.parquet", [(alike, found)], "careless", ENDS)
+    values = by_arm(found, "pearson")
+    rows = [[METHODS[arm].title, *map(with_band, those.T), loss(those)] for arm, those in values.items()]
+    return {"alike": ALIKE, "of_alike": rows}
+
+
 def advised(of: JudgesOfAFile) -> list[list[str]]:
     """What is said of each system of a file as the baseline, from the one that wins most down."""
     told = sorted(
@@ -251,7 +265,11 @@ def said(advice: BaselineAdvice) -> tuple[str, str]:
 
 def with_loss(title: str, values: Array) -> str:
     """An arm, and what half of the judges at random cost it in the mean of runs."""
-    return f"{title} (loses {(values[:, 0] - values[:, -1]).mean():.3f})"
+    return f"{title} (loses {loss(values)})"
+
+
+def loss(values: Array) -> str:
+    return f"{(values[:, 0] - values[:, -1]).mean():.3f}"
 
 
 def paper(figure: str) -> list[list[str]]:

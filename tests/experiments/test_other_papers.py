@@ -141,3 +141,5 @@ def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
         assert f"({name})" in page
         assert (tmp_path / name).exists()
     assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 9
+    assert "## Where outputs of a system are alike" in page
+    assert parquet.read_table(tmp_path / "alike-outputs.parquet").num_rows == 2 * 2 * len(METHODS)
