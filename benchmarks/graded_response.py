@@ -43,7 +43,8 @@ def load(path: Path) -> JudgesOfAFile:
     names, system = np.unique([[row["left"], row["right"]] for row in rows], return_inverse=True)
     judge, segment = (np.unique([row[key] for row in rows], return_inverse=True)[1] for key in ("worker", "prompt"))
     outcome = np.array([OUTCOMES[row["winner"]] for row in rows])
-    pairs = JudgedPairs(*system.reshape(-1, 2).T, judge, segment, outcome)
+    first, second = system.reshape(-1, 2).T
+    pairs = JudgedPairs(first, second, judge, segment, outcome)
     return JudgesOfAFile(names.tolist(), pairs, names.tolist().index(BASELINE), BUDGET)
 
 

@@ -109,14 +109,14 @@ class Judges:
         return JudgedPairs(first, second, judge, segment, outcome).at_random(self.place, share, rng)
 
 
-class Crowd(Protocol):
+class JudgesOfARun(Protocol):
     """Judges of one run."""
 
     def judged(self, baseline: int | None, share: float) -> JudgedPairs:
         """Comparisons with a baseline, or any; a share of the judges answers at random."""
 
 
-class Compared(Protocol):
+class ComparedSystems(Protocol):
     """Where comparisons come from: made up, or drawn from a file."""
 
     def told(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Compared(Protocol):
     def baseline(self) -> int:
         """The number of a system."""
 
-    def crowd(self, rng: np.random.Generator) -> Crowd:
+    def crowd(self, rng: np.random.Generator) -> JudgesOfARun:
         """The judges of one run."""
 
 
@@ -138,7 +138,7 @@ class Compared(Protocol):
 class RandomJudges:
     """Every method, by how many judges answer at random."""
 
-    of: Compared
+    of: ComparedSystems
     seed: int
     methods: Mapping[str, ScoringMethod] = field(default_factory=lambda: METHODS)
     shares: Sequence[int] = SHARES
