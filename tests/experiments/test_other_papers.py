@@ -1,5 +1,6 @@
 """What other papers found is found again, by one command each."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,8 @@ from app.experiments import senses
 from app.experiments.judged_pairs import METHODS, JudgedPairs
 from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
 from app.experiments.transitive import NOISES, Saving, consistency, saving
+
+pytestmark = pytest.mark.usefixtures("without_processes")
 
 FEW = JudgingOfSystems(systems=6, judges=10, segments=20, judgments=600)
 
@@ -129,7 +132,9 @@ def test_a_better_baseline_wins_more():
     assert lost[-1] > 2 * won[-1]
 
 
-def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
+def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path, monkeypatch):
+    few = partial(JudgingOfSystems, systems=6, judges=10, segments=20)  # a tenth of the time
+    monkeypatch.setattr("app.experiments.judges.JudgingOfSystems", few)
     by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
     page = (tmp_path / "random-judges.md").read_text()
     assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page
@@ -140,6 +145,6 @@ def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
     for name in ("random-judges-pearson.svg", "random-judges-ndcg.svg", "baselines.svg"):
         assert f"({name})" in page
         assert (tmp_path / name).exists()
-    assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 9
+    assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 3
     assert "## Where outputs of a system are alike" in page
     assert parquet.read_table(tmp_path / "alike-outputs.parquet").num_rows == 2 * 2 * len(METHODS)
