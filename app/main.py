@@ -31,6 +31,7 @@ from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
+from app.campaigns.experiment_arms import PATH
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
 from app.crowd.registry import with_pages
@@ -39,6 +40,7 @@ from app.dashboard.live import Live
 from app.database.campaign import Names
 from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
 from app.errors import Refusal
+from app.experiments import routes as experiments
 from app.media import routes as media
 from app.quality import annotator_routes
 from app.quality import api as quality_api
@@ -147,7 +149,7 @@ async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
 
 # First, because the most requests are for them, and every router before the right one is asked in vain.
 ROUTERS = (
-    *(serving.router, serving_api.router, media.router),
+    *(serving.router, serving_api.router, experiments.router, media.router),
     *(
         auth.public,
         openid_routes.public,
@@ -194,11 +196,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     web.install(app)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
+    framed = [platform.address("") for platform in with_pages() if platform.framed_by]
     app.add_middleware(
         middleware.SecurityHeaders,
         form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
         frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
-        framed_paths=tuple(platform.address("") for platform in with_pages() if platform.framed_by),
+        framed_paths=(*framed, *(PATH + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.
     app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)

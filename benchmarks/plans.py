@@ -66,7 +66,14 @@ def planned(row: Row, seed: int) -> Planned:
 
 def settings_of(row: Row) -> Any:
     """The row of a campaign with this goal."""
-    goal = {"goal": row.goal, "goal_percent": 95, "goal_within": 8, "goal_width": 8, "goal_correlation": 0.9}
+    goal = {
+        "goal": row.goal,
+        "when_reached": "tell",
+        "goal_percent": 95,
+        "goal_within": 8,
+        "goal_width": 8,
+        "goal_correlation": 0.9,
+    }
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": N, "fewest_items": 1}
     line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)

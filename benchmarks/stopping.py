@@ -4,30 +4,39 @@ Campaigns in memory of 30 items, with HITs of 5, each by one of 40 annotators wi
 looked whether the goal is reached with a probability of 95 %, and the campaign ends when it is. The truth is what all
 annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments an
 item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
+
+Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
+annotators answers at random, or where the noise differs from item to item: how many of the released items are as they
+are said to be (of intervals: how many hold the true mean), how many judgments an item they took, how many it takes to
+ask about all items evenly until as many are settled, 20 where it takes more, and which share was not released.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.designs.scale import POINTS
-from app.goals.progress import progress
-from app.inference.ground.arrays import Array
+from app.goals.progress import progress, settled
+from app.goals.settings import RELEASE
+from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
+from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated, moderated
 from app.selection.registry import RULES
 from app.selection.rule import Asking
-from app.simulation.annotators import Habits, MadeUp, Population
+from app.simulation.annotators import Answering, Habits, MadeUp, Population
 from app.simulation.in_memory import InMemory
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.goals import HardItems
 
-ITEMS, ANNOTATORS, N, MOST = 30, 40, 5, 60
+ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
 PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
 NOISE = np.linspace(-4, 4, 81)  # places of a standard Normal, for the mean of what is cut at the ends of the scale
 PLAIN: dict[str, Any] = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
@@ -73,6 +82,17 @@ class End(NamedTuple):
     judgments: float
 
 
+class Released(NamedTuple):
+    """Of a campaign that released items: how many of them are as they are said to be, and how many they are. How many
+    judgments an item that took, and how many it takes evenly, without a release, until as many are settled.
+    """
+
+    right: int
+    items: int
+    judgments: float
+    evenly: int
+
+
 def ended(row: Row, truths: str, seed: int) -> End | None:
     """None where it did not end."""
     rng = np.random.default_rng([seed, 5])
@@ -80,7 +100,7 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
     asked = Asking(wanted=MOST, n=N, gamma=0.1, best=5, threshold=0.5)
     mine = InMemory(RULES[row.rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 6]))
-    campaign = SimpleNamespace(goal=row.goal, best_items=5, threshold=50, **PLAIN)
+    campaign = SimpleNamespace(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
     tally = Tally.nothing(ITEMS)
     for hit in mine.answered_by(people):
         tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
@@ -91,9 +111,84 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     return None
 
 
+@dataclass
+class Releasing:
+    """A campaign of a goal whose items are released, and what is known of them."""
+
+    goal: str
+    rule: str
+    crowd: str
+    truths: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng([self.seed, 7])
+        self.people, self.truth = CROWDS[self.crowd](TRUTHS[self.truths](rng), rng)
+        asked, drawing = Asking(CAP, N, 0.1, best=5, threshold=0.5), np.random.default_rng([self.seed, 8])
+        self.mine = InMemory(RULES[self.rule], ONLINE["easl"], asked, Parameters(), ITEMS, drawing)
+        self.tally = Tally.nothing(ITEMS)
+        self.campaign = SimpleNamespace(goal=self.goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
+
+    def learn(self, hits: Sequence[Hit]) -> Mask:
+        """From more answers: which items are settled now."""
+        for hit in hits:
+            self.tally = self.tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        self.known = moderated(self.tally)
+        return settled(self.campaign, self.known, self.mine.score)
+
+    def to_the_end(self) -> Mask:
+        """With a look after every HIT, until nothing is asked: what is settled then."""
+        out = np.zeros(ITEMS, bool)
+        for hit in self.mine.answered_by(self.people):
+            out = self.learn([hit])
+            self.mine.release(out)
+        return out
+
+    def evenly(self, enough: int) -> int:
+        """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
+        hits = self.mine.answered_by(self.people)
+        for count in range(1, CAP):
+            if self.learn(list(islice(hits, ITEMS // N))).sum() >= enough:
+                return count
+        return CAP
+
+
+def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
+    """Of one campaign."""
+    one = Releasing(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
+    out = one.to_the_end()
+    right, items = AS_SAID[goal](one.known, one.mine.score, one.truth)[out], int(out.sum())
+    evenly = Releasing(goal, "scores", crowd, truths, seed).evenly(items)
+    return Released(int(right.sum()), items, float(one.tally.judgments.mean()), evenly)
+
+
+def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
+    people = MadeUp(replace(PEOPLE, careless={"random": share}).people(ANNOTATORS, rng), items)
+    return people, np.mean([meant(habits, items) for habits in people.people], axis=0)
+
+
+def hard_items(items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
+    noise = 0.1 * np.exp(0.5 * rng.standard_normal(ITEMS))
+    return HardItems(items, noise), cut(items + noise * NOISE[:, None])
+
+
+CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[Answering, Array]]] = {
+    "alike": partial(careless, 0.0),
+    "20 % at random": partial(careless, 0.2),
+    "items differ": hard_items,
+}
+
+
 def meant(habits: Habits, truth: Array) -> Array:
-    """What somebody would say on average, (N,)."""
+    """What somebody would say on average, (N,); who answers at random says anything."""
+    if habits.careless is not None:
+        return np.full(len(truth), 0.5)
     seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
+    return cut(seen)
+
+
+def cut(seen: Array) -> Array:
+    """The mean of what is seen at the places of `NOISE`, (81, N), and cut at the ends of the scale, (N,)."""
     said: Array = np.average(np.clip(seen, 0, 1), axis=0, weights=np.exp(-(NOISE**2) / 2))
     return said
 
@@ -103,17 +198,30 @@ def best_right(_known: Moderated, score: Array, truth: Array) -> float:
     return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / POINTS)
 
 
-def sides_right(known: Moderated, _score: Array, truth: Array) -> float:
+def places_right(_known: Moderated, score: Array, truth: Array) -> Mask:
+    """Of each item, whether it is among the true best if it is among those of highest scores, and not if it is not."""
+    within, order = PLAIN["goal_within"] / POINTS, np.argsort(-score)
+    fifth, sixth = np.sort(truth)[::-1][4:6]
+    best = np.isin(np.arange(ITEMS), order[:5])
+    return np.asarray(np.where(best, truth >= fifth - within, truth <= sixth + within))
+
+
+def sides_right(known: Moderated, _score: Array, truth: Array) -> Mask:
     within = PLAIN["goal_within"] / POINTS
-    return float(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
+    return np.asarray(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within))
 
 
-def held(known: Moderated, _score: Array, truth: Array) -> float:
+def held(known: Moderated, _score: Array, truth: Array) -> Mask:
     low, high = known.interval()
-    return float(((low <= truth) & (truth <= high)).mean())
+    return (low <= truth) & (truth <= high)
 
 
-RIGHT = {"best": best_right, "threshold": sides_right, "intervals": held}
+RIGHT: dict[str, Callable[[Moderated, Array, Array], float]] = {
+    "best": best_right,
+    "threshold": lambda *ended: float(sides_right(*ended).all()),
+    "intervals": lambda *ended: float(held(*ended).mean()),
+}
+AS_SAID = {"best": places_right, "threshold": sides_right, "intervals": held}
 
 
 def main() -> None:
@@ -128,6 +236,13 @@ def main() -> None:
                 right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
                 cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
+        print("\n| items | annotators | goal | released as said | judgments an item | asked evenly | not released |")
+        print("|---|---|---|---|---|---|---|")
+        for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
+            runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))
+            right, items, judgments, evenly = np.array(runs_of).mean(axis=0)
+            cells = f"{right / items:.3f} | {judgments:.1f} | {evenly:.1f} | {1 - items / ITEMS:.3f}"
+            print(f"| {truths} | {crowd} | {goal} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import app.database.account_tables
 import app.database.content_tables
+import app.database.experiment_tables
 import app.database.quality_tables
 import app.database.sharing_tables
 import app.database.tables

@@ -4,7 +4,8 @@ Coverage slows every line and every call, those of libraries too. So it looks aw
 
 - while a library is imported, which is most of the time that a server or a command takes to start;
 - while SQLAlchemy's greenlets run. Coverage takes a switch of greenlets for calls that never return, and loses lines;
-  its remedy, `concurrency = greenlet`, looks up the greenlet at each call, and mathematics takes four times as long.
+  its remedy, `concurrency = greenlet`, looks up the greenlet at each call, and mathematics takes four times as long;
+- in processes that a server or a command starts to share its work: other tests do that work in pytest's own.
 """
 
 import sys
@@ -24,7 +25,18 @@ OURS = "app"
 class OursAlone(CoveragePlugin):
     def configure(self, _config: TConfigurable) -> None:
         greenlet.settrace(Switches().switched)
-        SourceFileLoader.exec_module = importing(SourceFileLoader.exec_module)  # type: ignore[method-assign]
+        watched = looking_away if "--multiprocessing-fork" in sys.orig_argv else importing
+        SourceFileLoader.exec_module = watched(SourceFileLoader.exec_module)  # type: ignore[method-assign]
+
+
+def looking_away(exec_module: Callable[[SourceFileLoader, ModuleType], None]) -> Callable[..., None]:
+    """`exec_module` after which nothing is traced: coverage begins after it has asked, and before an import."""
+
+    def exec_unwatched(loader: SourceFileLoader, module: ModuleType) -> None:
+        sys.settrace(None)
+        exec_module(loader, module)
+
+    return exec_unwatched
 
 
 def importing(exec_module: Callable[[SourceFileLoader, ModuleType], None]) -> Callable[..., None]:

@@ -26,6 +26,7 @@ from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
 PATIENT = PATIENT_SECONDS
+SOMEBODY = {"PROLIFIC_PID": "SECRETWORKER", "STUDY_ID": "s", "SESSION_ID": "t"}
 
 
 @pytest.fixture
@@ -37,13 +38,16 @@ def data(demo_data: Path) -> Path:
 def served(
     demo_once: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EaselServer]:
-    """A server with so many workers, for tests that leave it as it was: a start takes seconds."""
+    """A server with so many workers, for tests that leave it as it was: a start takes seconds.
+
+    It is started as `nohup` does, ended by Ctrl-C, and must never have named an annotator.
+    """
     data = shutil.copytree(demo_once, tmp_path_factory.mktemp("shared") / "data")
-    with easel_serving(data, "--workers", request.param) as server:
+    with easel_serving(data, "--workers", request.param, command=("nohup", *COMMAND)) as server:
         wait_until(lambda: answers(server), PATIENT)
         yield server
-        assert server.end(signal.SIGTERM) == 0
-        assert "Traceback" not in server.rest()
+        assert_ended_in_order(server, signal.SIGINT)
+        assert SOMEBODY["PROLIFIC_PID"] not in server.rest()
 
 
 with_workers = partial(pytest.mark.parametrize, "served", indirect=True)
@@ -78,16 +82,30 @@ def answers(server: EaselServer) -> bool:
         return False
 
 
+def assert_ended_in_order(server: EaselServer, how: signal.Signals) -> None:
+    """A signal ends everything, PostgreSQL included, and that is said in a word.
+
+    A start takes seconds. So tests that need a server of their own end it each in another way, with one and with two
+    workers, and no test starts one only to end it.
+    """
+    database = postmaster_pid(server.data)
+    assert server.end(how) == 0
+    assert not runs(database)
+    assert server.rest().endswith("Stopped.\n")
+    assert "Traceback" not in server.rest()
+
+
 def test_the_demo_is_served_with_a_login_and_a_link_and_survives_a_restart(data):
     with easel_serving(data, "--demo") as first:
         assert answers(first)
         assert "How often is this verb used?" in get(first.link).text
         assert "/login?token=" not in first.welcome  # a file is no terminal
         assert get(easel(data, "login").stdout.strip()).status_code == 200
-        assert first.end(signal.SIGTERM) == 0
+        assert_ended_in_order(first, signal.SIGTERM)
     with easel_serving(data, "--demo") as second:
         assert second.link.rpartition("/")[2] == first.link.rpartition("/")[2]
         assert easel(data, "campaign", "list").stdout.count("lexical-frequency") == 1
+        assert_ended_in_order(second, signal.SIGHUP)  # a terminal that goes away
 
 
 @with_workers(["1"])
@@ -97,24 +115,23 @@ def test_a_command_finds_the_database_of_the_running_server(served):
     assert get(link).status_code == 200
 
 
-@pytest.mark.parametrize(("how", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "1"), (signal.SIGINT, "2")])
-def test_a_signal_ends_everything_cleanly(data, how, workers):
-    with easel_serving(data, "--workers", workers) as server:
-        assert answers(server)
-        database = postmaster_pid(data)
-        assert server.end(how) == 0
-        assert not runs(database)
-        assert "Traceback" not in server.rest()
+@with_workers(["1", "2"])
+def test_a_terminal_that_goes_away_is_nothing_to_a_server_that_is_to_ignore_that(served):
+    served.process.send_signal(signal.SIGHUP)
+    assert answers(served)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_when_the_main_process_is_killed_workers_and_postgresql_end_too(data):
+def test_when_the_main_process_is_killed_workers_and_postgresql_end_too_and_its_address_is_forgotten(data):
     with easel_serving(data, "--workers", "2") as server:
         assert answers(server)
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
         others = [*workers_of(server.process.pid), postmaster_pid(data)]
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
         wait_until(lambda: not any(runs(pid) for pid in others))
+    # The address of a server that was killed is left over, and not used.
+    assert (data / "address").read_text() == server.base
+    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
     with easel_serving(data) as again:
         assert answers(again)
 
@@ -187,18 +204,16 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         assert {get(f"http://127.0.0.1:{port}").text for _ in range(32)} == {"hello"}
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers):
+@pytest.mark.parametrize(("workers", "end"), [("1", signal.SIGTERM), ("2", signal.SIGHUP)])
+def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers, end):
     with easel_serving(data, "--workers", workers) as server:
         assert answers(server)
         victim = postmaster_pid(data)
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda: answers(server) and not runs(victim), PATIENT)
         assert easel(data, "verify", "lexical-frequency").returncode == 0
-        assert server.end(signal.SIGTERM) == 0
-        said = server.rest()
-    assert said.count("PostgreSQL ended (SIGKILL). It runs again") == 1
-    assert "Traceback" not in said
+        assert_ended_in_order(server, end)
+        assert server.rest().count("PostgreSQL ended (SIGKILL). It runs again") == 1
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -213,38 +228,28 @@ def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line
     assert last.endswith("(startup_problem)")
 
 
-def test_commands_print_the_address_that_a_running_server_uses(data):
-    with easel_serving(data) as server:
-        said = easel(data, "login")
-        assert said.stdout.startswith(f"{server.base}/login?token=")
-        assert said.stderr == ""
-        shown = json.loads(easel(data, "campaign", "show", "lexical-frequency", "--json").stdout)
-        assert shown["links"]["link"] == server.link
-        server.end(signal.SIGTERM)
-        assert not (data / "address").exists()
+@with_workers(["1"])
+def test_commands_print_the_address_that_a_running_server_uses(served):
+    said = easel(served.data, "login")
+    assert said.stdout.startswith(f"{served.base}/login?token=")
+    assert said.stderr == ""
+    shown = json.loads(easel(served.data, "campaign", "show", "lexical-frequency", "--json").stdout)
+    assert shown["links"]["link"] == served.link
+
+
+def test_commands_without_a_server_do_what_they_can_and_say_so(data):
     assert re.search(r"^lexical-frequency +running +150 ", easel(data, "campaign", "list").stdout, re.MULTILINE)
     said = easel(data, "login")
     assert said.stdout.startswith("http://127.0.0.1:8000/login?token=")
     assert said.stderr == "No Easel is running on this data folder; start it with `make run`.\n"
 
 
-def test_the_address_of_a_server_that_was_killed_is_not_used(data):
-    with easel_serving(data) as server:
-        wait_until(lambda: (data / "address").exists() and (data / "address").read_text())
-        server.end(signal.SIGKILL)
-    assert (data / "address").read_text() == server.base
-    wait_until(lambda: not runs(postmaster_pid(data)) if (data / "postgresql/postmaster.pid").exists() else True)
-    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
-
-
-def test_worker_ids_are_not_logged(data):
-    with easel_serving(data, "--demo") as server:
-        key = server.link.rpartition("/")[2]
-        ids = {"PROLIFIC_PID": "SECRETWORKER", "STUDY_ID": "s", "SESSION_ID": "t"}
-        assert get(f"{server.base}/prolific/{key}", params=ids).status_code == 200
-        get(f"{server.base}/nowhere", params=ids)
-        server.end(signal.SIGTERM)
-        assert "SECRETWORKER" not in server.rest()
+@with_workers(["1"])
+def test_worker_ids_are_not_logged(served):
+    key = served.link.rpartition("/")[2]
+    assert get(f"{served.base}/prolific/{key}", params=SOMEBODY).status_code == 200
+    get(f"{served.base}/nowhere", params=SOMEBODY)
+    # `served` looks into all that the server has said, once it has ended.
 
 
 def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
@@ -314,25 +319,14 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
         assert process.wait(servers.SILENCE_SECONDS / 2) == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_terminal_that_goes_away_ends_the_server_in_order_unless_it_is_to_ignore_that(data, workers):
-    with easel_serving(data, "--workers", workers) as server:
-        assert answers(server)
-        assert server.end(signal.SIGHUP) == 0
-        assert server.rest().endswith("Stopped.\n")
-    with easel_serving(data, "--workers", workers, command=("nohup", *COMMAND)) as server:
-        server.process.send_signal(signal.SIGHUP)
-        assert answers(server)
-        assert server.end(signal.SIGTERM) == 0
-
-
 def test_two_interrupts_end_the_server_in_order(data):
     with easel_serving(data) as server:
         assert answers(server)
         server.process.send_signal(signal.SIGINT)
         server.process.send_signal(signal.SIGINT)
-        assert server.end(signal.SIGINT) == 0
+        assert_ended_in_order(server, signal.SIGINT)
         assert server.rest().strip() == "Stopped."
+        assert not (data / "address").exists()
 
 
 SIGNAL_IN_A_DESTRUCTOR = """

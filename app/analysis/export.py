@@ -49,6 +49,7 @@ from app.designs.criteria import criteria_of, named, number_of
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
 from app.fields import is_private
+from app.goals.settings import RELEASE
 from app.inference.ground.arrays import Array, distinct
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
@@ -60,7 +61,9 @@ NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items", "goal_reached"),
     *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
+    "releases",
 )
+SETTLED = ("settled",)
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
@@ -207,7 +210,13 @@ class ItemCells:
         score = design.unit_of(law).score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, "variance", "low_95", "high_95", "judgments")
         means = tuple(calibrated.columns_in(design.unit, self.known.of([]))) if design.ordered else ()
-        return (*criterion, *posterior, *means, *(UNJUDGED_COLUMNS if self.unjudged else ()))
+        unjudged = UNJUDGED_COLUMNS if self.unjudged else ()
+        return (*criterion, *posterior, *means, *unjudged, *(SETTLED if self.releases else ()))
+
+    @property
+    def releases(self) -> bool:
+        """Whether it matters which items are settled."""
+        return bool(self.campaign.when_reached == RELEASE or self.campaign.releases)
 
     def rows(self, items: Items) -> list[Cells]:
         """Of some items, with the cells that every item has."""
@@ -221,7 +230,8 @@ class ItemCells:
         posterior = columns_of(mode, n["variance"], *between, n["judgments"])
         known = calibrated.columns_in(design.unit, self.known.of(n["number"])).values() if design.ordered else ()
         unable = self.unjudged(n["number"].tolist()) if self.unjudged else []
-        told = (*criterion, *columns_of(*state), *labels, *posterior, *columns_of(*known), *unable)
+        settled = [(n["settled"] > 0).tolist()] if self.releases else []
+        told = (*criterion, *columns_of(*state), *labels, *posterior, *columns_of(*known), *unable, *settled)
         return list(zip(items.ids, items.shown, *items.values(self.uploaded), *told, strict=True))
 
 
@@ -277,7 +287,7 @@ async def in_blocks(
     starts = count(0, ROWS_AT_ONCE)
     names = law_of(campaign).family.parameter_names
     posteriors = POSTERIORS.format(state=", ".join(f"state[{k}]" for k, _ in enumerate(names, start=1)))
-    kinds = {"number": "i4", **dict.fromkeys((*names, "score", "variance"), "f8"), "judgments": "i4"}
+    kinds = {"number": "i4", **dict.fromkeys((*names, "score", "variance"), "f8"), "judgments": "i4", "settled": "i4"}
 
     async def read() -> tuple[str, dict[str, Numbers]] | None:
         start = next(starts)
@@ -342,7 +352,7 @@ TEXTS = """
     WHERE campaign_id = $1 AND number BETWEEN $2 AND $3
 """
 POSTERIORS = """
-    SELECT number, {state}, score, variance, judgments FROM current_posteriors
+    SELECT number, {state}, score, variance, judgments, CAST(settled AS int) FROM current_posteriors
     WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 AND criterion = $4 ORDER BY number
 """
 

@@ -65,10 +65,10 @@ def counted() -> Select[Any]:
         select(func.coalesce(func.sum(missing), 0))
         .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
         .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
-        .where(current_posteriors.c.unjudged >= campaigns.c.unjudged_people)
+        .where(current_posteriors.c.settled | (current_posteriors.c.unjudged >= campaigns.c.unjudged_people))
         .scalar_subquery()
     )
-    wanted -= case((campaigns.c.cannot_be_judged, spared), else_=0)
+    wanted -= case((campaigns.c.cannot_be_judged | (campaigns.c.releases > 0), spared), else_=0)
     return select(
         campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
     )

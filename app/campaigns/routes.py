@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import Who, researcher
-from app.campaigns import campaign_zip, form, lifecycle, listing, stored_file
+from app.campaigns import campaign_zip, experiment_arms, form, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages
@@ -165,16 +165,20 @@ async def edit_launched(request: Request, values: Entered, connection: Transacti
 
 
 @router.get(CAMPAIGN + "/share")
-async def share(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+async def share(request: Request, connection: Transaction, who: Who, slug: str) -> HTMLResponse:
+    """The links of a campaign; of an arm those of its experiment, which have no list of people."""
     campaign = await lifecycle.find_for_page(connection, slug)
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
     base = base_url(request)
+    arm = await experiment_arms.of_campaign(connection, campaign.id, who)
+    place = experiment_arms.where_people_come(base, campaign, arm)
     context = {
         "campaign": campaign,
-        "platforms": with_pages(),
-        "links": links(base, campaign.link_key),
-        "code": qr_code(public_link(base, campaign.link_key)),
+        "experiment": arm,
+        "platforms": [platform for platform in with_pages() if not (arm and platform.by_list)],
+        "links": links(*place),
+        "code": qr_code(public_link(*place)),
         "only_here": base if is_loopback(base) else None,
         "made_up_hits": await listing.made_up_hits(connection, campaign.id),
     }

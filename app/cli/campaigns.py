@@ -13,9 +13,19 @@ from typing import Any, BinaryIO
 import click
 from pydantic import ValidationError
 from sqlalchemy import Row
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.campaigns import campaign_zip, counted, form, groups, items, lifecycle, responses_import, stored_file
+from app.campaigns import (
+    campaign_zip,
+    counted,
+    experiment_arms,
+    form,
+    groups,
+    items,
+    lifecycle,
+    responses_import,
+    stored_file,
+)
 from app.campaigns.campaign_zip import Table
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
@@ -363,8 +373,14 @@ def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
     if not yes and at_terminal():
         click.confirm(f"Launch {slug}? {FIXED}", abort=True)
-    row = in_transaction(partial(lifecycle.transition, slug=slug, action="launch", now=now()))
-    click.echo(f"{slug} is {row.status}.\nAnnotators: {public_link(base_of(), row.link_key)} (while Easel is running)")
+
+    async def work(connection: AsyncConnection) -> tuple[Row[Any], experiment_arms.ArmOfExperiment | None]:
+        row = await lifecycle.transition(connection, slug, "launch", now=now())
+        return row, await experiment_arms.of_campaign(connection, row.id, None)
+
+    row, arm = in_transaction(work)
+    link = public_link(*experiment_arms.where_people_come(base_of(), row, arm))
+    click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: mark some items.")
 

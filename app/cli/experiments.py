@@ -1,15 +1,22 @@
 """`easel experiment`."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import click
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.campaigns.experiment_arms import PATH
+from app.cli.running import base_of, in_transaction, now, on_engine
+from app.crowd.registry import public_link
+from app.database.bulk import snapshot
 from app.errors import Conflict
-from app.experiments import judges, on_a_scale, senses, systems, transitive
+from app.experiments import compared, judges, on_a_scale, senses, systems, transitive
+from app.experiments import people as with_arms
 from app.experiments.judges_of_a_file import judges_of
 from app.experiments.runs import Courses, Experiment, Run, found, runs_of
 from app.simulation.annotators import POPULATIONS
@@ -18,27 +25,34 @@ OUT_HELP = "Folder for results, figures and report; runs that are there already 
 CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
 COMPARISONS_HELP = "Table of comparisons: first, second, winner, judge, segment."
 OUTPUTS_HELP = "Table of outputs: system, segment, score."
+PEOPLE_HELP = "Repeat it with people: a campaign for each of the arms DA, RA and EASL, and one link to all of them."
+PER_ANNOTATOR_HELP = "With --people: the most that one person gives, in HITs of one or five items. Default: no limit."
 NEEDED = ("pyarrow", "matplotlib")
 Command = Callable[..., Any]
 
 
 @click.group()
 def experiment() -> None:
-    """Repeat an experiment of the papers on made-up annotators."""
+    """Repeat an experiment of the papers on made-up annotators, or with people."""
 
 
-def repeated(command: Command) -> Command:
+def into_folder(*, required: bool = True, words: str = OUT_HELP) -> Callable[[Command], Command]:
+    """Where it writes what it finds."""
+    return click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=required, help=words)
+
+
+def repeated(command: Command, *, out_required: bool = True) -> Command:
     """What every experiment that is run many times can be told."""
     for option in (
         click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of all chances."),
         click.option("--runs", type=click.IntRange(2), default=100, show_default=True, help="Campaigns of each arm."),
-        click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help=OUT_HELP),
+        into_folder(required=out_required),
     ):
         command = option(command)
     return command
 
 
-def on_a_scale_(command: Command) -> Command:
+def on_a_scale_(command: Command, *, out_required: bool = True) -> Command:
     """What experiments with items on a scale can be told."""
     for option in (
         click.option(
@@ -49,14 +63,61 @@ def on_a_scale_(command: Command) -> Command:
         ),
     ):
         command = option(command)
-    return repeated(command)
+    return repeated(command, out_required=out_required)
+
+
+def with_people(command: Command) -> Command:
+    """What an experiment can be told whose arms can be campaigns."""
+    for option in (
+        click.option("--launch", is_flag=True, help="With --people: open the campaigns at once; otherwise drafts."),
+        click.option("--judgments-per-annotator", type=click.IntRange(1), help=PER_ANNOTATOR_HELP),
+        click.option(
+            "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
+            help="With --people: judgments wanted of each item, in each arm.",
+        ),
+        click.option("--name", default="Lexical frequency", show_default=True, help="With --people: its name."),
+        click.option("--people", is_flag=True, help=PEOPLE_HELP),
+    ):  # fmt: skip
+        command = option(command)
+    return on_a_scale_(command, out_required=False)
 
 
 @experiment.command("lexical-frequency")
-@on_a_scale_
-def lexical_frequency(out: Path, runs: int, like: str, context: float, seed: int) -> None:
-    """150 verbs (Sakaguchi & Van Durme 2018, section 5.1)."""
-    conduct(on_a_scale.lexical_frequency(), out, runs, like, context, seed)
+@with_people
+def lexical_frequency(
+    out: Path | None, runs: int, like: str, context: float, seed: int, *, people: bool, launch: bool, **wanted: Any
+) -> None:
+    """150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, which `compare` compares."""
+    if people is (out is not None):
+        raise click.UsageError("Name one of --out, for made-up annotators, and --people.")
+    if out is None:
+        set_up(with_arms.ExperimentWanted(**wanted), launch=launch)
+    else:
+        conduct(on_a_scale.lexical_frequency(), out, runs, like, context, seed)
+
+
+def set_up(wanted: with_arms.ExperimentWanted, *, launch: bool) -> None:
+    """Make the campaigns of its arms, and say where people come in."""
+    made = in_transaction(partial(with_arms.set_up, wanted=wanted, launch=launch, now=now()))
+    click.echo(f"The experiment {made.name} has these arms:")
+    for arm, row in made.campaigns.items():
+        click.echo(f"  {arm:5} {base_of()}/admin/campaigns/{row.slug} ({row.status})")
+    click.echo(f"Annotators: {public_link(base_of() + PATH, made.link_key)} (while Easel is running)")
+    click.echo(f"When they have answered: easel experiment compare {made.name} --out FOLDER")
+
+
+@experiment.command()
+@click.argument("name")
+@into_folder(words="Folder for figures, tables and report; what is there of this experiment is written anew.")
+def compare(name: str, out: Path) -> None:
+    """What people answered in the arms of the experiment NAME, with the figures of the made-up one."""
+    begin(out)
+
+    async def work(engine: AsyncEngine) -> compared.AnsweredExperiment:
+        async with snapshot(engine) as connection:
+            return await compared.found(connection, name)
+
+    click.echo(compared.compare(on_engine(work), out, f"easel experiment compare {name}", now=now()))
 
 
 @experiment.command("political-spectrum")
@@ -111,7 +172,7 @@ def random_judges(  # noqa: PLR0917
 
 
 @experiment.command("word-senses")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help=OUT_HELP)
+@into_folder()
 def word_senses(out: Path) -> None:
     """Four words and their senses by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
     begin(out)

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,11 +20,11 @@ from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision
 from app.database.audit_log import since_launch
 from app.database.bulk import numbers_of
-from app.database.pool import GONE
+from app.database.pool import GONE, SETTLED
 from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.criteria import for_criterion, number_of
-from app.inference.ground.arrays import Array
+from app.inference.ground.arrays import Array, Mask
 from app.record.stream import COUNTING
 from app.selection.rule import Counts, Index
 from app.serving.posterior_cache import PosteriorCache
@@ -64,7 +63,7 @@ class Facts:
     """What was read of a campaign by a criterion, as of one moment: how many HITs count, those by minute, arrays (N,),
     names if few.
 
-    gone: which items have left the pool, since so many people could not judge them.
+    gone: which items have left the pool, since so many people could not judge them. settled: which are released.
     """
 
     campaign: Any
@@ -77,7 +76,8 @@ class Facts:
     score: Array
     variance: Array
     judgments: Counts
-    gone: npt.NDArray[np.bool_]
+    gone: Mask
+    settled: Mask
     precision: Precision
     course: Course
     implied: Implied | None
@@ -101,8 +101,8 @@ class Facts:
 
     @cached_property
     def wanted_of_each(self) -> Counts:
-        """Of the items that are drawn; of those that have left the pool, what they have."""
-        gone = np.delete(self.gone, self.campaign.always_shown)
+        """Of the items that are drawn; of those that have left the pool or are settled, what they have."""
+        gone = np.delete(self.gone | self.settled, self.campaign.always_shown)
         return np.where(gone, self.drawn, int(self.campaign.judgments_per_item))
 
     @property
@@ -132,8 +132,8 @@ async def newest_facts(
     driver = await driver_of(connection)
     index = (await cache.posteriors(driver, campaign)).index
     # Copies: the originals change under other requests while a thread draws.
-    gone = index.judgments >= GONE
-    judgments = index.judgments - GONE * gone
+    gone, settled = index.judgments & GONE > 0, index.judgments & SETTLED > 0
+    judgments = index.judgments % SETTLED
     scores = await scores_of(driver, campaign, index)
     names = await names_of(connection, campaign.id) if len(index.score) <= CELLS else []
     known = await followers.precisions.newest(connection, campaign)
@@ -144,7 +144,7 @@ async def newest_facts(
     first = for_criterion(campaign, 0)
     halo = (await followers.halos.newest(connection, first)).past if can_tell(campaign) else None
     changed = await since_launch(connection, campaign.id)
-    arrays = *scores, judgments, gone
+    arrays = *scores, judgments, gone, settled
     pasts = known.past, course, orders, halo
     return Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, *pasts, changed)
 

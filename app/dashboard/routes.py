@@ -14,7 +14,7 @@ from app.alerts import shown as alerts
 from app.analysis.formats import file_name
 from app.analysis.routes import CriterionName, of_criterion
 from app.auth.guards import Who, researcher, still_admitted
-from app.campaigns import counted, lifecycle, rehearsed
+from app.campaigns import counted, experiment_arms, lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
@@ -90,12 +90,13 @@ async def listed(request: Request, database: Database, who: Who, now: Now, *, ar
 
 
 @router.get("")
-async def show(request: Request, database: Database, slug: str, view: View, now: Now) -> HTMLResponse:
+async def show(request: Request, database: Database, who: Who, *, slug: str, view: View, now: Now) -> HTMLResponse:
     """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
     async with database.connect() as connection:
         campaign = await lifecycle.find(connection, slug)
+        arm = await experiment_arms.of_campaign(connection, campaign.id, who)
         if campaign.status == "draft":
-            return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug))
+            return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug) | {"experiment": arm})
     campaign = named(campaign, view.criterion)
     state = await live_of(request).state(campaign, now=now)
     async with database.connect() as connection:
@@ -108,7 +109,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
-    link = public_link(base, campaign.link_key)
+    link = public_link(*experiment_arms.where_people_come(base, campaign, arm))
     context = of_criterion(campaign) | {
         "law": law_of(campaign),
         "design": design_of(campaign),
@@ -132,6 +133,7 @@ async def show(request: Request, database: Database, slug: str, view: View, now:
         "code": qr_code(link),
         "only_here": base if is_loopback(base) else None,
         "rehearsal": rehearsal,
+        "experiment": arm,
         "pace_rows": figures.pace_rows(state.figures),
     }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)

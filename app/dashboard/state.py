@@ -158,13 +158,28 @@ def goal_words(facts: Facts) -> str:
     if campaign.goal == NONE:
         return ""
     said = "Goal reached" if campaign.goal_reached == words_of_goal(campaign) else "Goal"
+    words = [f"{said}: {words_of_goal(campaign)}.", near_words(facts), released_words(int(facts.settled.sum()))]
+    return " ".join(filter(None, words))
+
+
+def near_words(facts: Facts) -> str:
+    """How near it is, if that can be told by the way."""
+    campaign = facts.campaign
     if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
-        return f"{said}: {words_of_goal(campaign)}."
+        return ""
     asked = ~facts.gone
     asked[campaign.always_shown] = False
     numbers = np.flatnonzero(asked)
     found = progress(campaign, facts.precision.intervals.of(numbers), facts.score[numbers])
-    return f"{said}: {words_of_goal(campaign)}. {said_of(campaign, found)}" if found else ""
+    return said_of(campaign, found) if found else ""
+
+
+def released_words(count: int) -> str:
+    """How many items are settled and released."""
+    if count == 0:
+        return ""
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    return f"{plural(count, 'item')} {are} settled, and nobody is asked about {them} any more."
 
 
 def said_of(campaign: Any, found: Progress) -> str:

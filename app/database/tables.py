@@ -99,6 +99,7 @@ campaigns = Table(
     Column("goal_correlation", Double, nullable=False, server_default="0.9"),
     Column("when_reached", Text, nullable=False, server_default="tell"),
     Column("goal_reached", Text),
+    Column("releases", Integer, nullable=False, server_default="0"),  # how often items were settled, or no longer
     # How much is asked, and of whom
     Column("judgments_per_item", Integer, nullable=False),
     Column("hits_per_annotator", Integer),
@@ -188,6 +189,8 @@ posteriors = Table(
     Column("variance", Double, nullable=False),
     Column("judgments", Integer, nullable=False, server_default="0"),
     Column("unjudged", Integer, nullable=False, server_default="0"),  # people who could not judge it
+    # A decision on what to ask, of a look in the background: it does not follow from the record.
+    Column("settled", Boolean, nullable=False, server_default=text("false")),
     # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
     # neither items nor campaigns are deleted once there are posteriors.
     # The revision last: of few items, those of all revisions (two at most) are found by the index in any case, whatever
@@ -209,6 +212,7 @@ current_posteriors = Table(
     Column("variance", Double),
     Column("judgments", Integer),
     Column("unjudged", Integer),
+    Column("settled", Boolean),
 )
 
 # What a law knows besides the posteriors; it follows from the responses as they do.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,12 +46,26 @@ def drawn(path: Path, panels: int = 1, size: tuple[float, float] = SMALL) -> Ite
         figure.savefig(path, metadata={"Date": None})
 
 
+class Band(NamedTuple):
+    """A figure after each look and the ends of its band, (looks,) each; ends of NaN where nobody can tell."""
+
+    middle: Array
+    low: Array
+    high: Array
+
+
 def curves(path: Path, looks: Sequence[int], values: Mapping[str, Array], *, x_title: str, y_title: str) -> None:
     """Of each arm, by its title, the mean of runs, (runs, looks), with the band in which most of them lie."""
+    of_runs = {title: Band(those.mean(axis=0), *np.percentile(those, BAND, axis=0)) for title, those in values.items()}
+    bands(path, looks, of_runs, x_title=x_title, y_title=y_title)
+
+
+def bands(path: Path, looks: Sequence[int], values: Mapping[str, Band], *, x_title: str, y_title: str) -> None:
+    """Of each arm, by its title, a figure with its band."""
     with drawn(path) as (_, axes):
-        for (title, those), look in zip(values.items(), LINES, strict=False):
-            axes.fill_between(looks, *np.percentile(those, BAND, axis=0), color=look["color"], alpha=0.12, linewidth=0)
-            axes.plot(looks, those.mean(axis=0), label=title, **look)
+        for (title, band), look in zip(values.items(), LINES, strict=False):
+            axes.fill_between(looks, band.low, band.high, color=look["color"], alpha=0.12, linewidth=0)
+            axes.plot(looks, band.middle, label=title, **look)
         axes.set(xlabel=x_title, ylabel=y_title, xlim=(looks[0], looks[-1]))
         axes.legend(loc="lower right")
 

@@ -143,11 +143,16 @@ def match_quality(folder: Path, part: Part) -> str:
 def some_items(part: Part, names: Sequence[str]) -> list[list[str]]:
     """Ten items from the highest to the lowest, evenly in the order of the truth: name, truth, and the arms' scores."""
     truth, scores = np.array(part.of.truth), last_scores(part.found)
-    order = np.argsort(-truth, kind="stable")
-    chosen = order[np.linspace(0, len(order) - 1, min(IN_TABLE, len(order))).round().astype(int)]
     return [
-        [names[k], f"{100 * truth[k]:.1f}", *(points(scores[arm.name][:, k]) for arm in ARMS)] for k in chosen.tolist()
+        [names[k], f"{100 * truth[k]:.1f}", *(points(scores[arm.name][:, k]) for arm in ARMS)] for k in evenly(truth)
     ]
+
+
+def evenly(truth: Array) -> list[int]:
+    """The numbers of so many items as a table shows, from the highest to the lowest, evenly in their order; (N,)."""
+    order = np.argsort(-truth, kind="stable")
+    chosen: list[int] = order[np.linspace(0, len(order) - 1, min(IN_TABLE, len(order))).round().astype(int)].tolist()
+    return chosen
 
 
 def points(scores: Array) -> str:

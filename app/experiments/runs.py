@@ -6,7 +6,7 @@ stops and comes back goes on with the runs that are not there.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -54,8 +54,7 @@ def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
     done = {line["run"] for line in lines_of(experiment, path)}
     missing = [k for k in range(number) if k not in done]
     yield number - len(missing)
-    environ["OPENBLAS_NUM_THREADS"] = "1"  # with more threads than cores it spends most of the time on waiting
-    with ProcessPoolExecutor(cpu_count(), get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
+    with processes() as pool, path.open("a", encoding="utf-8") as file:
         if file.tell() == 0:
             file.write(experiment.settings() + "\n")
         waiting = {pool.submit(experiment.run, k): k for k in missing}
@@ -64,6 +63,12 @@ def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
             file.write(json.dumps(line) + "\n")
             file.flush()
             yield there
+
+
+def processes() -> Executor:
+    """As many as there are cores, with a thread each: of more threads than cores OpenBLAS has most wait."""
+    environ["OPENBLAS_NUM_THREADS"] = "1"
+    return ProcessPoolExecutor(cpu_count(), get_context("spawn"))
 
 
 def found(experiment: Experiment, folder: Path, number: int) -> list[list[ArmCourse]]:

@@ -1,14 +1,14 @@
 """How far a campaign is from its goal. Pure: from what annotators' disagreement tells, whatever the update law is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from app.designs.scale import POINTS
-from app.goals.settings import NONE
-from app.inference.ground.arrays import Array
+from app.goals.settings import NONE, RELEASE
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.moderated import Moderated
 from app.inference.ratings.settled import (
     Believed,
@@ -17,43 +17,74 @@ from app.inference.ratings.settled import (
     chance_of_best,
     chance_of_order,
     chance_of_sides,
+    chances_of_best,
+    chances_of_side,
 )
 
+FEWEST_DIFFERENCES = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
 MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
 
 
 @dataclass(frozen=True)
 class Progress:
     """now, wanted: 0 to 1; a chance, a share of items, or a correlation. goal: in words, which tell one goal from
-    another.
+    another. settled: the numbers of the items that are to be released.
     """
 
     goal: str
     now: float
     wanted: float
+    settled: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
 
     @property
     def reached(self) -> bool:
         return self.now >= self.wanted
+
+    def of(self, items: Integers) -> "Progress":
+        """Where it was measured by these items alone, of all."""
+        return replace(self, settled=items[self.settled])
 
 
 def progress(campaign: Any, known: Moderated, score: Array) -> Progress | None:
     """None without a goal. known, score: of the campaign's N items, (N,), on 0 to 1."""
     if campaign.goal == NONE:
         return None
+    if campaign.when_reached == RELEASE:
+        each = settled(campaign, known, score)
+        share = float(each.mean()) if len(each) else 0.0
+        return Progress(words(campaign), share, wanted(campaign), np.flatnonzero(each))
     now = MEASURES[campaign.goal](campaign, known, score) if len(score) else 0.0
     return Progress(words(campaign), float(now), wanted(campaign))
 
 
+def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
+    """Which items are settled, each for itself, (N,), by the goal of a campaign that releases them.
+
+    None before it is known how far annotators differ: in some campaigns the first ones agree by chance, and nothing
+    more would be asked then (Chow & Robbins 1965, on intervals of a fixed width).
+    """
+    if known.together < FEWEST_DIFFERENCES:
+        return np.zeros(len(score), bool)
+    if campaign.goal == "intervals":
+        return narrow(campaign, known)
+    chances = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
+    least: Array = np.min(chances, axis=0) if chances else np.zeros(len(score))
+    return np.asarray(least >= campaign.goal_percent / 100)
+
+
 def wanted(campaign: Any) -> float:
     """What a goal's measure is to be."""
-    return float(campaign.goal_correlation if campaign.goal == "halves" else campaign.goal_percent / 100)
+    if campaign.goal == "halves":
+        return float(campaign.goal_correlation)
+    each = campaign.when_reached == RELEASE and campaign.goal != "intervals"
+    return 1.0 if each else campaign.goal_percent / 100
 
 
 def words(campaign: Any) -> str:
     """What is to be reached."""
     but = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
-    sure = f"with {campaign.goal_percent} % probability"
+    each = " for each" if campaign.when_reached == RELEASE else ""
+    sure = f"with {campaign.goal_percent} % probability{each}"
     return {
         "best": f"The best {campaign.best_items:,} are settled{but}, {sure}",
         "threshold": f"It is settled who is above {campaign.threshold:g}{but}, {sure}",
@@ -72,16 +103,19 @@ def of_beliefs(chance: Callable[[Any, Believed, Array], float]) -> Callable[[Any
     return measure
 
 
-def share_of_narrow(campaign: Any, known: Moderated, _score: Array) -> float:
-    """Of items; those without an interval are not narrow. A scale's end cuts an interval, and says nothing."""
+def narrow(campaign: Any, known: Moderated) -> Mask:
+    """Items without an interval are not narrow. A scale's end cuts an interval, and says nothing."""
     low, high = Moderated(known.mean, known.standard_error, known.freedom, None).interval()
-    return float(np.mean(high - low <= 2 * campaign.goal_width / POINTS))
+    return np.asarray(high - low <= 2 * campaign.goal_width / POINTS)
+
+
+def best_of(campaign: Any, score: Array) -> int:
+    """How many are the best: where there are no more items, all but the lowest, as the rule `best` has it."""
+    return max(1, min(int(campaign.best_items), len(score) - 1))
 
 
 def of_best(campaign: Any, beliefs: Believed, score: Array) -> float:
-    """Where there are no more items than best ones, the lowest is settled, as the rule `best` has it."""
-    best = max(1, min(campaign.best_items, len(score) - 1))
-    return chance_of_best(beliefs, score, best, campaign.goal_within / POINTS)
+    return chance_of_best(beliefs, score, best_of(campaign, score), campaign.goal_within / POINTS)
 
 
 def of_order(campaign: Any, beliefs: Believed, score: Array) -> float:
@@ -93,6 +127,12 @@ MEASURES: Mapping[str, Callable[[Any, Moderated, Array], float]] = {
     "best": of_beliefs(of_best),
     "threshold": of_beliefs(lambda c, known, _: chance_of_sides(known, c.threshold / POINTS, c.goal_within / POINTS)),
     "order": of_beliefs(of_order),
-    "intervals": share_of_narrow,
+    "intervals": lambda c, known, _score: float(narrow(c, known).mean()),
     "halves": lambda _c, known, _score: agreement_of_halves(known),
+}
+
+# Of each item, (N,): that it is where it belongs.
+CHANCES: Mapping[str, Callable[[Any, Believed, Array], Array]] = {
+    "best": lambda c, known, score: chances_of_best(known, score, best_of(c, score), c.goal_within / POINTS),
+    "threshold": lambda c, known, _: chances_of_side(known, c.threshold / POINTS, c.goal_within / POINTS),
 }

@@ -50,9 +50,12 @@ def written(since: str) -> str:
 
 
 class News(Record):
-    """What `changes` found: of no item, None. new_uses: pairs of a segment and how many answers about it count."""
+    """What `changes` found: of no item, None. releases: how often it had changed which items are settled. new_uses:
+    pairs of a segment and how many answers about it count.
+    """
 
     revision: int
+    releases: int
     watermark: str
     server_started: datetime
     new_numbers: list[int] | None
@@ -62,7 +65,7 @@ class News(Record):
     new_uses: list[tuple[int, int]] | None
 
 
-NEWS = tuple(name for name in News.__annotations__ if name != "revision")
+NEWS = tuple(name for name in News.__annotations__ if name not in {"revision", "releases"})
 
 
 def changes(*, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = "") -> str:
@@ -118,7 +121,7 @@ OF_CAMPAIGN = changes(
 )
 
 CHANGES = text(f"""
-    SELECT c.revision, {", ".join(f"news.{name}" for name in NEWS)}
+    SELECT c.revision, c.releases, {", ".join(f"news.{name}" for name in NEWS)}
     FROM campaigns c, LATERAL ({OF_CAMPAIGN}) AS news WHERE c.id = :campaign
 """)  # noqa: S608  (made of constants)
 

@@ -30,7 +30,7 @@ from app.serving.open_hits import OpenHits
 MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 
 LAST = text(f"""
-    SELECT revision, segment_count, {WATERMARK},
+    SELECT revision, releases, segment_count, {WATERMARK},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
@@ -55,6 +55,7 @@ class Last(Record):
     """Up to where a campaign is read that is read now, and the number of its last response and of its segments."""
 
     revision: int
+    releases: int
     segment_count: int
     watermark: str
     server_started: datetime
@@ -65,6 +66,7 @@ class Followed(Record):
     """What a campaign's row says of how it asks."""
 
     id: int
+    releases: int
     rule: str
     judgments_per_item: int
     items_per_hit: int
@@ -118,9 +120,10 @@ class OwnAnswers:
 
 @dataclass
 class Copy:
-    """One campaign's posteriors in this process, how many judgments each item wants, of which revision they are, and up
-    to which watermark of which run of the server they were read; where its items are systems, their outputs; what its
-    open HITs hold; and what annotators' own answers imply, where that matters, that of who asked last at the end.
+    """One campaign's posteriors in this process, how many judgments each item wants, of which revision they are and
+    after how many releases of settled items, and up to which watermark of which run of the server they were read; where
+    its items are systems, their outputs; what its open HITs hold; and what annotators' own answers imply, where that
+    matters, that of who asked last at the end.
 
     Answers may be lost when a server stops, if its operator has not let it wait for its disk.
     """
@@ -129,6 +132,7 @@ class Copy:
     rng: np.random.Generator
     wanted: int
     revision: int
+    releases: int
     watermark: str
     server_started: datetime
     segments: Segments | None = None
@@ -136,13 +140,13 @@ class Copy:
     own_answers: dict[int, OwnAnswers] = field(default_factory=dict)
 
     def take(self, news: News) -> None:
-        """What `changes` found. In a revision judgments only grow, so rows with fewer are older.
+        """What `changes` found. Between releases of a revision judgments only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
         a little is read again next time.
         """
         columns = (news.new_numbers, news.new_scores, news.new_variances, news.new_judgments)
-        if news.revision != self.revision:  # it was asked before this copy was read
+        if (news.revision, news.releases) != (self.revision, self.releases):  # it was asked before this copy was read
             return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
@@ -210,11 +214,12 @@ class PosteriorCache:
         return copy
 
     def outlived(self, campaign: Followed | Heard | Row[Any], copy: Copy, news: News) -> bool:
-        """Whether a copy is of another run of the server, of an earlier revision, or of a time when fewer judgments
-        were wanted; then it is dropped.
+        """Whether a copy is of another run of the server, of an earlier revision, or of a time when other items were
+        settled or fewer judgments were wanted; then it is dropped.
         """
         same_run = copy.server_started == news.server_started
-        if same_run and copy.revision >= news.revision and copy.wanted >= campaign.judgments_per_item:
+        as_new = copy.revision >= news.revision and copy.releases >= news.releases
+        if same_run and as_new and copy.wanted >= campaign.judgments_per_item:
             return False
         if self.copies.get(campaign.id) is copy:
             del self.copies[campaign.id]
@@ -282,4 +287,5 @@ async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
     rng = np.random.default_rng([campaign.seed, last.last_seq])
     size, systems = last.segment_count, len(index.score)
     segments = await segments_of(connection, campaign.id, size, systems) if size else None
-    return Copy(index, rng, campaign.judgments_per_item, last.revision, last.watermark, last.server_started, segments)
+    of = campaign.judgments_per_item, last.revision, last.releases, last.watermark, last.server_started
+    return Copy(index, rng, *of, segments)

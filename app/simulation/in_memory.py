@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.inference.ground.arrays import Array
+from app.database.pool import SETTLED
+from app.inference.ground.arrays import Array, Mask
 from app.inference.online.law import Beliefs, Hit, Law, Parameters
 from app.selection.rule import Asking, Counts, Draw, Index, Rule
 from app.simulation.annotators import Answering
@@ -69,6 +70,12 @@ class InMemory:
         judgments = self.judgments[[*change.items]]
         judgments[: len(hit.items)] += 1
         self.index.update(change.items, score, variance, judgments.tolist())
+
+    def release(self, settled: Mask) -> None:
+        """Ask about these items no more, (N,), and about all others as long as they want judgments."""
+        changed = np.flatnonzero(settled != (self.judgments >= SETTLED))
+        judgments = self.judgments[changed] % SETTLED + SETTLED * settled[changed]
+        self.index.update(changed.tolist(), self.score[changed], self.variance[changed], judgments.tolist())
 
     def round_by(self, people: Answering) -> None:
         """One judgment of each item, whatever is known of it: HITs of items at random, each by any of these people."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from app.goals.progress import progress
+from app.goals.settings import RELEASE
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
@@ -99,6 +100,8 @@ def run(campaign: Any, known: Tally, like: Population | Tally, at: Integers, rng
         found = progress(campaign, moderated(tally), mine.score)
         if found is None or found.reached:
             break
+        if campaign.when_reached == RELEASE:
+            mine.release(np.isin(np.arange(mine.size), found.settled))
         near.append(found.now)
     return near + [np.nan] * (len(at) - len(near))
 

@@ -10,6 +10,7 @@ from app.auth.guards import program
 from app.database.campaign import campaign_by_slug
 from app.errors import Conflict
 from app.goals.progress import Progress
+from app.goals.settings import RELEASE
 from app.stopping.watch import progress_of
 from app.web import Database, refusals
 
@@ -28,11 +29,15 @@ class GoalProgress(BaseModel):
     now: float = Field(description="A chance, a share of items or a correlation, as the goal has it; 0 to 1.")
     wanted: float = Field(description="What it is to be.")
     reached: bool = Field(description="Now. A campaign that stopped by itself may have had it once.")
+    settled: int | None = Field(
+        description="How many items are settled, where they are released one by one: soon nobody is asked about them."
+    )
 
     @classmethod
-    def of(cls, found: Progress) -> Self:
+    def of(cls, found: Progress, *, releases: bool) -> Self:
         """As it was measured."""
-        return cls(goal=found.goal, now=found.now, wanted=found.wanted, reached=found.reached)
+        settled = len(found.settled) if releases else None
+        return cls(goal=found.goal, now=found.now, wanted=found.wanted, reached=found.reached, settled=settled)
 
 
 @router.get("/goal", responses=refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
@@ -45,4 +50,4 @@ async def show_goal(database: Database, fits: KeptFits, slug: str) -> GoalProgre
         found = await progress_of(connection, campaign, await fits.intervals(connection, campaign))
     if found is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
-    return GoalProgress.of(found)
+    return GoalProgress.of(found, releases=campaign.when_reached == RELEASE)

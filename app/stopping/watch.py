@@ -1,5 +1,5 @@
 """A look at how near a campaign is to its goal, in the background after answers came; where it is reached, what the
-researcher wished is done, once for each goal.
+researcher wished is done, once for each goal. Items that are to be `released` as they settle are, after each look.
 
 A goal's chance may be looked at after every answer: see `inference.ratings.settled`.
 """
@@ -20,7 +20,8 @@ from app.campaigns import lifecycle
 from app.database.alerts import raise_alert
 from app.database.audit_log import ACTING, SERVER
 from app.database.bulk import numbers_of, snapshot
-from app.database.pool import wants
+from app.database.campaign import finish_if_complete
+from app.database.pool import judgeable
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.goals.progress import Progress, progress
@@ -28,11 +29,14 @@ from app.goals.settings import NONE
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated import Moderated
 from app.record.store import present
+from app.stopping import released
+
+STOPS = ("pause", "finish")  # that may be done when a goal is reached
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 SCORES = f"""
-    SELECT p.score, CASE WHEN {wants("p", judgments=str(2**31 - 1), people="$2::int")} THEN 1 ELSE 0 END AS asked
+    SELECT p.score, CASE WHEN {judgeable("p", people="$2::int")} THEN 1 ELSE 0 END AS asked
     FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
@@ -50,16 +54,24 @@ class Watched:
     counted: Counted | None
 
 
-async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Watched | None = None) -> Watched:
-    """Look whether a campaign has reached its goal, and act on it."""
+async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Watched | None = None) -> Watched | None:
+    """Look whether a campaign has reached its goal, and which items are settled, and act on it. None where another
+    process was faster, which may not have seen the last answers.
+    """
     async with snapshot(engine) as connection:
         campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
-        if campaign.goal == NONE or campaign.status != "running":
+        if campaign.status != "running" or (campaign.goal == NONE and not campaign.releases):
             return Watched(None)
         counted = await calibrated.newest(connection, campaign, last.counted if last else None)
         found = await progress_of(connection, campaign, counted.intervals)
+        change = await released.change(connection, campaign, found)
     if found is not None and found.reached and campaign.goal_reached != found.goal:
         await reached(engine, campaign, found, now=now)
+    if len(change.items):
+        if not await released.put(engine, campaign, change):
+            return None
+        async with engine.begin() as connection:
+            await finish_if_complete(connection, campaign_id, now=now)
     return Watched(counted)
 
 
@@ -68,7 +80,8 @@ async def progress_of(connection: AsyncConnection, campaign: Row[Any], known: Mo
     if campaign.goal == NONE:
         return None
     asked, score = await scores(connection, campaign)
-    return await asyncio.to_thread(progress, campaign, known.of(asked), score)
+    found = await asyncio.to_thread(progress, campaign, known.of(asked), score)
+    return found and found.of(asked)
 
 
 async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
@@ -90,6 +103,6 @@ async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, n
         if not (await connection.execute(REACHED, {"campaign": campaign.id, "goal": found.goal})).all():
             return
         await raise_alert(connection, campaign.id, "goal", found.goal, about=f"{found.goal[0].lower()}{found.goal[1:]}")
-        if campaign.when_reached != "tell":
+        if campaign.when_reached in STOPS:
             with suppress(Conflict):  # somebody was faster
                 await lifecycle.transition(connection, campaign.slug, campaign.when_reached, now=now)

@@ -1,13 +1,18 @@
 """Programs hear how near a campaign is to its goal."""
 
+import json
+from typing import Any
+
+from app.stopping.watch import look
 from tests.api.conftest import API
+from tests.serving.campaigns import NOW, value
 
 SETTINGS = {"name": "Goal", "question": "How frequent?", "items_per_hit": 3, "judgments_per_item": 4, "goal_width": 50}
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
-async def made(program, goal: str, *, launched: bool = True) -> str:
-    campaign = await program.post(f"{API}/campaigns", json=SETTINGS | {"goal": goal})
+async def made(program, goal: str, *, launched: bool = True, **settings: Any) -> str:
+    campaign = await program.post(f"{API}/campaigns", json=SETTINGS | {"goal": goal} | settings)
     address = f"{API}/campaigns/{campaign.json()['slug']}"
     sent = await program.post(f"{address}/items", content=ITEMS, headers={"content-type": "text/csv"})
     assert sent.json() == {"imported": 6}
@@ -16,19 +21,37 @@ async def made(program, goal: str, *, launched: bool = True) -> str:
     return address
 
 
+async def answered(program, address: str, people: int = 2) -> None:
+    """By annotators who nearly agree, two HITs each."""
+    for annotator, stricter in [(f"p{k}", 3 * (k % 2)) for k in range(people)] * 2:
+        hit = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()["hit"]
+        body = {"annotator": annotator, "scores": [10 + 15 * int(item["id"][1:]) - stricter for item in hit["items"]]}
+        assert (await program.post(f"{API}/hits/{hit['id']}/response", json=body)).status_code < 300
+
+
 async def test_programs_hear_how_near_a_goal_is(program):
     address = await made(program, "intervals")
     words = "Intervals of 95 % of items are ±50 points or less"
     assert (await program.get(f"{address}/goal")).json() == {
-        "goal": words, "now": 0.0, "wanted": 0.95, "reached": False,
+        "goal": words, "now": 0.0, "wanted": 0.95, "reached": False, "settled": None,
     }  # fmt: skip
-    for annotator, stricter in (("ann", 0), ("bob", 3)) * 2:
-        hit = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()["hit"]
-        body = {"annotator": annotator, "scores": [10 + 15 * int(item["id"][1:]) - stricter for item in hit["items"]]}
-        assert (await program.post(f"{API}/hits/{hit['id']}/response", json=body)).status_code < 300
+    await answered(program, address)
     assert (await program.get(f"{address}/goal")).json() == {
-        "goal": words, "now": 1.0, "wanted": 0.95, "reached": True,
+        "goal": words, "now": 1.0, "wanted": 0.95, "reached": True, "settled": None,
     }  # fmt: skip
+
+
+async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_export(engine, program):
+    more: dict[str, Any] = {"judgments_per_item": 8, "repeat_items": False}
+    address = await made(program, "threshold", threshold=53.5, goal_within=0, when_reached="release", **more)
+    await answered(program, address, 5)
+    goal = (await program.get(f"{address}/goal")).json()
+    assert 0 < goal["settled"] < 6
+    assert goal["now"] == goal["settled"] / 6
+    await look(engine, await value(engine, "SELECT id FROM campaigns"), now=NOW)
+    rows = [json.loads(row) for row in (await program.get(f"{address}/export/items?format=jsonl")).text.splitlines()]
+    assert sum(row["settled"] for row in rows) == goal["settled"]
+    assert not rows[3]["settled"]  # it lies at the line
 
 
 async def test_programs_hear_that_there_is_no_goal_or_that_nobody_could_answer_yet(program):

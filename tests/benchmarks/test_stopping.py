@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.stopping import ROWS, TRUTHS, ended
+from benchmarks.stopping import CAP, CROWDS, ROWS, TRUTHS, ended, released
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.goal}, {row.rule}")
@@ -19,3 +19,10 @@ def test_every_kind_of_items_lies_on_the_scale():
         truth = made(np.random.default_rng(1))
         assert len(truth) == 30
         assert 0 <= truth.min() < truth.max() <= 1
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_campaigns_release_items_that_are_right_or_not(crowd):
+    found = released("threshold", crowd, "two heaps", 3)
+    assert 0 < found.right <= found.items <= 30
+    assert 1 <= min(found.judgments, found.evenly) <= max(found.judgments, found.evenly) <= CAP

@@ -1,11 +1,18 @@
-"""What tests of experiments share."""
+"""Experiments in small."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 
-@pytest.fixture
-def without_processes(monkeypatch):
-    """Runs are done one after another in this process: starting others takes longer than two small runs."""
-    monkeypatch.setattr("app.experiments.runs.ProcessPoolExecutor", lambda *_: ThreadPoolExecutor(1))
+@pytest.fixture(autouse=True)
+def in_this_process() -> Iterator[None]:
+    """A run in small takes less time than the start of a process, which imports all that a run needs.
+
+    `folder` in test_experiments.py, which is of its module, is made by processes as people's runs are.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.experiments.runs.processes", partial(ThreadPoolExecutor, 1))
+        yield

@@ -11,8 +11,6 @@ from app.errors import Invalid
 from app.experiments.judges import RandomJudges
 from app.experiments.judges_of_a_file import judges_of
 
-pytestmark = pytest.mark.usefixtures("without_processes")
-
 HEAD = "first,second,winner,judge,segment"
 
 

@@ -14,8 +14,6 @@ from app.experiments.judged_pairs import METHODS, JudgedPairs
 from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
 from app.experiments.transitive import NOISES, Saving, consistency, saving
 
-pytestmark = pytest.mark.usefixtures("without_processes")
-
 FEW = JudgingOfSystems(systems=6, judges=10, segments=20, judgments=600)
 
 

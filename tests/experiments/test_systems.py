@@ -10,8 +10,6 @@ from app.errors import Invalid
 from app.experiments.systems import LOOKS, TITLES, MadeUpOutputs, OfSystems, OnSegments, made_up, outputs_of
 from app.simulation.annotators import Habits, plain
 
-pytestmark = pytest.mark.usefixtures("without_processes")
-
 SMALL = OfSystems("small", MadeUpOutputs(4, 40).quality(np.random.default_rng(1)), plain(0.1), 3)
 
 

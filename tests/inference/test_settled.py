@@ -17,6 +17,8 @@ from app.inference.ratings.settled import (
     chance_of_best,
     chance_of_order,
     chance_of_sides,
+    chances_of_best,
+    chances_of_side,
 )
 from app.selection.registry import RULES
 from app.selection.rule import Asking
@@ -128,3 +130,38 @@ def test_who_stops_when_it_is_likely_enough_is_right_as_often():
     right = [end for end in ends if end is not None]
     assert len(right) >= 55
     assert np.mean(right) >= 0.9  # .95 but for one campaign in 20 at a time: 54 of 60 or more with probability .97
+
+
+def test_of_each_item_by_hand():
+    # Of two items the one is above the other, for both with the same probability, Phi(1).
+    two = beliefs([0.6, 0.5], 0.1 / np.sqrt(2))
+    assert chances_of_best(two, two.centre, 1, 0.0) == pytest.approx([0.8413, 0.8413], abs=2e-4)
+    assert chances_of_side(two, 0.55, 0.0) == pytest.approx([0.7602, 0.7602], abs=1e-4)
+    # .1 and .05 from the line with an error of .05, and .05 that does not matter: Phi(3) and Phi(2).
+    assert chances_of_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx([0.99865, 0.97725], abs=1e-5)
+
+
+@pytest.mark.parametrize("within", [0.0, 0.05])
+@pytest.mark.parametrize("best", [1, 5, 19])
+def test_of_each_item_as_draws_of_all_true_means_say(best, within):
+    rng = np.random.default_rng(best)
+    known = Believed(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+    drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
+    order = np.argsort(-known.centre)
+    mine, others = order[:best], order[best:]
+    above, below = np.ones((2, 40_000, 20), bool)
+    above[:, mine] = drawn[:, mine] >= drawn[:, others].max(axis=1)[:, None] - within
+    below[:, others] = drawn[:, others] <= drawn[:, mine].min(axis=1)[:, None] + within
+    found = chances_of_best(known, known.centre, best, within)
+    assert found == pytest.approx((above & below).mean(axis=0), abs=0.012)
+    # Being among the best is no less likely: others may be above, as long as they are few.
+    fewest = np.sort(drawn, axis=1)[:, [-best - 1, -best]]
+    there = np.where(np.isin(np.arange(20), mine), drawn >= fewest[:, [0]] - within, drawn <= fewest[:, [1]] + within)
+    assert np.all(found <= there.mean(axis=0) + 0.012)
+
+
+def test_that_all_items_are_settled_is_less_likely_than_that_each_is():
+    known = beliefs([0.1, 0.2, 0.5, 0.6, 0.9], 0.1, 5)
+    assert chance_of_best(known, known.centre, 2, 0.05) <= chances_of_best(known, known.centre, 2, 0.05).min()
+    assert chance_of_sides(known, 0.4, 0.05) == pytest.approx(np.prod(chances_of_side(known, 0.4, 0.05)))
+    assert chances_of_best(known, known.centre, 5, 0.0).tolist() == [1.0] * 5

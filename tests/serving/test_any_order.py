@@ -37,6 +37,7 @@ from tests.serving.campaigns import NOW, annotator, expire, next_hit, running, v
 T = TypeVar("T")
 
 PEOPLE, ITEMS, WANTED, LIMIT = 4, 12, 3, 4
+REPLAYED_EVERY = 6  # steps
 someone = st.integers(0, PEOPLE - 1)
 scores = st.lists(st.integers(0, 100).map(float), min_size=3, max_size=3)
 DECISIONS = ("hold", "release", "exclude", "restore")
@@ -61,6 +62,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.texts = 1
         self.barred: dict[int, str] = {}
         self.paused = self.brought_back = False
+        self.steps = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
@@ -247,10 +249,23 @@ class AnyOrder(RuleBasedStateMachine):
         if self.campaign is not None:
             self.run(self.look())
 
-    async def look(self) -> None:
+    @invariant()
+    def posteriors_are_those_of_the_record(self) -> None:
+        """Now and then: an error stays until the end, and to replay everything is most of the time."""
+        self.steps += 1
+        if self.campaign is not None and self.steps % REPLAYED_EVERY == 0:
+            self.run(self.replayed())
+
+    def teardown(self) -> None:
+        if self.campaign is not None:
+            self.run(self.replayed())
+
+    async def replayed(self) -> None:
         async with snapshot(self.engine) as connection:
             row: Row[Any] = await campaign_by_slug(connection, self.campaign.slug)
             assert (await replay.verify(connection, row)).clean
+
+    async def look(self) -> None:
         stored = await values(
             self.engine,
             "SELECT seq, hit_id, items, values FROM responses WHERE campaign_id = :id ORDER BY seq",

@@ -4,8 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 
 import httpx
@@ -13,11 +11,13 @@ import pytest
 from sqlalchemy import text
 
 from app.database import embedded
+from app.database.bulk import snapshot
+from app.database.campaign import campaign_by_slug
 from app.database.session import create_engine
+from app.record.replay import verify
 from tests.database.test_embedded import postmaster_pid
-from tests.servers import ENVIRONMENT, PATIENT_SECONDS, easel_serving
+from tests.servers import easel_serving
 
-EASEL = [sys.executable, "-m", "app.cli"]
 CLIENTS = 6
 SOME_ANSWERS = 60
 
@@ -85,30 +85,17 @@ async def finish_the_demo(data):
     await engine.dispose()
 
 
-async def stored_hits(url):
-    engine = create_engine(url, pool_size=1)
-    async with engine.connect() as connection:
-        hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))
-    await engine.dispose()
-    return hits
-
-
 async def check_what_is_stored(data, acknowledged):
     """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
     with embedded.start(data) as url:
-        hits = await stored_hits(url)
-        verified = await asyncio.create_subprocess_exec(
-            *EASEL,
-            "verify",
-            "lexical-frequency",
-            env=ENVIRONMENT | {"EASEL_DATA_DIR": str(data)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        said, _ = await asyncio.wait_for(verified.communicate(), PATIENT_SECONDS)
-    assert len(hits) == len(set(hits))
+        engine = create_engine(url, pool_size=1)
+        async with snapshot(engine) as connection:
+            hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))
+            found = await verify(connection, await campaign_by_slug(connection, "lexical-frequency"))
+        await engine.dispose()
+    assert len(hits) == len(set(hits)) == found.responses
     assert set(acknowledged) <= set(hits)
-    assert verified.returncode == 0, said
+    assert found.mismatch_count == 0
 
 
 async def test_after_sigkill_under_load_every_acknowledged_answer_is_there_once(demo_data):

@@ -43,10 +43,11 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     draws = []
     for found in (rows, rows[::-1], sorted(rows)):
         index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, Asking(wanted=9, n=5, gamma=0.1))
-        copy = Copy(index, np.random.default_rng(1), wanted=1, revision=0, watermark="3:3:", server_started=NOW)
+        read: dict[str, Any] = {"revision": 0, "releases": 0, "watermark": "3:3:", "server_started": NOW}
+        copy = Copy(index, np.random.default_rng(1), wanted=1, **read)
         numbers, scores, variances, judgments = zip(*found, strict=True)
         news: Any = SimpleNamespace(
-            new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0
+            new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0, releases=0
         )
         news.new_judgments = judgments
         copy.take(news)

@@ -45,6 +45,20 @@ def test_it_asks_until_every_item_has_the_judgments_it_wants():
     assert np.bincount([item for hit in hits for item in hit.items]).tolist() == [4] * ITEMS
 
 
+def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
+    campaign, people = begun(rule="scores", wanted=30)
+    some = np.arange(ITEMS) < 15
+    campaign.release(some)
+    hits = list(islice(campaign.answered_by(people), 20))
+    assert {item for hit in hits for item in hit.items} == {*range(15, ITEMS)}
+    before = campaign.judgments[15:].tolist()
+    campaign.release(~some)
+    campaign.release(~some)
+    assert {item for hit in islice(campaign.answered_by(people), 20) for item in hit.items} == {*range(15)}
+    campaign.release(some & ~some)
+    assert campaign.judgments[15:].tolist() == before
+
+
 def test_nobody_sees_an_item_twice_while_there_are_others():
     campaign, people = begun(wanted=30)
     seen: dict[int, set[int]] = {}

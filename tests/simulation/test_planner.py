@@ -25,7 +25,13 @@ GOALS = {"best": "best", "threshold": "threshold", "intervals": "scores", "halve
 def campaign(goal: str, **changed: Any) -> Any:
     settings = {"goal": goal, "best_items": 4, "threshold": 50, "goal_percent": 95, "goal_within": 8, "goal_width": 8}
     asked = {"rule": GOALS[goal], "judgments_per_item": 10, "items_per_hit": 5, "always_shown": [], "fewest_items": 1}
-    more = {"goal_correlation": 0.9, "gamma": 0.1, "hits_per_iteration": None, "leaders_as_companions": False}
+    more = {
+        "when_reached": "tell",
+        "goal_correlation": 0.9,
+        "gamma": 0.1,
+        "hits_per_iteration": None,
+        "leaders_as_companions": False,
+    }
     return SimpleNamespace(**(settings | asked | more | changed))
 
 
@@ -117,3 +123,17 @@ def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     first = [number * np.ones(ITEMS) for number in law.family.default_prior]
     expected = law.family.score(first[0] + known.total, first[1] + known.judgments - known.total)
     assert mine.score.tolist() == expected.tolist()
+
+
+def test_a_plan_with_released_items_asks_about_the_others_alone():
+    each, together = (
+        forecast(
+            campaign("intervals", goal_percent=99, goal_width=12, when_reached=wish),
+            Tally.nothing(ITEMS),
+            PEOPLE,
+            runs=4,
+            seed=3,
+        )
+        for wish in ("release", "tell")
+    )
+    assert each.band[0] < together.band[0] < np.inf

@@ -54,6 +54,7 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
     assert ("goal", "the best 2 are settled but for differences of 10 points, with 95 % probability") in [
         tuple(row) for row in await alerts(engine)
     ]
+    assert seen is not None
     assert seen.counted is not None
 
 
@@ -133,7 +134,9 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
 
 async def test_without_a_goal_nothing_is_read(engine):
     campaign = await running(engine, items=10)
-    assert (await look(engine, campaign.id, now=NOW)).counted is None
+    seen = await look(engine, campaign.id, now=NOW)
+    assert seen is not None
+    assert seen.counted is None
     assert progress(campaign, moderated(Tally.nothing(10)), np.zeros(10)) is None
 
 

@@ -8,6 +8,7 @@ from scipy.special import boxcox, inv_boxcox
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 
 def quotient(above: Array, below: Array) -> Array:

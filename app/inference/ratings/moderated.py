@@ -16,7 +16,7 @@ judgments of which annotator j gave n_j are worth n^2 / sum n_j^2 in (4).
 The true mean is that which all annotators would give who could have been asked. What they all get wrong is not in it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,18 +37,22 @@ class Moderated:
     """Of N items: mean and standard error, in scores, and degrees of freedom, (N,) each; NaN where there is none.
 
     The error is NaN without a judgment, and everywhere if no two annotators gave an item different scores: then nothing
-    tells how far they differ. scale: where scores can lie, None for no bounds.
+    tells how far they differ. scale: where scores can lie, None for no bounds. together: the degrees of freedom of all
+    items, by which it is known how far annotators differ; infinite where that is known by itself.
     """
 
     mean: Array
     standard_error: Array
     freedom: Array
     scale: Scale | None
+    together: float = np.inf
 
     def of(self, items: npt.ArrayLike) -> "Moderated":
         """Those of some items, by their numbers, in this order."""
         chosen = np.asarray(items, np.intp)
-        return Moderated(self.mean[chosen], self.standard_error[chosen], self.freedom[chosen], self.scale)
+        return replace(
+            self, mean=self.mean[chosen], standard_error=self.standard_error[chosen], freedom=self.freedom[chosen]
+        )
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(4): low and high, (N,) each."""
@@ -99,14 +103,15 @@ def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:
     squares, freedom = _within(tally), np.maximum(n - 1, 0)
     error = np.full(len(n), np.nan)
     if not squares.any():
-        return Moderated(tally.mean, error, np.full(len(n), np.nan), scale)
+        return Moderated(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
     prior = _prior(tally, squares, freedom, scale)
     strength = _strength(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
     variance = (strength * prior + squares) / all_freedom
     error[judged] = np.sqrt(variance[judged] * tally.repeats[judged]) / tally.judgments[judged]
-    return Moderated(tally.mean, error, np.minimum(all_freedom, freedom.sum()).astype(np.float64), scale)
+    together = float(freedom.sum())
+    return Moderated(tally.mean, error, np.minimum(all_freedom, together).astype(np.float64), scale, together)
 
 
 def _within(tally: Tally) -> Array:

@@ -49,6 +49,11 @@ class Believed:
         """Those of some items."""
         return Believed(self.centre[items], self.error[items], self.freedom[items])
 
+    @property
+    def mirrored(self) -> "Believed":
+        """The same with the scale turned round."""
+        return Believed(-self.centre, self.error, self.freedom)
+
 
 def believed(known: Moderated) -> tuple[Believed, ...]:
     """What is believed of all items, with the prior and without; those without a judgment lie as the others do. Empty
@@ -76,18 +81,60 @@ def chance_of_best(known: Believed, score: Array, best: int, within: float) -> f
     """The probability that none of the others is better than one of the `best` highest by score, (N,), by more than
     `within`: wherever the best of the others is, all of the best are above that place.
     """
-    order = np.argsort(-score, kind="stable")
-    if best >= len(order):
+    mine, others = _parted(score, best)
+    if not len(others):
         return 1.0
-    mine, others = known.of(order[:best]), known.of(order[best:])
-    low, high = max(others.quantile(_TAIL).tolist()), max(others.quantile(1 - _TAIL).tolist())
-    near = others.of(np.flatnonzero(others.below(low) < 1 - _NOTHING))
+    places, steps = _highest(known.of(others))
+    of_mine = known.of(mine)
+    above = np.exp(_log_product(of_mine, lambda some: 1 - some.below(places[:, None] - within)))
+    return min(1.0, float(np.dot(steps, _between(above))))
+
+
+def chances_of_best(known: Believed, score: Array, best: int, within: float) -> Array:
+    """Of each item, (N,), the probability that all of the others are below it, if it is one of the `best` highest by
+    score, or that all of the best are above it, if it is not; but for differences of `within`.
+
+    Either is enough for it to be where it belongs, and not needed: the probability that it is there is no smaller.
+    """
+    mine, others = _parted(score, best)
+    chances = np.ones(len(score))
+    if len(others):
+        chances[mine] = _chances_above(known.of(mine), known.of(others), within)
+        chances[others] = _chances_above(known.of(others).mirrored, known.of(mine).mirrored, within)
+    return chances
+
+
+def _parted(score: Array, best: int) -> tuple[Integers, Integers]:
+    """The numbers of the `best` highest, and of the others."""
+    order = np.argsort(-score, kind="stable")
+    return order[:best], order[best:]
+
+
+def _highest(known: Believed) -> tuple[Array, Array]:
+    """Places where the highest of some items may lie, and with which probability it lies between a place and the one
+    before, (P,) each; at the first, below it.
+    """
+    low, high = max(known.quantile(_TAIL).tolist()), max(known.quantile(1 - _TAIL).tolist())
+    near = known.of(np.flatnonzero(known.below(low) < 1 - _NOTHING))
     places = np.linspace(low, high, _PLACES)
     highest = np.exp(_log_product(near, lambda some: some.below(places[:, None])))
-    above = np.exp(_log_product(mine, lambda some: 1 - some.below(places[:, None] - within)))
-    steps = np.diff(highest, prepend=0.0)
-    between = np.concatenate(([above[0]], (above[1:] + above[:-1]) / 2))
-    return min(1.0, float(np.dot(steps, between)))
+    return places, np.diff(highest, prepend=0.0)
+
+
+def _between(at_places: Array) -> Array:
+    """What holds at places, (P,) or (P, n), halfway between each and the one before."""
+    return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
+
+
+def _chances_above(known: Believed, others: Believed, within: float) -> Array:
+    """Of each item, (n,), the probability that all of the others are below it, but for differences of `within`."""
+    places, steps = _highest(others)
+    chances = 1 - known.below(places[-1] - within)  # right for those that are above all places, or below
+    unsure = np.flatnonzero((known.below(places[0] - within) < 1 - _NOTHING) & (chances < 1 - _NOTHING))
+    for start in range(0, len(unsure), _AT_ONCE):
+        some = unsure[start : start + _AT_ONCE]
+        chances[some] = steps @ _between(1 - known.of(some).below(places[:, None] - within))
+    return np.minimum(chances, 1.0)
 
 
 def _log_product(known: Believed, share: Callable[[Believed], Array]) -> Array:
@@ -104,9 +151,13 @@ def chance_of_sides(known: Believed, line: float, within: float) -> float:
     """The probability that all items are on the side of the line on which they are believed to be, but for those that
     are no farther than `within` from it.
     """
+    return float(np.prod(chances_of_side(known, line, within)))
+
+
+def chances_of_side(known: Believed, line: float, within: float) -> Array:
+    """The same probability of each item, (N,)."""
     wrong = np.where(known.centre > line, known.below(line - within), 1 - known.below(line + within))
-    with np.errstate(divide="ignore"):
-        return float(np.exp(np.log1p(-wrong).sum()))
+    return 1 - wrong
 
 
 def chance_of_order(known: Believed, score: Array, within: float) -> float:

@@ -1,0 +1,54 @@
+"""Which arm of an experiment somebody comes to.
+
+Each person has a random order of the arms, by a keyed hash of their id, and comes to the first of them that still runs:
+so arms get as many people as each other, who is there stays there when another arm ends, and nothing is stored.
+"""
+
+import hmac
+from collections.abc import Sequence
+from hashlib import sha256
+
+from sqlalchemy import text
+
+from app.database.session import Driver, Record, fetch
+from app.errors import NotFound
+
+ARMS = text("""
+    SELECT e.arm, c.link_key, c.status, EXISTS (
+        SELECT FROM annotators a
+        WHERE a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :worker_id
+    ) AS known
+    FROM experiment_arms e JOIN campaigns c ON c.id = e.campaign_id WHERE e.link_key = :key
+""")
+
+
+class ArmToCome(Record):
+    """An arm, the key of its campaign's link, and whether this person has come there before."""
+
+    arm: str
+    link_key: str
+    status: str
+    known: bool
+
+
+async def arms_by_link(connection: Driver, key: str, platform: str, worker_id: str) -> list[ArmToCome]:
+    """The arms of an experiment for somebody. Raises `NotFound` (`campaign_not_found`)."""
+    arms = await fetch(connection, ARMS, {"key": key, "platform": platform, "worker_id": worker_id}, ArmToCome)
+    if not arms:
+        raise NotFound(
+            "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+        )
+    return arms
+
+
+def chosen(arms: Sequence[ArmToCome], key: str, person: str) -> ArmToCome:
+    """The one where they are already, else the first in their order that runs; if none does, one that is not over."""
+    there = [arm for arm in arms if arm.known]
+    running = [arm for arm in arms if arm.status == "running"]
+    not_over = [arm for arm in arms if arm.status != "finished"]
+    return max(there or running or not_over or arms, key=lambda arm: place(key, person, arm.arm))
+
+
+def place(key: str, person: str, arm: str) -> bytes:
+    """Of an arm in somebody's order."""
+    return hmac.new(key.encode(), f"{arm} {person}".encode(), sha256).digest()
