@@ -1,7 +1,7 @@
 """Every benchmark but `hostile`, which takes an hour, each in a process: `python -m benchmarks [--llmfao FOLDER]`.
 
-FOLDER holds llmfao.csv and llmfao-golden.csv of the repository dustalov/evalica (commit 2ebe79e), which are not part
-of Easel; without them the two tables about them are left out. All of it takes about three quarters of an hour.
+FOLDER holds llmfao.csv of the repository dustalov/evalica (commit 2ebe79e), which is not part of Easel; without it the
+two tables about it are left out. All of it takes about three quarters of an hour.
 """
 
 import argparse

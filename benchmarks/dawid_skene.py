@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.experiments.senses import sure, word
 from app.inference.labels import latent_classes
-from app.inference.labels.dawid_skene import Result, fit
+from app.inference.labels.dawid_skene import fit
 from app.inference.labels.latent_classes import ClassParameters
 
 ROOT = Path(__file__).parents[1]
@@ -58,26 +59,14 @@ print(json.dumps([seconds, len(result.loss_history_), resource.getrusage(resourc
 """
 
 
-def word_senses(word: str) -> Result:
-    """The labels of one word, fitted as Passonneau & Carpenter did."""
-    path = DATA / "masc_wordsense" / f"{word}.csv"
-    table = np.genfromtxt(path, delimiter=",", skip_header=1, dtype=int, filling_values=0)[:, 1:]
-    items, annotators = table.nonzero()
-    return fit(items, annotators, table[items, annotators] - 1, start=0.7)
-
-
-def certain(result: Result) -> str:
-    return f"{(result.posterior.max(axis=1) >= 0.99).mean():.3f}"
-
-
 def figures() -> None:
     labels = np.loadtxt(DATA / "anesthesia" / "anesthesia.csv", delimiter=",", skiprows=1, dtype=int).T - 1
     votes = fit(*labels, alpha=1.0, beta=1.0)
     best = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
     rows = (
-        ("*add*: prevalence of sense 1", ".51", f"{word_senses('add-v').prevalence[0]:.3f}"),
-        ("*date*: items with a posterior of .99 or more", ".97", certain(word_senses("date-n"))),
-        ("*help*: items with a posterior of .99 or more", ".81", certain(word_senses("help-v"))),
+        ("*add*: prevalence of sense 1", ".51", f"{word('add-v').by_model[0]:.3f}"),
+        ("*date*: items with a posterior of .99 or more", ".97", f"{sure(word('date-n').found):.3f}"),
+        ("*help*: items with a posterior of .99 or more", ".81", f"{sure(word('help-v').found):.3f}"),
         ("1979: log-likelihood from shares of votes", "-190.73", f"{votes.log_likelihood:.2f}"),
         ("1979: the best of 200 random starts", "-189.41", f"{best.log_likelihood:.3f}"),
     )

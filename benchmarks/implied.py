@@ -9,25 +9,15 @@ processor that answers and draws take.
 
 import time
 from collections import defaultdict
+from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from app.experiments.transitive import ANYWAY, ITEMS, arguments, saving
 from app.inference.preferences.implied import Implications, ImpliedCounts, followed
 from app.selection.implied import NotAsked
 from app.selection.index import SelectionIndex
 from app.selection.rule import Asking
-from benchmarks.pairwise import UKP
-
-Numbers = npt.NDArray[np.int64]
-
-
-def judged() -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """First, second, outcome, annotator."""
-    first, second, annotators, outcomes = np.loadtxt(
-        UKP / "judgments.csv.gz", dtype=np.int64, delimiter=",", skiprows=1, unpack=True
-    )
-    return first, second, outcomes, annotators
 
 
 class Closure:
@@ -56,7 +46,7 @@ def with_ties() -> None:
     orders: defaultdict[int, Closure] = defaultdict(Closure)
     met: set[tuple[int, int, int]] = set()
     counts = ImpliedCounts()
-    for first, second, outcome, annotator in zip(*(column.tolist() for column in judged()), strict=True):
+    for first, second, outcome, annotator in zip(*(column.tolist() for column in arguments()), strict=True):
         pair = annotator, min(first, second), max(first, second)
         if pair not in met:
             met.add(pair)
@@ -78,8 +68,8 @@ def shown(name: str, tally: ImpliedCounts) -> None:
     print(f"| {name} | {tally.asked_anyway:,} | {share:.3f} ({low:.3f} to {high:.3f}) | {reversed_:.3f} |")
 
 
-def arguments() -> None:
-    first, second, outcomes, annotators = (column.tolist() for column in judged())
+def readings() -> None:
+    first, second, outcomes, annotators = (column.tolist() for column in arguments())
     print(f"ukp_convarg1, {len(first):,} judgments\n")
     print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
     print("|---|---:|---:|---:|")
@@ -88,33 +78,29 @@ def arguments() -> None:
     with_ties()
 
 
-def saving(noise: float, *, let_in: bool, items: int = 100, runs: int = 3) -> tuple[float, float]:
-    """The share of pairs that is asked, and that is wrong by the truth, of those not asked. noise: the standard
-    deviation of an answer, of items spread evenly from 0 to 1. let_in: what contradicts what is implied.
-    """
-    asked, wrong = [], []
-    for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        value, order, not_asked = rng.random(items), Closure(), []
-        pairs = rng.permutation([(a, b) for a in range(items) for b in range(a)])
-        for a, b in pairs.tolist():
-            implied = order.implied(a, b) or None  # in a circle nothing is
-            if implied is not None and rng.random() >= 0.1:
-                not_asked.append(implied != (1 if value[a] > value[b] else -1))
-            elif implied is None or let_in:
-                order.put(a, b, 1 if value[a] - value[b] + rng.normal(0, noise) > 0 else -1)
-        asked.append(1 - len(not_asked) / len(pairs))
-        wrong.append(np.mean(not_asked))
-    return float(np.mean(asked)), float(np.mean(wrong))
+def let_in(noise: float, rng: np.random.Generator) -> tuple[float, float]:
+    """As `transitive.saving`, but that answers which contradict what is implied are let in."""
+    value, order, wrong = rng.random(ITEMS), Closure(), []
+    pairs = rng.permutation([*combinations(range(ITEMS), 2)]).tolist()
+    for a, b in pairs:
+        implied = order.implied(a, b) or None  # in a circle nothing is
+        if implied is not None and rng.random() >= ANYWAY:
+            wrong.append(implied != (1 if value[a] > value[b] else -1))
+        else:
+            order.put(a, b, 1 if value[a] - value[b] + noise * rng.standard_normal() > 0 else -1)
+    return 1 - len(wrong) / len(pairs), float(np.mean(wrong))
 
 
-def savings() -> None:
+def savings(runs: int = 3) -> None:
     print("\nA made-up annotator and all pairs of 100 items, of implied ones one in ten\n")
     print("| noise | pairs asked | implied, wrong by the truth | the same, contradictions let in | |")
     print("|---:|---:|---:|---:|---:|")
     for noise in (0.0, 0.05, 0.15, 0.3):
-        found = (*saving(noise, let_in=False), *saving(noise, let_in=True))
-        print(f"| {noise} | {' | '.join(f'{share:.3f}' for share in found)} |")
+        found = [
+            (*saving(noise, np.random.default_rng(seed)), *let_in(noise, np.random.default_rng(seed)))
+            for seed in range(runs)
+        ]
+        print(f"| {noise} | {' | '.join(f'{share:.3f}' for share in np.mean(found, axis=0))} |")
 
 
 def speed(items: int, answers: int = 100_000) -> None:
@@ -138,7 +124,7 @@ def speed(items: int, answers: int = 100_000) -> None:
 
 
 def main() -> None:
-    arguments()
+    readings()
     savings()
     print("\n100,000 random comparisons by one annotator\n")
     print("| items | an answer, µs | then a draw, median µs | MB |")

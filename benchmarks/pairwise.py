@@ -9,7 +9,6 @@ import csv
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import evalica
@@ -17,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from app.experiments.transitive import UKP, arguments
 from app.inference.ground import metrics
 from app.inference.preferences import bradley_terry, transitivity
 
 JUDGMENTS, TOLERANCE = 1_000_000, 1e-6
-UKP = Path(__file__).parent.parent / "examples" / "data" / "ukp_convarg1"
 WINNER = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
 Numbers = npt.NDArray[np.int64]
 
@@ -67,11 +66,9 @@ def speed() -> None:
         print(f"| {items:,} | {ours:.3f} | {theirs:.3f} | {ours / theirs:.2f} | {apart:.1e} |")
 
 
-def arguments() -> None:
-    first, second, annotators, outcomes = np.loadtxt(
-        UKP / "judgments.csv.gz", dtype=np.int64, delimiter=",", skiprows=1, unpack=True
-    )
-    with (UKP / "arguments.csv").open(encoding="utf-8", newline="") as file:
+def of_arguments() -> None:
+    first, second, outcomes, annotators = arguments()
+    with (UKP.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     topic = np.unique([row["topic"] for row in rows], return_inverse=True)[1]
     published = -np.array([float(row["rank"]) for row in rows])
@@ -106,7 +103,7 @@ def llmfao(path: str) -> None:
 
 def main(paths: list[str]) -> None:
     speed()
-    arguments()
+    of_arguments()
     for path in paths:
         llmfao(path)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -16,11 +17,13 @@ from app.database.bulk import snapshot
 from app.errors import Conflict
 from app.experiments import compared, judges, on_a_scale, senses, systems, transitive
 from app.experiments import people as with_arms
+from app.experiments.judges_of_a_file import judges_of
 from app.experiments.runs import Courses, Experiment, Run, found, runs_of
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
 CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
+COMPARISONS_HELP = "Table of comparisons: first, second, winner, judge, segment."
 OUTPUTS_HELP = "Table of outputs: system, segment, score."
 PEOPLE_HELP = "Repeat it with people: a campaign for each of the arms DA, RA and EASL, and one link to all of them."
 PER_ANNOTATOR_HELP = "With --people: the most that one person gives, in HITs of one or five items. Default: no limit."
@@ -152,11 +155,20 @@ def translation_systems(  # noqa: PLR0917
 @experiment.command("random-judges")
 @repeated
 @click.option("--judgments", type=click.IntRange(100), default=1600, show_default=True, help="Comparisons in a run.")
-def random_judges(out: Path, runs: int, seed: int, judgments: int) -> None:
+@click.option("--comparisons", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=COMPARISONS_HELP)
+@click.option("--baseline", help="One of its systems; without it the one that is compared most.")
+def random_judges(  # noqa: PLR0917
+    out: Path, runs: int, seed: int, judgments: int, comparisons: Path | None, baseline: str | None
+) -> None:
     """Judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
+    if baseline is not None and comparisons is None:
+        raise click.UsageError("--baseline is a system of --comparisons.")
     begin(out)
+    of = judges_of(comparisons, baseline, judgments) if comparisons else judges.JudgingOfSystems(judgments=judgments)
     command = f"easel experiment random-judges --runs {runs} --judgments {judgments} --seed {seed}"
-    click.echo(judges.conduct(judges.JudgingOfSystems(judgments=judgments), seed, out, runner(out, runs), command))
+    command += f" --comparisons {quote(comparisons.name)}" if comparisons else ""
+    command += f" --baseline {quote(baseline)}" if baseline else ""
+    click.echo(judges.conduct(of, seed, out, runner(out, runs), command))
 
 
 @experiment.command("word-senses")

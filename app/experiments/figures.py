@@ -95,10 +95,11 @@ def bars(path: Path, shares: Mapping[str, Array], *, x_title: str, y_title: str)
 
 
 def heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> None:
-    """The match quality of all pairs of items, (N, N), by title; colours end at `top`."""
+    """The match quality of all pairs of items in the order of the truth, (N, N), by title; colours end at `top`."""
     with drawn(path, len(qualities), WIDE) as (figure, axes):
         for panel, (title, quality) in zip(axes, qualities.items(), strict=True):
             panel.imshow(quality, cmap="viridis", vmin=0, vmax=top, origin="lower", interpolation="none")
-            panel.set(title=title, xticks=[], yticks=[])
+            panel.set(title=title, xticks=[], yticks=[], xlabel="items, the highest last")
             panel.grid(visible=False)
+        axes[0].set_ylabel("items, the highest on top")
         figure.colorbar(axes[0].images[0], ax=axes, label="match quality")

@@ -22,6 +22,8 @@ from app.inference.preferences.implied import Implications, ImpliedCounts, follo
 UKP = Path(__file__).resolve().parents[2] / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
 TRIADS = {"A1": (True, True, True), "A2": (True, False, True), "A3": (False, True, False)}  # of Table 1: transitive
 PAPER = {"A1": "1", "A2": ".34", "A3": "−.28"}
+CHANCE_WITH_A_TIE = 7 / 19  # of 27 ways to judge three pairs 8 have no tie, and 6 of the 13 transitive ones
+PAPER_CHANCE, CENT = 0.48, 100  # chance, 13/27, as the paper has it; it cuts off what is behind two decimals
 ITEMS = 100
 NOISES = (0, 5, 10, 15, 20, 30)  # standard deviation of an answer, in points of a scale on which items lie evenly
 ANYWAY = 0.1  # the share of implied pairs that is asked all the same
@@ -60,7 +62,9 @@ def saving(noise: float, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def consistency() -> list[list[str]]:
-    """The annotators of the paper's Table 2, as the paper and as `transitivity.fit` has them."""
+    """The annotators of the paper's Table 2: as the paper has them, by its shares of two decimals, and as
+    `transitivity.fit` has them.
+    """
     rows: list[tuple[int, int, int, int]] = []
     items = count()
     for annotator, triads in enumerate(TRIADS.values()):
@@ -69,7 +73,32 @@ def consistency() -> list[list[str]]:
             rows += [(a, b, 1, annotator), (b, c, 1, annotator), (a, c, 1 if transitive else -1, annotator)]
     found = transitivity.fit(*np.array(rows).T)
     told = zip(TRIADS, found.transitive.tolist(), found.triads.tolist(), found.kappa.tolist(), strict=True)
-    return [[name, f"{holds} / {triads}", PAPER[name], f"{kappa:.3f}"] for name, holds, triads, kappa in told]
+    return [
+        [name, f"{holds} / {triads}", PAPER[name], f"{cut_off(holds, triads):.3f}", f"{kappa:.3f}"]
+        for name, holds, triads, kappa in told
+    ]
+
+
+def cut_off(transitive: int, triads: int) -> float:
+    """Kappa by a share that has lost what is behind its second decimal."""
+    return float(transitivity.kappa(CENT * transitive // triads, CENT, PAPER_CHANCE))
+
+
+def by_ties(of: transitivity.Transitivity) -> list[list[str]]:
+    """Of all annotators' triads, of those without a tie and with one: how many there are, how many are transitive, how
+    many would be by chance, and kappa.
+    """
+    triads, transitive = int(of.triads.sum()), int(of.transitive.sum())
+    free, of_free = int(of.triads_without_ties.sum()), int(of.transitive_without_ties.sum())
+    kinds = (
+        ("all", triads, transitive, transitivity.CHANCE),
+        ("without a tie", free, of_free, transitivity.CHANCE_WITHOUT_TIES),
+        ("with a tie", triads - free, transitive - of_free, CHANCE_WITH_A_TIE),
+    )
+    return [
+        [name, f"{many:,}", f"{holds / many:.1%}", f"{chance:.1%}", f"{transitivity.kappa(holds, many, chance):.3f}"]
+        for name, many, holds, chance in kinds
+    ]
 
 
 def arguments() -> tuple[Integers, Integers, Integers, Integers]:
@@ -96,15 +125,15 @@ def conduct(seed: int, out: Path, run: Run, command: str) -> Path:
     found = run(experiment, "Implied pairs")
     write_figures(out / f"{experiment.name}.parquet", [(experiment, found)], "noise", NOISES)
     (asked,), (wrong,) = (by_arm(found, name).values() for name in (ALL_PAIRS, WRONG))
-    shown = {"pairs that are asked": asked, "of those not asked: wrong": wrong}
-    x_title, y_title = "noise of an answer, in points", "share"
+    shown = {"pairs that are asked": asked, "of the pairs not asked: wrong": wrong}
+    x_title, y_title = "noise of an answer, in points", "share of pairs"
     curves(out / f"{experiment.name}.svg", NOISES, shown, x_title=x_title, y_title=y_title)
     consistent, counts = real()
     share, low, high = counts.wrong() or (np.nan,) * 3
     path = out / f"{experiment.name}.md"
     report.write(
         path, "transitivity.md", command=command, seed=seed, runs=len(found), consistency=consistency(),
-        kappa=f"{consistent.pooled_kappa:.3f}", triads=f"{int(consistent.triads.sum()):,}", items=ITEMS,
+        by_ties=by_ties(consistent), items=ITEMS,
         anyway=f"{ANYWAY:.0%}", wrong=f"{share:.3f} ({low:.3f} to {high:.3f})", judged=f"{counts.asked_anyway:,}",
         rows=[
             [str(noise), report.with_band(asked[:, k]), report.with_band(wrong[:, k])] for k, noise in enumerate(NOISES)

@@ -1,5 +1,6 @@
 """What other papers found is found again, by one command each."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,8 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from app.cli.commands import easel as command
-from app.experiments import judges, senses
+from app.experiments import senses
+from app.experiments.judged_pairs import METHODS, JudgedPairs
 from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
 from app.experiments.transitive import NOISES, Saving, consistency, saving
 
@@ -25,10 +27,10 @@ def by_experiment(*told):
 
 
 def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding():
-    assert [(row[0], row[1], row[3]) for row in consistency()] == [
-        ("A1", "3 / 3", "1.000"),
-        ("A2", "2 / 3", "0.357"),
-        ("A3", "1 / 3", "-0.286"),
+    assert consistency() == [
+        ["A1", "3 / 3", "1", "1.000", "1.000"],
+        ["A2", "2 / 3", ".34", "0.346", "0.357"],
+        ["A3", "1 / 3", "−.28", "-0.288", "-0.286"],
     ]
 
 
@@ -46,7 +48,9 @@ def test_the_more_an_annotator_errs_the_more_implied_pairs_are_wrong():
 def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
     by_experiment("transitivity", "--runs", "2", "--out", str(tmp_path))
     page = (tmp_path / "transitivity.md").read_text()
-    assert "kappa of 0.741 over 14,476 triads" in page
+    assert "| all | 14,476 | 86.6% | 48.1% | 0.741 |" in page
+    assert "| without a tie | 8,615 | 96.6% | 75.0% | 0.863 |" in page
+    assert "| with a tie | 5,861 | 71.8% | 36.8% | 0.554 |" in page
     assert "3,638 pairs" in page
     assert (tmp_path / "transitivity.svg").exists()
     assert parquet.read_table(tmp_path / "transitivity.parquet").num_rows == 2 * len(NOISES)
@@ -66,16 +70,22 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     by_experiment("word-senses", "--out", str(tmp_path))
     page = (tmp_path / "word-senses.md").read_text()
     for row in (
-        "| prevalence of sense 1 of add-v | 0.51 | 0.51 |",
-        "| sentences of date-n with a posterior of 0.99 or more | 97% | 97% |",
-        "| sentences of help-v with a posterior of 0.99 or more | 81% | 81% |",
+        "| prevalence of sense 1 of add-v (Figure 4) | 0.51 | 0.51 | They do not. |",
+        "| sentences of date-n with a posterior of 0.99 or more (Figure 5) | 97% | 97% | They do not. |",
+        "| sentences of help-v with a posterior of 0.99 or more | 81% | 81% | They do not. |",
+        "| mean accuracy on senses 1 and 2 of add-v | 0.90, 0.79 | 0.90, 0.79 | They do not. |",
+        "| on senses 1 and 4 of help-v | 0.73, 0.64 | 0.73, 0.64 | They do not. |",
         "| ask-v | 966 | 18,338 | 40 |",
+        "| ask-v | 0.364 | 0.218 | 0.831 | 0.708 |",
+        "| help-v | 0.356 | 0.264 | 0.809 | 0.781 |",
+        "| add-v, in the paper | 0.90 | 0.79 |  |  |  | 0.29 | 0.19 |  |  |",
+        "| add-v | 0.55 | 0.465 (0.4",
     ):
         assert row in page
     for name in senses.WORDS:
         assert (tmp_path / f"word-senses-{name}.svg").exists()
     shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
-    assert sum(row["prevalence"] for row in shares) == pytest.approx(3 * len(senses.WORDS))
+    assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(senses.WORDS))
 
 
 # Judges who answer at random
@@ -90,13 +100,22 @@ def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_its
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
-    share = [np.mean(Judges(FEW, np.random.default_rng(1)).careless < part) for part in (0.2, 0.5)]
+    share = [np.mean(Judges(FEW, np.random.default_rng(1)).place < part) for part in (0.2, 0.5)]
     assert share == pytest.approx([0.2, 0.5])
+
+
+def test_judges_at_random_change_their_own_answers_alone_and_to_each_as_often():
+    rng = np.random.default_rng(1)
+    judge = np.repeat([0, 1], 3000)
+    zeros = np.zeros(6000, np.int64)
+    found = JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1).at_random(np.array([0.0, 0.5]), 0.5, rng).outcome
+    assert (found[judge == 1] == 1).all()
+    assert np.bincount(found[judge == 0] + 1) == pytest.approx([1000] * 3, abs=100)
 
 
 def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_random():
     found = [RandomJudges(FEW, 1).run(k) for k in range(3)]
-    for k, arm in enumerate(judges.TITLES):
+    for k, arm in enumerate(METHODS):
         pearson = np.mean([run[k].figures["pearson"] for run in found], axis=0)
         assert [run[k].arm for run in found] == [arm] * 3
         assert pearson[0] > 0.9
@@ -105,17 +124,25 @@ def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_
 
 def test_a_better_baseline_wins_more():
     (course,) = Baselines(FEW, 1).run(0)
-    won = course.figures["won"]
+    won, lost = course.figures["won"], course.figures["lost"]
     assert all(one > other for one, other in pairwise(won))
-    assert won[0] > 0.7
-    assert won[-1] < 0.3
+    assert won[0] > 2 * lost[0]
+    assert lost[-1] > 2 * won[-1]
 
 
-def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path):
+def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path, monkeypatch):
+    few = partial(JudgingOfSystems, systems=6, judges=10, segments=20)  # a tenth of the time
+    monkeypatch.setattr("app.experiments.judges.JudgingOfSystems", few)
     by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
     page = (tmp_path / "random-judges.md").read_text()
     assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page
+    for title in (method.title for method in METHODS.values()):
+        assert page.count(f"| {title} (loses ") >= 2
+    for words in ("it is too strong to tell the weaker", "it wins and loses about equally", "it is too weak to tell"):
+        assert words in page
     for name in ("random-judges-pearson.svg", "random-judges-ndcg.svg", "baselines.svg"):
         assert f"({name})" in page
         assert (tmp_path / name).exists()
-    assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 9
+    assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 3
+    assert "## Where outputs of a system are alike" in page
+    assert parquet.read_table(tmp_path / "alike-outputs.parquet").num_rows == 2 * 2 * len(METHODS)
