@@ -26,7 +26,8 @@ def threshold(asking: Asking, _score: Array) -> Line:
 
 def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> tuple[NearLine, NextBest]:
     """Who may lie on either side of the line leads, and is beside those that come next."""
-    found = NearLine(items, known.score, known.variance, known.judgments, line(asking, known.score))
+    at = line(asking, known.score)
+    found = NearLine(items, known.score, known.variance, known.judgments, at, wanted=asking.wanted)
     return found, NextBest(found)
 
 
