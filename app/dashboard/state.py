@@ -26,7 +26,7 @@ from app.designs.criteria import names_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
-from app.goals.progress import Progress, progress
+from app.goals.progress import Progress, counting, progress
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array
@@ -167,10 +167,8 @@ def near_words(facts: Facts) -> str:
     campaign = facts.campaign
     if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
         return ""
-    asked = ~facts.gone
-    asked[campaign.always_shown] = False
-    numbers = np.flatnonzero(asked)
-    found = progress(campaign, facts.precision.intervals.of(numbers), facts.score[numbers])
+    items = counting(campaign, ~facts.gone)
+    found = progress(campaign, facts.precision.intervals.of(items), facts.score[items])
     return said_of(campaign, found) if found else ""
 
 

@@ -45,8 +45,15 @@ class Progress:
         return replace(self, settled=items[self.settled])
 
 
+def counting(campaign: Any, in_pool: Mask) -> Integers:
+    """The numbers of the items that count for a goal: those in the pool, (N,), but for those that every HIT shows."""
+    counted = in_pool.copy()
+    counted[campaign.always_shown] = False
+    return np.flatnonzero(counted)
+
+
 def progress(campaign: Any, known: Moderated, score: Array) -> Progress | None:
-    """None without a goal. known, score: of the campaign's N items, (N,), on 0 to 1."""
+    """None without a goal. known, score: of the N items that count for it, (N,), on 0 to 1."""
     if campaign.goal == NONE:
         return None
     if campaign.when_reached == RELEASE:
