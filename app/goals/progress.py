@@ -20,6 +20,7 @@ from app.inference.ratings.settled import (
     chances_of_best,
     chances_of_side,
 )
+from app.selection.cut import best_among
 
 FEWEST_DIFFERENCES = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
 MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
@@ -116,13 +117,8 @@ def narrow(campaign: Any, known: Moderated) -> Mask:
     return np.asarray(high - low <= 2 * campaign.goal_width / POINTS)
 
 
-def best_of(campaign: Any, score: Array) -> int:
-    """How many are the best: where there are no more items, all but the lowest, as the rule `best` has it."""
-    return max(1, min(int(campaign.best_items), len(score) - 1))
-
-
 def of_best(campaign: Any, beliefs: Believed, score: Array) -> float:
-    return chance_of_best(beliefs, score, best_of(campaign, score), campaign.goal_within / POINTS)
+    return chance_of_best(beliefs, score, best_among(campaign.best_items, len(score)), campaign.goal_within / POINTS)
 
 
 def of_order(campaign: Any, beliefs: Believed, score: Array) -> float:
@@ -140,6 +136,8 @@ MEASURES: Mapping[str, Callable[[Any, Moderated, Array], float]] = {
 
 # Of each item, (N,): that it is where it belongs.
 CHANCES: Mapping[str, Callable[[Any, Believed, Array], Array]] = {
-    "best": lambda c, known, score: chances_of_best(known, score, best_of(c, score), c.goal_within / POINTS),
+    "best": lambda c, known, score: chances_of_best(
+        known, score, best_among(c.best_items, len(score)), c.goal_within / POINTS
+    ),
     "threshold": lambda c, known, _: chances_of_side(known, c.threshold / POINTS, c.goal_within / POINTS),
 }
