@@ -36,7 +36,9 @@ class GoalSettings(BaseModel):
     goal: Goal = Field(
         default=NONE, title="Goal", json_schema_extra=OPEN,
         description="When enough is known. The campaign's page shows how near it is, and it can stop by itself. Of "
-        "answers on a scale; how many are the best, and where the threshold is, stands under the rule of selection.",
+        "answers on a scale; how many are the best, and where the threshold is, stands under the rule of selection. "
+        "With the rule of the same name the best, or who is above the threshold, are settled with a third to a half "
+        "of the judgments that Algorithm 1 takes.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,
