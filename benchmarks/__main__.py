@@ -25,6 +25,7 @@ def main(llmfao: Path | None) -> None:
         "implied": [],
         "label_selection": [],
         "goals": [],
+        "goal_looks": [],
         "populations": [],
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],

@@ -4,11 +4,14 @@
 // On a phone the tabs go on beyond the edge, and the current one may lie there.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const moment = new Date(time.dateTime);
-  time.title = time.textContent;
-  time.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-}
+const inTheReadersZone = (where) => {
+  for (const time of where.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    time.title = time.textContent;
+    time.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  }
+};
+inTheReadersZone(document);
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const words = button.textContent;
@@ -282,5 +285,70 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     busy(true);
     show("Sending the file …", 0);
     request.send(new FormData(form));
+  });
+}
+
+// A plan is worked out beside the server; its lines tell how far that is. Who stops it, or leaves the page, ends it.
+const plan = document.querySelector("form[data-plan]");
+if (plan) {
+  const part = (name) => document.querySelector(`[data-${name}]`);
+  const bar = part("planning").querySelector("progress");
+  const said = part("planning").querySelector("[role=status]");
+  const stop = part("planning").querySelector("button");
+
+  const say = (words = "") => {
+    part("problem").textContent = words;
+    part("problem").hidden = !words;
+  };
+
+  const show = (report) => {
+    if (report.runs !== undefined) {
+      bar.value = report.runs;
+      said.textContent = `${report.runs} of ${bar.max} campaigns simulated`;
+    }
+    if (report.error) say(report.error.message);
+    if (report.found) {
+      part("found").innerHTML = report.found;
+      inTheReadersZone(part("found"));
+    }
+    return report.found || report.error;
+  };
+
+  // The lines of a reply as they come; whether the last of them was an end.
+  const read = async (reply) => {
+    const pieces = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+    let over = false;
+    for (let rest = "", piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
+      const lines = (rest + piece.value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) over = show(JSON.parse(line)) || over;
+    }
+    return over;
+  };
+
+  plan.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const address = `${location.pathname}?${new URLSearchParams(new FormData(plan))}`;
+    const leaving = new AbortController();
+    const busy = (is) => {
+      part("planning").hidden = !is;
+      plan.querySelector("button").disabled = is;
+    };
+    stop.onclick = () => leaving.abort();
+    say();
+    part("found").replaceChildren();
+    bar.removeAttribute("value");
+    said.textContent = "Waiting for a free moment …";
+    busy(true);
+    try {
+      const reply = await fetch(address, { headers: { "x-easel": "fetch", accept: "application/json" }, signal: leaving.signal });
+      if (!reply.ok) say((await reply.json()).error.message);
+      else if (!await read(reply)) say("Planning broke off. Nothing has changed; try again.");
+      history.replaceState(null, "", address);
+    } catch {
+      say(leaving.signal.aborted ? "Stopped. Nothing has changed." : "The connection was lost. Nothing has changed; try again.");
+    } finally {
+      busy(false);
+    }
   });
 }

@@ -13,7 +13,7 @@ from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.simulation.annotators import CARELESS, POPULATIONS, Careless, population_of
 from app.simulation.crowd import simulate as simulate_crowd
-from app.simulation.planned import RUNS, USUAL, Plan
+from app.simulation.planned import AT_ONCE, RUNS, USUAL, Plan
 from app.simulation.planned import plan as planned
 
 TRUTH_HELP = (
@@ -72,12 +72,17 @@ def simulate(
 @click.argument("slug")
 @click.option("--like", default=USUAL, show_default=True, help=EARLIER_HELP)
 @click.option("--runs", type=click.IntRange(2, 1000), default=RUNS, show_default=True, help="Simulated campaigns.")
-def plan(slug: str, like: str, runs: int) -> None:
+@click.option(
+    "--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, show_default=True, help="Annotators at a time."
+)
+def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     """What the goal of a campaign will cost, from what is known of it."""
 
     async def work(engine: AsyncEngine) -> Plan:
-        return await planned(engine, slug, like, runs=runs)
+        return await planned(engine, slug, like, now=now(), at_once=at_once, runs=runs)
 
     found = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
+    if found.by_the_clock:
+        click.echo(found.by_the_clock)

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard import pace
-from app.dashboard.facts import FIRST_AT, per_minute
 from app.dashboard.follow import Precisions
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
+from app.record import pace
+from app.record.per_minute import FIRST_AT, per_minute
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
 

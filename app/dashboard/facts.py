@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,6 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
-from app.dashboard import pace
 from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.halo import HaloSoFar, can_tell
@@ -25,16 +24,13 @@ from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.criteria import for_criterion, number_of
 from app.inference.ground.arrays import Array, Mask
+from app.record import pace
+from app.record.per_minute import FIRST_AT, per_minute
 from app.record.stream import COUNTING
 from app.selection.rule import Counts, Index
 from app.serving.posterior_cache import PosteriorCache
 
 LONGEST_NAME = 60
-
-# When the first response was given here: imported ones say nothing about the pace.
-FIRST_AT = """(SELECT received_at FROM responses
-            WHERE campaign_id = :campaign AND source <> 'import'
-            ORDER BY seq LIMIT 1) AS first_at"""
 
 OPEN_HITS = """
     SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND leader IS NOT NULL
@@ -46,11 +42,6 @@ COUNTS = text(f"""
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING})) AS annotators,
            ({OPEN_HITS}) AS open_hits
-""")  # noqa: S608  (made of constants)
-
-PER_MINUTE = text(f"""
-    SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
-    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' AND {COUNTING} GROUP BY 1
 """)  # noqa: S608  (made of constants)
 
 BY_CRITERION = """
@@ -158,17 +149,6 @@ async def scores_of(connection: Driver, campaign: Any, index: Index) -> tuple[Ar
     found = await numbers_of(connection, BY_CRITERION, (campaign.id, number_of(campaign)), score="f8", variance="f8")
     count = len(index.score)  # an item may have joined since
     return found["score"][:count], found["variance"][:count]
-
-
-async def per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
-    parameters = {"campaign": campaign_id, "since": until - timedelta(hours=pace.HOURS_SHOWN)}
-    rows = await connection.execute(PER_MINUTE, parameters)
-    return {minute_of(row.minute): row.hits for row in rows}
-
-
-def minute_of(moment: datetime) -> int:
-    """Whole minutes since 1970."""
-    return int(moment.timestamp()) // 60
 
 
 async def names_of(connection: AsyncConnection, campaign_id: int) -> list[str]:

@@ -14,10 +14,10 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard import classes, implied, pace
+from app.dashboard import classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.course import Course
-from app.dashboard.facts import OPEN_HITS, Facts, minute_of, newest_facts
+from app.dashboard.facts import OPEN_HITS, Facts, newest_facts
 from app.dashboard.follow import Followers
 from app.dashboard.halo import HaloWords
 from app.dashboard.heatmap import Heatmap, heatmap, row_labels
@@ -32,8 +32,10 @@ from app.goals.settings import NONE
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Family
 from app.inference.ratings.moderated import Moderated
+from app.record import pace
 from app.record.law import law_of
 from app.record.news import Watermark, look
+from app.record.per_minute import minute_of
 from app.serving.posterior_cache import PosteriorCache
 
 BINS = 20

@@ -11,6 +11,8 @@ import signal
 import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
@@ -26,8 +28,26 @@ Problem = tuple[Callable[..., Exception], str, dict[str, Any]]
 """An exception: how it is made, its message, and what it has besides."""
 
 
-async def apart(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
-    """`await work(*arguments)` in another process: a function of a module, with what can be pickled.
+@dataclass(frozen=True)
+class HowFar:
+    """How far work is, as it tells."""
+
+    what: int
+
+
+TELLING: ContextVar[Connection] = ContextVar("TELLING")
+
+
+def tell(what: int) -> None:
+    """From work that is done apart: how far it is, to whoever waits for it."""
+    TELLING.get().send(HowFar(what))
+
+
+async def apart(
+    work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, told: Callable[[int], None] = lambda _what: None
+) -> T:
+    """`await work(*arguments)` in another process: a function of a module, with what can be pickled. told: hears what
+    the work says by `tell`.
 
     Raises the `Refusal` that it raises, `ConnectionError` where the database was away, and RuntimeError where it failed
     otherwise, or was killed.
@@ -37,9 +57,8 @@ async def apart(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) ->
     try:
         await asyncio.to_thread(process.start)  # the first time it takes a second
         there.close()  # so that its end is heard of
-        await readable(here)
         result: T
-        result, problem = await asyncio.to_thread(received, here)
+        result, problem = await heard(here, told)
     except asyncio.CancelledError:
         with suppress(AttributeError):  # it has not begun
             process.kill()
@@ -62,19 +81,29 @@ async def readable(here: Connection) -> None:
         loop.remove_reader(here.fileno())
 
 
-def received(here: Connection) -> tuple[Any, Problem | None]:
+async def heard(here: Connection, told: Callable[[int], None]) -> tuple[Any, Problem | None]:
     """What came of the work, and what it raised."""
+    while True:
+        await readable(here)
+        came = await asyncio.to_thread(received, here)
+        if not isinstance(came, HowFar):
+            return came
+        told(came.what)
+
+
+def received(here: Connection) -> HowFar | tuple[Any, Problem | None]:
     try:
-        told: tuple[Any, Problem | None] = here.recv()
+        came: HowFar | tuple[Any, Problem | None] = here.recv()
     except EOFError:
         return None, (RuntimeError, "a process that worked beside this one has ended before its work was done", {})
-    return told
+    return came
 
 
 def run(there: Connection, work: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
     """In the other process: do it, and tell what came of it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
     os.nice(NICE)
+    TELLING.set(there)
     there.send(asyncio.run(done(work(*arguments))))
 
 

@@ -1,43 +1,69 @@
 """The plan of a campaign: what its goal will cost, from what is known of it or of an earlier one, worked out apart."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import ceil
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.campaigns.counted import find_counted
 from app.database.bulk import snapshot
 from app.database.session import create_engine
-from app.drawing import Scale
+from app.drawing import Scale, round_step
 from app.errors import Conflict, Invalid, plural
+from app.goals.progress import MOST_IN_ORDER
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.record.apart import apart
+from app.record import pace
+from app.record.apart import apart, tell
+from app.record.per_minute import recent_pace
 from app.selection.registry import asking_of
 from app.simulation.annotators import POPULATIONS, Population
-from app.simulation.planner import BAND, MOST_ITEMS, MOST_JUDGMENTS, Forecast, forecast
+from app.simulation.planner import (
+    BAND,
+    FEWEST_BEST,
+    MOST_ITEMS,
+    MOST_JUDGMENTS,
+    MOST_SAMPLED,
+    Forecast,
+    forecast,
+    sampled,
+)
 
 RUNS = 20
+AT_ONCE = 5  # annotators, if nobody says how many
+SECONDS_A_HIT = 0.0005  # of a processor, in a run: `python -m benchmarks.plans_of_samples`
+USUALLY = 15  # judgments an item that a goal takes, in how long planning is said to take
 USUAL = "mlqe-et-en"
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 640 wide
 
 
 @dataclass(frozen=True)
 class Plan:
-    """goal: in words. judgments: that are there. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if that is
-    known.
+    """goal: in words. items: that there are, and how many were simulated. judgments: that are there. per_hit: new
+    judgments of a HIT. minutes, pay: of a HIT, if that is known. an_hour: HITs that are answered now, if anybody does.
+    at_once: annotators, where nobody answers yet. now: when it was made.
     """
 
     goal: str
+    items: int
+    simulated: int
     judgments: int
     per_hit: int
     minutes: float | None
     pay: float | None
     currency: str
+    an_hour: float | None
+    at_once: int
+    now: datetime
     found: Forecast
 
     @property
@@ -66,12 +92,36 @@ class Plan:
         return found
 
     @property
+    def hours(self) -> float | None:
+        """By the clock, until the goal is reached: at the present pace, or with so many annotators at a time."""
+        middle = self.found.band[0]
+        rate = self.an_hour or (60 * self.at_once / self.minutes if self.minutes else None)
+        return None if rate is None or middle in {0.0, float("inf")} else middle / self.per_hit / rate
+
+    @property
+    def there_at(self) -> datetime | None:
+        """When the goal is reached, if people go on as they do now."""
+        return self.now + timedelta(hours=self.hours) if self.hours and self.an_hour else None
+
+    @property
+    def by_the_clock(self) -> str:
+        """How long that is, as a sentence; empty where nothing tells."""
+        if self.hours is None:
+            return ""
+        long = f"About {pace.duration(self.hours)} by the clock"
+        if self.an_hour:
+            return f"{long}, at the present pace of {plural(round(self.an_hour), 'HIT')} an hour."
+        return f"{long}, with {plural(self.at_once, 'annotator')} at a time."
+
+    @property
     def curve(self) -> dict[str, Any]:
         """The chance that the goal is reached against judgments, in SVG units, until nearly all runs are there."""
         looks, chances = self.found.looks, self.found.chances
         end = next((k for k, chance in enumerate(chances) if chance >= 1 - BAND[0] / 200), len(looks) - 1)
         end = max(1, min(end + 1, len(looks) - 1))
-        x, y = Scale(self.judgments, self.judgments + int(looks[end]), LEFT, RIGHT), Scale(0, 1, BOTTOM, TOP)
+        last = self.judgments + float(looks[end])
+        x, y = Scale(self.judgments, last, LEFT, RIGHT), Scale(0, 1, BOTTOM, TOP)
+        step = round_step(last - self.judgments)
         points = zip(looks[: end + 1].tolist(), chances[: end + 1].tolist(), strict=True)
         ends = [min(one, float(looks[end])) for one in self.found.band]
         return {
@@ -79,14 +129,23 @@ class Plan:
             "band": [x(self.judgments + at) for at in ends[1:]],
             "middle": x(self.judgments + ends[0]),
             "now": (x(self.judgments), y(float(chances[0]))),
-            "x_ticks": [(at, f"{float(value):,.0f}") for at, value in x.ticks()],
+            "x_ticks": [(x(at), f"{at:,.0f}") for at in np.arange(ceil(self.judgments / step) * step, last + 1, step)],
             "y_ticks": [(y(share / 4), f"{share * 25} %") for share in range(5)],
         }
 
 
-async def plan(engine: AsyncEngine, slug: str, like: str = USUAL, *, runs: int = RUNS) -> Plan:
+async def plan(
+    engine: AsyncEngine,
+    slug: str,
+    like: str = USUAL,
+    *,
+    now: datetime,
+    at_once: int = AT_ONCE,
+    runs: int = RUNS,
+    told: Callable[[int], None] = lambda _runs: None,
+) -> Plan:
     """What the goal of a campaign will cost. like: one of `POPULATIONS`, or the slug of an earlier campaign, for a
-    campaign whose own answers tell too little.
+    campaign whose own answers tell too little. told: hears after each run how many there were.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `too_large_to_plan`, `no_items`) and `Invalid`
     (`too_few_judgments`).
@@ -96,13 +155,40 @@ async def plan(engine: AsyncEngine, slug: str, like: str = USUAL, *, runs: int =
         refuse_unless_planned(campaign)
         known = (await calibrated.newest(connection, campaign)).tally
         crowd = POPULATIONS[like] if like in POPULATIONS else await earlier(connection, like)
+        an_hour = await pace_of(connection, campaign, now=now)
+    settings, known = those_asked(campaign, known)
+    sample = min(sampled(campaign), len(known.total))
     try:
-        found = forecast(campaign, known, crowd, runs=runs, seed=campaign.seed)
+        found = forecast(settings, known, crowd, runs=runs, seed=campaign.seed, sample=sample, told=told)
     except Inestimable as problem:
         why = f"“{like}” tells too little: nobody can say how far its annotators differ."
         raise Invalid(why, code="too_few_judgments") from problem
-    per_hit, hit = asking_of(campaign).n, (campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency)
-    return Plan(words_of_goal(campaign), int(known.judgments.sum()), per_hit, *hit, found)
+    hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
+    size = campaign.item_count, sample, int(known.judgments.sum())
+    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found)
+
+
+def those_asked(campaign: Any, known: Tally) -> tuple[Any, Tally]:
+    """A campaign's settings, and what is known, of the items that are drawn: without those that every HIT shows."""
+    settings = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+    if campaign.always_shown:
+        known = known.of(np.setdiff1d(np.arange(len(known.total)), campaign.always_shown))
+        settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
+    return settings, known
+
+
+def how_long(campaign: Any) -> str:
+    """What planning takes, in words. campaign: with its `item_count`."""
+    simulated = sampled(campaign)
+    usual = RUNS * simulated * USUALLY / asking_of(campaign).n * SECONDS_A_HIT
+    some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
+    words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"
+    return f"{words}, and up to {spoken(usual * MOST_JUDGMENTS / USUALLY)} if the goal is far."
+
+
+def spoken(seconds: float) -> str:
+    """A time as a person would say it."""
+    return f"{max(5, 5 * round(seconds / 5))} seconds" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
 def refuse_unless_planned(campaign: Any) -> None:
@@ -115,6 +201,18 @@ def refuse_unless_planned(campaign: Any) -> None:
     if campaign.item_count > MOST_ITEMS:
         words = f"{MOST_ITEMS:,} items can be planned at most. Plan a campaign with some of them."
         raise Conflict(f"{name} is too large: {words}", code="too_large_to_plan")
+    if campaign.goal == "order" and campaign.item_count > MOST_IN_ORDER:
+        words = f"nobody settles the order of more than {MOST_IN_ORDER:,} items. Choose another goal."
+        raise Conflict(f"{name} cannot be planned: {words}", code="too_large_to_plan")
+    if campaign.goal == "best" and sampled(campaign) * campaign.best_items < FEWEST_BEST * campaign.item_count:
+        share = f"less than {FEWEST_BEST} of {MOST_SAMPLED:,}"
+        words = f"its best {campaign.best_items:,} of {campaign.item_count:,} are {share}, too few for a sample."
+        raise Conflict(f"{name} cannot be planned: {words}", code="too_large_to_plan")
+
+
+async def pace_of(connection: AsyncConnection, campaign: Any, *, now: datetime) -> float | None:
+    """HITs an hour that are answered now; None where nobody can answer, or few did."""
+    return await recent_pace(connection, campaign.id, now=now) if campaign.status == "running" else None
 
 
 async def earlier(connection: AsyncConnection, slug: str) -> Population | Tally:
@@ -124,21 +222,23 @@ async def earlier(connection: AsyncConnection, slug: str) -> Population | Tally:
 
 @dataclass
 class Plans:
-    """Those that are asked for by pages: one at a time, in a process beside the server."""
+    """Those that are asked for by pages: one at a time, in a process beside the server that ends with whoever waits."""
 
     engine: AsyncEngine
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def of(self, slug: str, like: str) -> Plan:
-        """As `plan`."""
+    async def of(self, slug: str, like: str, at_once: int, now: datetime, told: Callable[[int], None]) -> Plan:
+        """As `plan`. told: hears how many runs there were, 0 when they begin."""
         async with self.turn:
-            return await apart(plan_on, self.engine.url.render_as_string(hide_password=False), slug, like)
+            told(0)
+            address = self.engine.url.render_as_string(hide_password=False)
+            return await apart(plan_on, address, slug, like, at_once, now, told=told)
 
 
-async def plan_on(url: str, slug: str, like: str) -> Plan:
+async def plan_on(url: str, slug: str, like: str, at_once: int, now: datetime) -> Plan:
     """`plan`, in a process that has no engine."""
     engine = create_engine(url, pool_size=1)
     try:
-        return await plan(engine, slug, like)
+        return await plan(engine, slug, like, now=now, at_once=at_once, told=tell)
     finally:
         await engine.dispose()

@@ -3,11 +3,17 @@
 Each run draws true values from what is believed of the items, asks by the campaign's rule, and answers with the noise
 that its annotators have shown; before the first answer, items and annotators are as those of an earlier campaign, or of
 `POPULATIONS`. Scores are the means that `easl` learns, whatever the campaign's law is. Pure.
+
+Of many items a random sample is simulated, and what it needs is scaled up. Narrow intervals and halves that agree mean
+the same there; of the best items a sample has its share; and a probability that holds for all N items holds for M of
+them with the power M / N, as if items were settled independently. `python -m benchmarks.plans_of_samples` measures how
+far such a plan is from one of all items.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +31,9 @@ from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import Answering, MadeUp, Population, on_steps
 from app.simulation.in_memory import InMemory
 
-MOST_ITEMS = 2_000
+MOST_ITEMS = 1_000_000
+SAMPLE, MOST_SAMPLED = 1_000, 5_000  # items
+FEWEST_BEST = 2  # in a sample
 MOST_JUDGMENTS = 60  # an item, beyond those that are there
 LOOKS = 60  # at how near the goal is, in one run
 PEOPLE = 200  # who answer
@@ -56,7 +64,7 @@ class Forecast:
     reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time.
     """
 
-    looks: Integers
+    looks: Array
     near: Array
     needed: Array
 
@@ -73,16 +81,47 @@ class Forecast:
         return share
 
 
-def forecast(campaign: Any, known: Tally, like: Population | Tally, *, runs: int, seed: int) -> Forecast:
-    """What the goal of a campaign will cost. known: what its judgments add up to. like: who answers, or the judgments
-    of an earlier campaign, where its own tell nothing yet.
+def sampled(campaign: Any) -> int:
+    """How many of a campaign's items are simulated. campaign: with its `item_count`."""
+    best = campaign.goal == "best" and campaign.best_items < campaign.item_count
+    enough = -(-FEWEST_BEST * campaign.item_count // max(1, campaign.best_items)) if best else 0
+    return int(min(campaign.item_count, MOST_SAMPLED, max(SAMPLE, enough)))
+
+
+def of_sample(campaign: Any, share: float) -> Any:
+    """The campaign as it is for this share of its items, 0 to 1: asked as ever, and with its part of the goal."""
+    sure = campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
+    changed = {"best_items": max(1, round(campaign.best_items * share)), "goal_percent": sure}
+    return SimpleNamespace(**{**campaign.__dict__, **changed})
+
+
+def forecast(
+    campaign: Any,
+    known: Tally,
+    like: Population | Tally,
+    *,
+    runs: int,
+    seed: int,
+    sample: int | None = None,
+    told: Callable[[int], None] = lambda _runs: None,
+) -> Forecast:
+    """What the goal of a campaign will cost. campaign: its settings as attributes of a namespace. known: what its
+    judgments add up to. like: who answers, or the judgments of an earlier campaign, where its own tell nothing yet.
+    sample: how many items are simulated, None for all. told: hears after each run how many there were.
     """
-    drawn = asking_of(campaign).n
+    size, drawn = len(known.total), asking_of(campaign).n
+    share = min(1.0, (sample or size) / size)
+    if share < 1:
+        some = np.random.default_rng([seed, size]).choice(size, sample, replace=False)
+        campaign, known = of_sample(campaign, share), known.of(np.sort(some))
     at = np.unique(np.linspace(0, -(-len(known.total) * MOST_JUDGMENTS // drawn), LOOKS + 1).astype(np.intp))
-    near = np.array([run(campaign, known, like, at, np.random.default_rng([seed, k])) for k in range(runs)])
+    near = np.empty((runs, len(at)))
+    for k in range(runs):
+        near[k] = run(campaign, known, like, at, np.random.default_rng([seed, k]))
+        told(k + 1)
     over = np.isnan(near)
-    needed = np.where(over.any(axis=1), at[over.argmax(axis=1)] * float(drawn), np.inf)
-    return Forecast(at * drawn, near, needed)
+    looks = at * drawn / share
+    return Forecast(looks, near, np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf))
 
 
 def run(campaign: Any, known: Tally, like: Population | Tally, at: Integers, rng: np.random.Generator) -> list[float]:

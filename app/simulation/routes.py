@@ -1,19 +1,25 @@
 """Rehearsals and plans from a campaign's page."""
 
-from typing import Annotated
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import StreamingResponse
 
 from app.auth.guards import Who, researcher
 from app.campaigns import counted, rehearsed
+from app.campaigns.progress import Job, watched
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
-from app.errors import Conflict
+from app.errors import Conflict, Refusal
+from app.goals.progress import words
 from app.simulation import planned, rehearsals
 from app.simulation.annotators import POPULATIONS, Careless, population_of
+from app.simulation.planned import Plan, Plans
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
-from app.web import Database, Now, Transaction, page
+from app.web import Database, Now, Transaction, fetched, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -74,19 +80,61 @@ async def plan(
     request: Request,
     database: Database,
     slug: str,
+    *,
     who: Who,
-    like: Annotated[str, Query(max_length=200)] = planned.USUAL,
-) -> HTMLResponse:
-    """What the goal of a campaign will cost. It takes some seconds, in another process."""
+    now: Now,
+    like: Annotated[str, Query(max_length=200)] = "",
+    at_once: Annotated[int, Query(ge=1, le=1_000)] = planned.AT_ONCE,
+) -> Response:
+    """What the goal of a campaign will cost, once it is asked with whom annotators are `like`.
+
+    It is worked out in another process, which ends with the request. Our script is told how far it is, line by line;
+    a browser without it gets a page at the end.
+    """
     async with database.connect() as connection:
         campaign = await counted.find_counted(connection, slug)
         others = await counted.listed(connection, seen_by=who)
-    found, refusal = None, ""
-    likes = {name: f"the translations of {name}" for name in POPULATIONS}
+        paced = bool(await planned.pace_of(connection, campaign, now=now))
+    likes = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
     likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
+    like = like if like in likes else planned.USUAL * bool(like)
+    context = {"campaign": campaign, "likes": likes, "like": like or planned.USUAL, "at_once": at_once, "paced": paced}
     try:
-        found = await request.app.state.plans.of(slug, like if like in likes else planned.USUAL)
+        planned.refuse_unless_planned(campaign)
     except Conflict as problem:
-        refusal = problem.message
-    context = {"campaign": campaign, "plan": found, "refusal": refusal, "likes": likes, "like": like}
-    return page(request, "admin/plan.html", context)
+        return page(request, "admin/plan.html", context | {"refusal": problem.message})
+    context |= {"goal": words(campaign), "how_long": planned.how_long(campaign), "runs": planned.RUNS}
+    if not like:
+        return page(request, "admin/plan.html", context)
+
+    async def job(told: Callable[[int], None]) -> Plan:
+        plans: Plans = request.app.state.plans
+        return await plans.of(slug, like, at_once, now, told)
+
+    if fetched(request):
+        return StreamingResponse(plan_lines(request, job), media_type="application/x-ndjson")
+    return StreamingResponse(plan_page(request, context, job), media_type="text/html")
+
+
+async def plan_lines(request: Request, job: Job[Plan]) -> AsyncIterator[str]:
+    """JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
+    async with aclosing(watched(job)) as reports:
+        async for report in reports:
+            if isinstance(report, Plan):
+                line: dict[str, Any] = {
+                    "found": bytes(page(request, "admin/_plan.html", {"plan": report}).body).decode()
+                }
+            elif isinstance(report, Refusal):
+                line = {"error": {"code": report.code, "message": report.message}}
+            else:
+                line = {"runs": report}
+            yield json.dumps(line) + "\n"
+
+
+async def plan_page(request: Request, context: dict[str, Any], job: Job[Plan]) -> AsyncIterator[bytes]:
+    """One piece, at the end: who leaves before ends the work."""
+    try:
+        context |= {"plan": await job(lambda _runs: None)}
+    except Refusal as problem:
+        context |= {"refusal": problem.message}
+    yield bytes(page(request, "admin/plan.html", context).body)

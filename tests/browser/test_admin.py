@@ -276,6 +276,30 @@ async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Calla
     await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed")
 
 
+async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter()
+    draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
+    await page.get_by_label("Annotators at a time").fill("3")
+    await page.get_by_role("button", name="Plan", exact=True).click()
+    await expect(page.get_by_role("progressbar")).to_be_visible()
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_text("Stopped. Nothing has changed.")).to_be_visible()
+    await expect(page.get_by_role("progressbar")).to_be_hidden()
+    await page.get_by_role("button", name="Plan", exact=True).click()
+    await expect(page.get_by_text("Choose a goal that asks for less")).to_be_visible()
+    assert "at_once=3" in page.url
+    assert await violations(page) == ""
+
+
+async def test_a_plan_is_made_without_javascript(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter(java_script_enabled=False)
+    draft = await task(launched=False, goal="intervals", goal_width=30, minutes_per_hit=2)
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
+    await page.get_by_role("button", name="Plan", exact=True).click()
+    await expect(page.get_by_text("by the clock, with 5 annotators at a time")).to_be_visible()
+
+
 async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
     page = await enter(java_script_enabled=False)
     await create(page, "Verbs without scripts")

@@ -58,6 +58,18 @@ def test_as_draws_of_all_true_means_say(best, within):
     assert chance_of_sides(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
 
 
+@pytest.mark.parametrize(("freedom", "first"), [(5.0, 0.8), (1000.0, 0.56)])
+def test_of_very_many_others_that_are_alike_the_best_one_is_a_power(freedom, first):
+    # All others are below a place with the probability of one of them to the power of their number.
+    others, best = 25_000, stats.t(freedom, loc=first, scale=0.02)
+    known = Believed(np.r_[first, np.full(others, 0.5)], np.full(others + 1, 0.02), np.full(others + 1, freedom))
+    place = np.linspace(0.5, 1.5, 20_001)
+    highest = np.exp(-others * stats.t(freedom, loc=0.5, scale=0.02).sf(place))
+    expected = np.diff(highest) @ best.sf((place[1:] + place[:-1]) / 2 - 0.05)
+    assert 0.2 < expected < 0.98
+    assert chance_of_best(known, known.centre, 1, 0.05) == pytest.approx(expected, abs=5e-4)
+
+
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_a_chance_grows_with_what_does_not_matter(size, seed):
     rng = np.random.default_rng(seed)

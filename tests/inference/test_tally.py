@@ -71,3 +71,18 @@ def test_going_on_leaves_the_tally_before_as_it_was():
     before = of([(0, 0, 50)])
     before.after([0], [0], [1.0])
     assert (before.judgments.tolist(), before.repeats.tolist()) == ([1, 0, 0, 0], [1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_that_of_some_items_is_what_their_judgments_alone_add_up_to(monkeypatch, settled):
+    if settled:
+        monkeypatch.setattr(tally, "LEAST", 1)
+    rng = np.random.default_rng(3)
+    items, who, scores = rng.integers(20, size=200), rng.integers(6, size=200), rng.random(200)
+    some = np.array([2, 3, 7, 19])
+    chosen = np.isin(items, some)
+    found = Tally.nothing(20).after(items, who, scores).of(some)
+    alone = Tally.nothing(4).after(np.searchsorted(some, items[chosen]), who[chosen], scores[chosen])
+    more = ([0, 1, 3], [1, 9, 2], [0.1, 0.2, 0.3])
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(found.after(*more), name), getattr(alone.after(*more), name))

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.record import revisions
-from app.record.apart import apart
+from app.record.apart import apart, tell
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
 from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
 
@@ -72,6 +72,18 @@ async def test_what_another_process_raises_is_raised_here():
         await apart(fail)
     with pytest.raises(ConnectionError, match="gone"):
         await apart(lose_the_database)
+
+
+async def count(last: int) -> str:
+    for k in range(last):
+        tell(k)
+    return "done"
+
+
+async def test_work_apart_tells_how_far_it_is():
+    heard: list[int] = []
+    assert await apart(count, 3, told=heard.append) == "done"
+    assert heard == [0, 1, 2]
 
 
 async def test_decisions_that_come_at_once_are_acted_on_together(engine):

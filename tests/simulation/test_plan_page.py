@@ -1,28 +1,100 @@
 """The page that says what a campaign's goal will cost."""
 
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
-from app.errors import Refusal
-from app.simulation.planned import plan
-from tests.serving.campaigns import execute, running
+from app.errors import NotFound, Refusal
+from app.record.per_minute import recent_pace
+from app.simulation.planned import Plan, Plans, plan
+from app.simulation.planner import Forecast
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
+
+FETCHED = {"x-easel": "fetch", "accept": "application/json"}
 
 GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 
 
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
-    found = await plan(engine, campaign.slug, runs=3)
+    found = await plan(engine, campaign.slug, runs=3, now=NOW, at_once=4)
     middle, low, high = found.found.band
     assert 0 < low <= middle <= high
     assert found.needed.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
     assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
-    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert found.by_the_clock == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
     assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "20 campaigns with all items are simulated, which takes about 5 seconds" in page
+    assert "Annotators at a time" in page
+    assert "Chance that the goal is reached" not in page
+
+
+async def test_our_script_is_told_how_far_it_is(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en"
+    lines = [json.loads(line) for line in (await researcher.get(address, headers=FETCHED)).text.splitlines()]
+    assert [line["runs"] for line in lines[:-1]] == [*range(21)]
+    assert "Chance that the goal is reached" in lines[-1]["found"]
+    await execute(engine, "DELETE FROM items")
+    page = (await researcher.get(address, headers=FETCHED)).text
+    assert "has no items" in page
+
+
+async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, researcher):
+    earlier, campaign = await running(engine, items=8, **GOAL), await running(engine, items=8, launched=False, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like={earlier.slug}"
+    *_, last = (await researcher.get(address, headers=FETCHED)).text.splitlines()
+    assert json.loads(last)["error"]["code"] == "too_few_judgments"
+    assert "tells too little" in (await researcher.get(address)).text
+
+
+async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
+    campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
+    plans, begun = Plans(engine), asyncio.Event()
+    first = asyncio.create_task(plans.of(campaign.slug, "mlqe-et-en", 5, NOW, lambda _runs: begun.set()))
+    second = asyncio.create_task(plans.of("nobody", "mlqe-et-en", 5, NOW, lambda _runs: None))
+    await begun.wait()
+    assert not second.done()
+    first.cancel()
+    with pytest.raises(NotFound):
+        await second
+    assert first.cancelled()
+    assert not plans.turn.locked()
+
+
+def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
+    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3))
+    plan = Plan("It is settled", 8, 8, 0, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
+    assert plan.by_the_clock == "About 30 min by the clock, at the present pace of 24 HITs an hour."
+    assert plan.there_at == NOW + timedelta(minutes=30)
+    assert replace(plan, an_hour=None, minutes=None).by_the_clock == ""
+    assert replace(plan, an_hour=None).there_at is None
+
+
+async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
+    campaign = await running(engine, items=8, **GOAL)
+    async with engine.connect() as connection:
+        assert await recent_pace(connection, campaign.id, now=NOW) is None
+    me = await annotator(engine, campaign, "a")
+    for k in range(3):
+        when = NOW + timedelta(minutes=10 * k)
+        await submit(engine, me, await hit_of(engine, me, now=when), now=when)
+    async with engine.connect() as connection:
+        assert await recent_pace(connection, campaign.id, now=NOW + timedelta(minutes=30)) == pytest.approx(4)
 
 
 async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
@@ -35,7 +107,8 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
     ("settings", "items", "like", "code"),
     [
         ({}, 8, "mlqe-et-en", "no_goal"),
-        (GOAL, 2001, "mlqe-et-en", "too_large_to_plan"),
+        ({"goal": "best", "best_items": 1}, 2501, "mlqe-et-en", "too_large_to_plan"),
+        ({"goal": "order"}, 1001, "mlqe-et-en", "too_large_to_plan"),
         (GOAL, 8, "nobody", "campaign_not_found"),
         (GOAL, 8, "verbs", "too_few_judgments"),
     ],
@@ -43,7 +116,7 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
 async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
     campaign = await running(engine, items=items, launched=False, **settings)
     with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, like, runs=2)
+        await plan(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
 
 
@@ -51,5 +124,5 @@ async def test_without_items_there_is_nothing_to_plan(engine):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     await execute(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, runs=2)
+        await plan(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"

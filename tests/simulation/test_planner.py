@@ -15,7 +15,7 @@ from app.inference.ratings.moderated import moderated
 from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import MadeUp, Population
 from app.simulation.in_memory import InMemory
-from app.simulation.planner import MOST_JUDGMENTS, begun, forecast
+from app.simulation.planner import MOST_JUDGMENTS, begun, forecast, of_sample, sampled
 
 ITEMS = 25
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -113,6 +113,33 @@ def test_a_goal_that_is_out_of_reach_is_said_to_be():
     hopeless = campaign("best", goal_within=0, goal_percent=99)
     found = forecast(hopeless, Tally.nothing(ITEMS), Population(noise=0.5), runs=3, seed=1)
     assert found.band[0] == np.inf
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
+    mine = campaign(goal, best_items=40, goal_percent=90)
+    plans = [forecast(mine, Tally.nothing(400), PEOPLE, runs=3, seed=1, sample=size) for size in (100, None)]
+    sample, whole = (plan.band[0] for plan in plans)
+    assert sample == pytest.approx(whole, rel=0.35)
+
+
+def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
+    mine = of_sample(campaign("best", best_items=40, goal_percent=81), 0.5)
+    assert (mine.best_items, mine.goal_percent) == (20, pytest.approx(90))
+    assert of_sample(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
+
+
+@pytest.mark.parametrize(
+    ("goal", "items", "best", "simulated"),
+    [
+        ("halves", 300, 10, 300),
+        ("halves", 50_000, 10, 1_000),
+        ("best", 50_000, 100, 1_000),
+        ("best", 50_000, 25, 4_000),
+    ],
+)
+def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simulated):
+    assert sampled(campaign(goal, best_items=best, item_count=items)) == simulated
 
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():

@@ -30,6 +30,13 @@ class Pairs:
         """Nobody has judged."""
         return cls(np.zeros(0, np.intp), np.zeros(0, np.intp))
 
+    def within(self, items: Integers, n_items: int) -> "Pairs":
+        """Those of some of N items, by their numbers in order, which are numbered anew."""
+        annotator, item = np.divmod(self.numbers, n_items)
+        place = np.searchsorted(items, item)
+        kept = items.take(place, mode="clip") == item
+        return Pairs(annotator[kept] * len(items) + place[kept], self.counts[kept])
+
     def of(self, numbers: Integers) -> Integers:
         """How often each of these is there, (n,)."""
         if not len(self.numbers):
@@ -93,6 +100,19 @@ class Tally:
             _plus(self.repeats, items[first], more * (2 * before + more)),
             settled,
             recent,
+        )
+
+    def of(self, items: Integers) -> "Tally":
+        """That of some items alone, by their numbers in order, which are numbered anew."""
+        return Tally(
+            self.judgments[items],
+            self.total[items],
+            self.annotators[items],
+            self.first_total[items],
+            self.first_squares[items],
+            self.repeats[items],
+            self.settled.within(items, len(self.judgments)),
+            self.recent.within(items, len(self.judgments)),
         )
 
     @property

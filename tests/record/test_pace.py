@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.dashboard.pace import Pace, duration, forecast, pace, recent_rate, silence
+from app.record.pace import Pace, duration, forecast, pace, recent_rate, silence
 
 
 def test_a_young_campaign_has_bars_of_a_minute():

@@ -1,0 +1,49 @@
+"""How long it takes to say how near a goal is: `python -m benchmarks.goal_looks`, of 10,000 to 1,000,000 items.
+
+What a look in the background works out from what all judgments add up to, without reading them. Items have 10 judgments
+each, and the best 300 and those near the threshold 30 more; how far annotators differ is not the same for all items.
+The time is that of the processor, in seconds, with one thread.
+"""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+from app.goals.progress import progress
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import Moderated, moderated
+
+SIZES = (10_000, 100_000, 1_000_000)
+GOALS = ("best", "threshold", "intervals", "halves")
+EACH, MORE, CONTESTED, BEST = 10, 30, 300, 10
+
+
+def known(items: int, rng: np.random.Generator) -> Moderated:
+    """The best ones are somewhat better than all others, so the goal is near and no way is short."""
+    truth = 0.8 * rng.beta(2, 2, items)
+    truth[:BEST] = np.linspace(0.88, 0.97, BEST)
+    noise = 0.1 * np.exp(0.5 * rng.standard_normal(items))
+    contested = np.r_[np.argsort(-truth)[:CONTESTED], np.argsort(np.abs(truth - 0.5))[:CONTESTED]]
+    shown = np.r_[np.repeat(np.arange(items), EACH), np.repeat(contested, MORE)]
+    said = np.clip(truth[shown] + noise[shown] * rng.standard_normal(len(shown)), 0, 1)
+    return moderated(Tally.nothing(items).after(shown, rng.integers(2_000, size=len(shown)), said))
+
+
+def seconds(goal: str, of: Moderated) -> float:
+    settings = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
+    campaign = SimpleNamespace(goal=goal, best_items=BEST, threshold=50, **settings)
+    begun = time.process_time()
+    progress(campaign, of, of.mean)
+    return time.process_time() - begun
+
+
+def main() -> None:
+    print("| items | " + " | ".join(GOALS) + " |\n" + "|---" * (1 + len(GOALS)) + "|")
+    for items in SIZES:
+        of = known(items, np.random.default_rng(1))
+        print(f"| {items:,} | " + " | ".join(f"{seconds(goal, of):.2f}" for goal in GOALS) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

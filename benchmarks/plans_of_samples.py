@@ -1,0 +1,64 @@
+"""How far plans of a sample are from plans of all items: `python -m benchmarks.plans_of_samples [PLANS]`, else 4.
+
+Drafts of 2,000 items, with HITs of 5, by annotators like those of the translations et-en, planned as the page *Plan*
+plans large campaigns, and with all items: how many judgments an item the plan says, as the mean over plans of their
+medians, the ends of their bands, and the seconds of one processor that a run took.
+"""
+
+import sys
+import time
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.simulation.annotators import POPULATIONS
+from app.simulation.planned import USUAL
+from app.simulation.planner import WITHOUT_END, forecast
+from benchmarks.annotator_aware import a_process_per_core
+
+ITEMS, RUNS = 2_000, 5
+RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
+
+
+class Row(NamedTuple):
+    """A goal, and how many items are simulated."""
+
+    goal: str
+    best: int
+    simulated: int
+
+
+GOALS = (("intervals", 0), ("halves", 0), ("best", 100), ("best", 4), ("threshold", 0))
+ROWS = tuple(Row(goal, best, simulated) for goal, best in GOALS for simulated in (1_000, ITEMS))
+
+
+def planned(row: Row, seed: int) -> Array:
+    """Median and band in judgments an item, and seconds a run."""
+    begun = time.process_time()
+    goal = {"goal": row.goal, "goal_percent": 95, "goal_within": 10, "goal_width": 10, "goal_correlation": 0.9}
+    asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": 5, "fewest_items": 1}
+    line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
+    campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
+    found = forecast(campaign, Tally.nothing(ITEMS), POPULATIONS[USUAL], runs=RUNS, seed=seed, sample=row.simulated)
+    return np.array([*(each / ITEMS for each in found.band), (time.process_time() - begun) / RUNS])
+
+
+def main() -> None:
+    plans = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    print(f"{plans} plans each, of {RUNS} runs\n\n| goal | items simulated | judgments an item | seconds a run |")
+    print("|---|---|---|---|")
+    with a_process_per_core() as pool:
+        for row in ROWS:
+            middle, low, high, seconds = np.mean(list(pool.map(partial(planned, row), range(plans))), axis=0)
+            goal = f"best {row.best}" if row.best else row.goal
+            print(
+                f"| {goal} | {row.simulated:,} | {middle:.1f} ({low:.1f} to {high:.1f}) | {seconds:.1f} |", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What stopping by the scores of `easl-aware` would be worth: `python -m benchmarks.stopping_aware [RUNS]`, else 200.
+
+Campaigns in memory of 40 items under the law `easl-aware`, with HITs of 5, each by one of 20 annotators with biases, of
+whom none, 15 and 30 % answer at random. From 2 judgments an item on it is looked after every judgment an item whether
+the goal is reached with a probability of 95 %: by the plain means of all answers and how far annotators differ, as
+campaigns do it, and by the law's own scores with the standard errors of its fit to all judgments. Of each: in how many
+of the campaigns that it would have ended the goal was met, how many judgments an item they had, and how many had not
+ended with 40; of narrow intervals, how many hold the truth. The truth is what those who look would say on average.
+"""
+
+import sys
+from functools import partial
+from itertools import islice
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+from app.designs.scale import POINTS
+from app.goals.progress import progress
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Hit, Parameters
+from app.inference.online.laws import ONLINE
+from app.inference.ratings import annotator_aware
+from app.inference.ratings.moderated import Moderated, moderated
+from app.selection.registry import RULES
+from app.selection.rule import Asking
+from app.simulation.annotators import MadeUp, Population
+from app.simulation.in_memory import InMemory
+from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.stopping import PLAIN, meant
+
+ITEMS, ANNOTATORS, N, MOST, BEST = 40, 20, 5, 40, 5
+AT_RANDOM = (0.0, 0.15, 0.3)
+GOALS = {"best": "best", "threshold": "threshold", "intervals": "scores"}
+WAYS = ("means", "easl-aware")
+
+
+class End(NamedTuple):
+    """Whether, or how far, a campaign was right when it would have ended, and its judgments an item; NaN if never."""
+
+    right: float
+    judgments: float
+
+
+NEVER = End(np.nan, np.nan)
+
+
+def ended(goal: str, at_random: float, seed: int) -> list[End]:
+    """One campaign, by each of the ways."""
+    rng = np.random.default_rng([seed, 5])
+    crowd = Population(0.1, 0.2, 0.1, 0.3, careless={"random": at_random})
+    people = MadeUp(crowd.people(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
+    truth = np.mean([meant(habits, people.truth) for habits in people.people if habits.careless is None], axis=0)
+    asking = Asking(wanted=MOST, n=N, gamma=0.1, best=BEST, threshold=0.5)
+    mine = InMemory(RULES[GOALS[goal]], ONLINE["easl-aware"], asking, Parameters(), ITEMS, rng)
+    campaign = SimpleNamespace(goal=goal, best_items=BEST, threshold=50, **PLAIN)
+    ends = [NEVER] * len(WAYS)
+    hits = mine.answered_by(people)
+    list(islice(hits, ITEMS // N))
+    while NEVER in ends and list(islice(hits, ITEMS // N)):
+        for way, end in enumerate(ends):
+            if end is NEVER:
+                known = WAYS_OF[way](mine.hits, mine.score)
+                found = progress(campaign, known, mine.score)
+                if found is not None and found.reached:
+                    ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
+    return ends
+
+
+def columns(hits: list[Hit]) -> tuple[Array, Array, Array]:
+    items = np.array([item for hit in hits for item in hit.items])
+    who = np.array([hit.annotator for hit in hits for _ in hit.items])
+    return items, who, np.array([value for hit in hits for value in hit.values])
+
+
+def by_means(hits: list[Hit], _score: Array) -> Moderated:
+    return moderated(Tally.nothing(ITEMS).after(*columns(hits)))
+
+
+def by_law(hits: list[Hit], score: Array) -> Moderated:
+    """One variance for all items, so as many degrees of freedom as judgments leave."""
+    found = annotator_aware.fit(*columns(hits), n_items=ITEMS, n_annotators=ANNOTATORS, tolerance=1e-4)
+    freedom = max(1.0, float(found.weight.sum()) - np.count_nonzero(found.estimable))
+    return Moderated(score, found.standard_error, np.full(ITEMS, freedom), None)
+
+
+WAYS_OF = (by_means, by_law)
+
+
+def right(goal: str, known: Moderated, score: Array, truth: Array) -> float:
+    within = PLAIN["goal_within"] / POINTS
+    if goal == "best":
+        order = np.argsort(-score)
+        return float(truth[order[BEST:]].max() <= truth[order[:BEST]].min() + within)
+    if goal == "threshold":
+        return float(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
+    low, high = known.interval()
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(f"{runs} campaigns each\n\n| at random | goal | measured by | right | judgments an item | not ended |")
+    print("|---|---|---|---|---|---|")
+    with a_process_per_core() as pool:
+        for at_random in AT_RANDOM:
+            for goal in GOALS:
+                ends = np.array(list(pool.map(partial(ended, goal, at_random), range(runs))))
+                for way, found in zip(WAYS, ends.transpose(1, 0, 2), strict=True):
+                    over = found[~np.isnan(found[:, 0])]
+                    shown = "{:.3f} | {:.1f}".format(*over.mean(axis=0)) if len(over) else "- | -"
+                    print(f"| {at_random:.0%} | {goal} | {way} | {shown} | {runs - len(over)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""The table of what stopping by the scores of `easl-aware` would be worth, in small."""
+
+import numpy as np
+
+from benchmarks.stopping_aware import ITEMS, WAYS, ended
+
+
+def test_a_campaign_ends_by_each_way_or_does_not():
+    ends = ended("intervals", 0.0, 1)
+    assert len(ends) == len(WAYS)
+    for right, judgments in ends:
+        assert 0.5 <= right <= 1
+        assert 2 <= judgments <= 40
+        assert (right * ITEMS) == np.round(right * ITEMS)
