@@ -37,8 +37,8 @@ class GoalSettings(BaseModel):
         default=NONE, title="Goal", json_schema_extra=OPEN,
         description="When enough is known. The campaign's page shows how near the goal is, and the campaign can stop "
         "by itself. Only for answers on a scale. How many items are the best, and where the threshold lies, is set "
-        "with the rule of selection: the rule of the same name settles the best, or who is above the threshold, with a "
-        "third to a half of the judgments that Algorithm 1 takes.",
+        "with the rule of selection: in simulations the rule of the same name settles the best, or who is above the "
+        "threshold, with a third to a half of the judgments that other rules take.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,
