@@ -94,5 +94,5 @@ def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     found = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
-    if found.by_the_clock:
-        click.echo(found.by_the_clock)
+    for more in filter(None, (found.by_the_clock, found.ends_before)):
+        click.echo(more)

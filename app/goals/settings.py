@@ -16,7 +16,7 @@ ON_A_SCALE = ("points", "ordered_classes")  # that a design yields
 GOALS: dict[Goal, str] = {
     "none": "None: ask for all judgments that are wanted",
     "best": "The best items are settled",
-    "threshold": "It is settled who is above the threshold",
+    "threshold": "It is settled which items are above the threshold",
     "order": "The order is settled, as of systems",
     "intervals": "Items have narrow intervals",
     "halves": "Two halves of the answers agree",
@@ -35,10 +35,10 @@ class GoalSettings(BaseModel):
 
     goal: Goal = Field(
         default=NONE, title="Goal", json_schema_extra=OPEN,
-        description="When enough is known. The campaign's page shows how near it is, and it can stop by itself. Of "
-        "answers on a scale; how many are the best, and where the threshold is, stands under the rule of selection. "
-        "With the rule of the same name the best, or who is above the threshold, are settled with a third to a half "
-        "of the judgments that Algorithm 1 takes.",
+        description="What has to be known until it is enough. The campaign's page shows how near it is, and it can stop "
+        "by itself; it also ends when every item has the judgments wanted. For answers on a scale; how many are the "
+        "best, and where the threshold is, stands under the rule of selection. With the rule of the same name the best, or "
+        "the items above the threshold, are settled with a third to a half of the judgments that Algorithm 1 takes.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,
@@ -61,9 +61,9 @@ class GoalSettings(BaseModel):
     )  # fmt: skip
     when_reached: WhenReached = Field(
         default="tell", title="When the goal is reached", json_schema_extra=OPEN,
-        description="HITs that are open then can still be answered. Whoever goes on all the same is not stopped again "
-        "before the goal is another one. For the best, a threshold or narrow intervals items can settle one by one: "
-        "the others are asked about until they settle, too, or have all judgments; how sure is then meant of each. In "
+        description="HITs that are open then can still be answered. If you resume the campaign, the same goal does not "
+        "stop it again. For the best, a threshold or narrow intervals items can settle one by one: the others are "
+        "asked about until they settle, too, or have all judgments; how sure is then meant of each item. In "
         "simulations narrow intervals took a sixth fewer judgments so, two fifths fewer where some items are harder.",
     )  # fmt: skip
 

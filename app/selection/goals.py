@@ -37,7 +37,7 @@ def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments:
 
 BEST = AlgorithmOne(
     "best",
-    "Best items: whoever may or may not be among the best leads",
+    "Best items: those that may or may not be among the best lead",
     places=True,
     arranged=partial(near, below_best),
     worth=partial(gain, below_best),
@@ -45,7 +45,7 @@ BEST = AlgorithmOne(
 )
 THRESHOLD = AlgorithmOne(
     "threshold",
-    "Threshold: whoever may lie on either side of it leads",
+    "Threshold: items that may lie on either side of it lead",
     places=True,
     on_scale=True,
     arranged=partial(near, threshold),
