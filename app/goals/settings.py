@@ -35,10 +35,11 @@ class GoalSettings(BaseModel):
 
     goal: Goal = Field(
         default=NONE, title="Goal", json_schema_extra=OPEN,
-        description="What has to be known until it is enough. The campaign's page shows how near it is, and it can stop "
-        "by itself; it also ends when every item has the judgments wanted. For answers on a scale; how many are the "
-        "best, and where the threshold is, stands under the rule of selection. With the rule of the same name the best, or "
-        "the items above the threshold, are settled with a third to a half of the judgments that Algorithm 1 takes.",
+        description="What has to be known until it is enough. The campaign's page shows how near it is, and it can "
+        "stop by itself; it also ends when every item has the judgments wanted. For answers on a scale; how many are "
+        "the best, and where the threshold is, stands under the rule of selection. With the rule of the same name the "
+        "best, or the items above the threshold, are settled with a third to a half of the judgments that Algorithm 1 "
+        "takes.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,

@@ -48,10 +48,10 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 64
 
 @dataclass(frozen=True)
 class Plan:
-    """goal: in words. items: that there are, and how many were simulated. judgments: that are there. wanted, per_item: at
-    how many the campaign ends, in all and of each item. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if that
-    is known. an_hour: HITs that are answered now, if anybody does. at_once: annotators, where nobody answers yet. now:
-    when it was made.
+    """goal: in words. items: that there are, and how many were simulated. judgments: that are there. wanted, per_item:
+    at how many the campaign ends, in all and of each item. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if
+    that is known. an_hour: HITs that are answered now, if anybody does. at_once: annotators, where nobody answers yet.
+    now: when it was made.
     """
 
     goal: str
