@@ -68,8 +68,8 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
 
 
 async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
-    goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish", "judgments_per_item": 1_000}
-    copy, _ = await begun(engine, await running(engine, launched=False, **goal))
+    goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
+    copy, _ = await begun(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
     looks = Looks(engine, get_now, watch.LOOKS, pause=0)
     crowds = Rehearsals(engine, lambda: NOW, looks.ask, pause=0)
     crowds.start(copy, CROWD)
