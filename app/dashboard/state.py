@@ -159,19 +159,29 @@ def goal_words(facts: Facts) -> str:
     campaign = facts.campaign
     if campaign.goal == NONE:
         return ""
-    said = "Goal reached" if campaign.goal_reached == words_of_goal(campaign) else "Goal"
-    words = [f"{said}: {words_of_goal(campaign)}.", near_words(facts), released_words(int(facts.settled.sum()))]
+    found = near(facts)
+    words = [
+        f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
+        said_of(campaign, found) if found else "",
+        released_words(int(facts.settled.sum())),
+    ]
     return " ".join(filter(None, words))
 
 
-def near_words(facts: Facts) -> str:
+def goal_head(campaign: Any, found: Progress | None) -> str:
+    """Whether the goal is reached, or can be no more."""
+    if campaign.goal_reached == words_of_goal(campaign):
+        return "Goal reached"
+    return "Goal not reached" if campaign.status == "finished" and found and not found.reached else "Goal"
+
+
+def near(facts: Facts) -> Progress | None:
     """How near it is, if that can be told by the way."""
     campaign = facts.campaign
     if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
-        return ""
+        return None
     items = counting(campaign, ~facts.gone)
-    found = progress(campaign, facts.precision.intervals.of(items), facts.score[items])
-    return said_of(campaign, found) if found else ""
+    return progress(campaign, facts.precision.intervals.of(items), facts.score[items])
 
 
 def released_words(count: int) -> str:

@@ -16,7 +16,7 @@ ON_A_SCALE = ("points", "ordered_classes")  # that a design yields
 GOALS: dict[Goal, str] = {
     "none": "None: ask for all judgments that are wanted",
     "best": "The best items are settled",
-    "threshold": "It is settled who is above the threshold",
+    "threshold": "It is settled which items are above the threshold",
     "order": "The order is settled, as of systems",
     "intervals": "Items have narrow intervals",
     "halves": "Two halves of the answers agree",
@@ -35,10 +35,11 @@ class GoalSettings(BaseModel):
 
     goal: Goal = Field(
         default=NONE, title="Goal", json_schema_extra=OPEN,
-        description="When enough is known. The campaign's page shows how near the goal is, and the campaign can stop "
-        "by itself. Only for answers on a scale. How many items are the best, and where the threshold lies, is set "
-        "with the rule of selection: in simulations the rule of the same name settles the best, or who is above the "
-        "threshold, with a third to a half of the judgments that other rules take.",
+        description="What has to be known until it is enough. The campaign's page shows how near the goal is, and the "
+        "campaign can stop by itself; it also ends when every item has the judgments wanted. Only for answers on a "
+        "scale. How many items are the best, and where the threshold lies, is set with the rule of selection: in "
+        "simulations the rule of the same name settles the best, or who is above the threshold, with a third to a "
+        "half of the judgments that other rules take.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,

@@ -27,6 +27,7 @@ from app.goals.progress import Progress, counting, progress
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated import Moderated
+from app.quality.look import look as look_at_annotators
 from app.record.store import present
 from app.stopping import released
 
@@ -102,3 +103,6 @@ async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, n
         if campaign.when_reached in STOPS:
             with suppress(Conflict):  # somebody was faster
                 await lifecycle.transition(connection, campaign.slug, campaign.when_reached, now=now)
+
+
+LOOKS = look_at_annotators, look  # at a campaign, after answers came

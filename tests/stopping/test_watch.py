@@ -18,7 +18,7 @@ from app.inference.ratings.moderated import moderated
 from app.quality import who_counts
 from app.record import revisions
 from app.stopping.watch import look
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
 
@@ -131,6 +131,13 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
     await look(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Goal reached: The best 2 are settled" in page
+
+
+async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
+    campaign = await running(engine, items=10, **GOAL)
+    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "Goal not reached: The best 2 are settled" in page
 
 
 async def test_without_a_goal_nothing_is_read(engine):
