@@ -38,7 +38,9 @@ def experiment() -> None:
 
 def into_folder(*, required: bool = True, words: str = OUT_HELP) -> Callable[[Command], Command]:
     """Where it writes what it finds."""
-    return click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=required, help=words)
+    return click.option(
+        "--out", type=click.Path(file_okay=False, writable=True, path_type=Path), required=required, help=words
+    )
 
 
 def repeated(command: Command, *, out_required: bool = True) -> Command:
@@ -70,7 +72,7 @@ def with_people(command: Command) -> Command:
     """What an experiment can be told whose arms can be campaigns."""
     for option in (
         click.option("--launch", is_flag=True, help="With --people: open the campaigns at once; otherwise drafts."),
-        click.option("--judgments-per-annotator", type=click.IntRange(1), help=PER_ANNOTATOR_HELP),
+        click.option("--judgments-per-annotator", type=click.IntRange(1, 1_000_000), help=PER_ANNOTATOR_HELP),
         click.option(
             "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
             help="With --people: judgments wanted of each item, in each arm.",
@@ -198,10 +200,13 @@ def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, cont
 
 
 def begin(out: Path) -> None:
-    """Raises `Conflict` (`no_extra`) before anything is worked out that could not be written."""
+    """Raises `Conflict` (`no_extra`, `file_not_written`) before anything is worked out that could not be written."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise Conflict(f"{missing[0]} is missing: pip install 'easel[experiments]'.", code="no_extra")
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Conflict(f"{out} cannot be made: {problem.strerror}.", code="file_not_written") from problem
 
 
 def runner(out: Path, runs: int) -> Run:

@@ -67,6 +67,7 @@ def test_other_comparisons_or_another_baseline_are_other_settings(tmp_path):
     [
         ([row.rpartition(",")[0] for row in rows()], "ragged_row"),
         ([*rows(), "a,b,,judge 1,2"], "value_missing"),
+        ([*rows(), "a,b,a, ,2"], "value_missing"),
         ([*rows(), "a,a,a,judge 1,2"], "same_system"),
         ([*rows(), "a,b,c,judge 1,2"], "not_a_winner"),
         (rows("abc", segments=5), "too_few_systems"),
