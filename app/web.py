@@ -1,13 +1,14 @@
 """What all routes share: the request's transaction and clock, its language, pages, page-or-JSON errors."""
 
+import asyncio
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -31,6 +32,8 @@ from app.settings import Settings
 from app.templating import CHOSEN, templates_in
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 # Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.
@@ -158,6 +161,25 @@ def place_of(host: str) -> str:
     if isinstance(found, IPv4Address):
         return str(found)
     return str(found.ipv4_mapped or IPv6Network((found, PREFIX_OF_ONE_PLACE), strict=False))
+
+
+async def while_awaited(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """`await work`, which is cancelled when whoever sent the request has gone. Raises `ClientDisconnect` then."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(left(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def left(request: Request) -> None:
+    """Wait until whoever sent the request has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def entered(request: Request) -> dict[str, str]:

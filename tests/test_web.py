@@ -7,7 +7,7 @@ from fastapi.routing import iter_route_contexts
 from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from app import web
@@ -163,6 +163,27 @@ async def test_who_goes_away_in_mid_request_is_no_error_of_ours(app):
 
         await app(scope, receive, send)
         assert sent[0]["status"] == 400
+
+
+async def test_work_for_whoever_has_gone_is_broken_off():
+    begun, ended = asyncio.Event(), asyncio.Event()
+    coming: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}]
+
+    async def receive():
+        await begun.wait()
+        return coming.pop(0)
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(ClientDisconnect):
+        await web.while_awaited(Request({"type": "http"}, receive), work())
+    async with asyncio.timeout(1):
+        await ended.wait()
 
 
 async def test_a_form_that_says_it_is_in_utf_8_is_read(client):

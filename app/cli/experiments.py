@@ -38,9 +38,8 @@ def experiment() -> None:
 
 def into_folder(*, required: bool = True, words: str = OUT_HELP) -> Callable[[Command], Command]:
     """Where it writes what it finds."""
-    return click.option(
-        "--out", type=click.Path(file_okay=False, writable=True, path_type=Path), required=required, help=words
-    )
+    folder = click.Path(file_okay=False, writable=True, path_type=Path)
+    return click.option("--out", type=folder, required=required, help=words)
 
 
 def repeated(command: Command, *, out_required: bool = True) -> Command:

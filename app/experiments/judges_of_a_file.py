@@ -140,5 +140,5 @@ def check_baseline(found: JudgesOfAFile) -> None:
         raise Invalid(words, code="too_few_comparisons")
     met = {*found.pairs.first[found.with_baseline].tolist(), *found.pairs.second[found.with_baseline].tolist()}
     if left := [other for k, other in enumerate(found.names) if k not in met]:
-        words = f"“{shortened(left[0])}” is never compared with the baseline “{shortened(name)}”; leave it out, or name another with --baseline."
-        raise Invalid(words, code="not_compared")
+        words = f"“{shortened(left[0])}” is never compared with the baseline “{shortened(name)}”"
+        raise Invalid(f"{words}; leave it out, or name another with --baseline.", code="not_compared")

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from threading import Thread
 from typing import Any, TypeVar
 
 from app.database.session import TROUBLE, is_away
@@ -75,7 +76,15 @@ def run(there: Connection, work: Callable[..., Coroutine[Any, Any, Any]], argume
     """In the other process: do it, and tell what came of it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
     os.nice(NICE)
+    Thread(target=end_with_parent, daemon=True).start()
     there.send(asyncio.run(done(work(*arguments))))
+
+
+def end_with_parent() -> None:
+    """Whoever waits for the work may be killed, or stop waiting while this process starts."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+    os._exit(1)
 
 
 async def done(work: Coroutine[Any, Any, Any]) -> tuple[Any, Problem | None]:

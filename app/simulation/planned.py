@@ -23,6 +23,7 @@ from app.simulation.planner import BAND, MOST_ITEMS, MOST_JUDGMENTS, Forecast, f
 
 RUNS = 20
 USUAL = "mlqe-et-en"
+MOST_SECONDS = 90  # that whoever asked a page for a plan waits
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 640 wide
 
 
@@ -128,11 +129,19 @@ class Plans:
 
     engine: AsyncEngine
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    most_seconds: float = MOST_SECONDS
 
     async def of(self, slug: str, like: str) -> Plan:
-        """As `plan`."""
-        async with self.turn:
-            return await apart(plan_on, self.engine.url.render_as_string(hide_password=False), slug, like)
+        """As `plan`. Raises `Conflict` (`plan_takes_long`), too."""
+        url = self.engine.url.render_as_string(hide_password=False)
+        try:
+            async with asyncio.timeout(self.most_seconds), self.turn:
+                return await apart(plan_on, url, slug, like)
+        except TimeoutError as problem:
+            why = f"There was no plan after {self.most_seconds:g} seconds: there are many items, or others plan, too."
+            raise Conflict(
+                f"{why} `easel plan {slug}` takes the time that it needs.", code="plan_takes_long"
+            ) from problem
 
 
 async def plan_on(url: str, slug: str, like: str) -> Plan:

@@ -9,11 +9,11 @@ from app.auth.guards import Who, researcher
 from app.campaigns import counted, rehearsed
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
-from app.errors import Conflict
+from app.errors import Conflict, Invalid
 from app.simulation import planned, rehearsals
 from app.simulation.annotators import POPULATIONS, Careless, population_of
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
-from app.web import Database, Now, Transaction, page
+from app.web import Database, Now, Transaction, page, while_awaited
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -85,8 +85,9 @@ async def plan(
     likes = {name: f"the translations of {name}" for name in POPULATIONS}
     likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
     try:
-        found = await request.app.state.plans.of(slug, like if like in likes else planned.USUAL)
-    except Conflict as problem:
+        of = request.app.state.plans.of(slug, like if like in likes else planned.USUAL)
+        found = await while_awaited(request, of)
+    except (Conflict, Invalid) as problem:
         refusal = problem.message
     context = {"campaign": campaign, "plan": found, "refusal": refusal, "likes": likes, "like": like}
     return page(request, "admin/plan.html", context)

@@ -1,6 +1,8 @@
 """Revisions of long campaigns, made in a process of their own; and decisions that come at once."""
 
 import asyncio
+import os
+import sys
 
 import pytest
 from sqlalchemy import text
@@ -72,6 +74,35 @@ async def test_what_another_process_raises_is_raised_here():
         await apart(fail)
     with pytest.raises(ConnectionError, match="gone"):
         await apart(lose_the_database)
+
+
+WORKS_APART = """
+import asyncio, multiprocessing
+from app.record.apart import CONTEXT, apart
+
+async def main():
+    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    while not (children := multiprocessing.active_children()):
+        await asyncio.sleep(0.01)
+    print(children[0].pid, flush=True)
+    await work
+
+CONTEXT.set_forkserver_preload([])  # that takes a second
+asyncio.run(main())
+"""
+
+
+async def test_the_end_of_a_server_that_is_killed_is_the_end_of_what_works_beside_it():
+    server = await asyncio.create_subprocess_exec(sys.executable, "-c", WORKS_APART, stdout=asyncio.subprocess.PIPE)
+    assert server.stdout is not None
+    beside = int(await server.stdout.readline())
+    server.kill()
+    await server.wait()
+    async with asyncio.timeout(10):
+        with pytest.raises(ProcessLookupError):
+            while True:
+                os.kill(beside, 0)
+                await asyncio.sleep(0.02)
 
 
 async def test_decisions_that_come_at_once_are_acted_on_together(engine):
