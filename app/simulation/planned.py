@@ -139,9 +139,8 @@ class Plans:
                 return await apart(plan_on, url, slug, like)
         except TimeoutError as problem:
             why = f"There was no plan after {self.most_seconds:g} seconds: there are many items, or others plan, too."
-            raise Conflict(
-                f"{why} `easel plan {slug}` takes the time that it needs.", code="plan_takes_long"
-            ) from problem
+            why += f" `easel plan {slug}` takes the time that it needs."
+            raise Conflict(why, code="plan_takes_long") from problem
 
 
 async def plan_on(url: str, slug: str, like: str) -> Plan:

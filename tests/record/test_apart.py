@@ -92,17 +92,22 @@ asyncio.run(main())
 """
 
 
+async def alive(process: int) -> None:
+    """Raises `ProcessLookupError` as soon as it is not."""
+    async with asyncio.timeout(10):
+        while True:
+            os.kill(process, 0)
+            await asyncio.sleep(0.02)
+
+
 async def test_the_end_of_a_server_that_is_killed_is_the_end_of_what_works_beside_it():
     server = await asyncio.create_subprocess_exec(sys.executable, "-c", WORKS_APART, stdout=asyncio.subprocess.PIPE)
     assert server.stdout is not None
     beside = int(await server.stdout.readline())
     server.kill()
     await server.wait()
-    async with asyncio.timeout(10):
-        with pytest.raises(ProcessLookupError):
-            while True:
-                os.kill(beside, 0)
-                await asyncio.sleep(0.02)
+    with pytest.raises(ProcessLookupError):
+        await alive(beside)
 
 
 async def test_decisions_that_come_at_once_are_acted_on_together(engine):
