@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -35,15 +36,15 @@ async def apart(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) ->
     """
     here, there = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=run, args=(there, work, arguments), daemon=True)
+    starting = asyncio.create_task(asyncio.to_thread(process.start))  # the first time it takes a second
     try:
-        await asyncio.to_thread(process.start)  # the first time it takes a second
+        await asyncio.shield(starting)
         there.close()  # so that its end is heard of
         await readable(here)
         result: T
         result, problem = await asyncio.to_thread(received, here)
     except asyncio.CancelledError:
-        with suppress(AttributeError):  # it has not begun
-            process.kill()
+        starting.add_done_callback(lambda _started: end(process))
         raise
     finally:
         here.close()
@@ -51,6 +52,12 @@ async def apart(work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) ->
         kind, message, details = problem
         raise kind(message, **details)
     return result
+
+
+def end(process: BaseProcess) -> None:
+    """It may not have been able to start."""
+    with suppress(AttributeError):
+        process.kill()
 
 
 async def readable(here: Connection) -> None:
@@ -81,7 +88,7 @@ def run(there: Connection, work: Callable[..., Coroutine[Any, Any, Any]], argume
 
 
 def end_with_parent() -> None:
-    """Whoever waits for the work may be killed, or stop waiting while this process starts."""
+    """Whoever waits for the work may be killed."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
     os._exit(1)

@@ -1,6 +1,7 @@
 """Revisions of long campaigns, made in a process of their own; and decisions that come at once."""
 
 import asyncio
+import multiprocessing
 import os
 import sys
 
@@ -74,6 +75,18 @@ async def test_what_another_process_raises_is_raised_here():
         await apart(fail)
     with pytest.raises(ConnectionError, match="gone"):
         await apart(lose_the_database)
+
+
+async def test_work_that_nobody_waits_for_any_more_while_its_process_starts_ends_with_its_start():
+    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    await asyncio.sleep(0)
+    work.cancel()
+    async with asyncio.timeout(20):
+        while not multiprocessing.active_children():
+            await asyncio.sleep(0)
+        while multiprocessing.active_children():
+            await asyncio.sleep(0.02)
+    assert work.cancelled()
 
 
 WORKS_APART = """
