@@ -155,7 +155,9 @@ def translation_systems(  # noqa: PLR0917
 
 @experiment.command("random-judges")
 @repeated
-@click.option("--judgments", type=click.IntRange(100), default=1600, show_default=True, help="Comparisons in a run.")
+@click.option(
+    "--judgments", type=click.IntRange(100, 1_000_000), default=1600, show_default=True, help="Comparisons in a run."
+)
 @click.option("--comparisons", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=COMPARISONS_HELP)
 @click.option("--baseline", help="One of its systems; without it the one that is compared most.")
 def random_judges(  # noqa: PLR0917

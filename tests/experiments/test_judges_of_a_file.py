@@ -105,6 +105,11 @@ def test_the_command_makes_a_report_that_says_what_each_system_is_worth_as_a_bas
     assert (tmp_path / "random-judges-ndcg.svg").exists()
 
 
+def test_more_comparisons_than_memory_holds_are_refused(tmp_path):
+    told = ["--judgments", "99999999999999", "--out", str(tmp_path)]
+    assert CliRunner().invoke(command, ["experiment", "random-judges", *told]).exit_code == 2
+
+
 def test_a_baseline_without_a_file_is_refused(tmp_path):
     said = CliRunner().invoke(command, ["experiment", "random-judges", "--baseline", "a", "--out", str(tmp_path)])
     assert said.exit_code == 2
