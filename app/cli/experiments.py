@@ -193,6 +193,8 @@ def transitivity(out: Path, runs: int, seed: int) -> None:
 
 def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, context: float, seed: int) -> None:  # noqa: PLR0917
     """Do all of it, and say where the report is."""
+    if not context > 0:  # Click lets NaN pass
+        raise click.UsageError("--context is a share: more than 0, 1 at most.")
     begin(out)
     told = f"--runs {runs} --like {like} --context {context:g} --seed {seed}"
     command = f"easel experiment {material.name} {told}"

@@ -67,7 +67,8 @@ async def test_a_goal_of_no_campaign_is_not_found(program):
 
 async def test_who_gets_nothing_more_makes_the_server_look_at_the_goal(app, program):
     """A server that was killed has not come to look after the last answers."""
-    address, asked = await made(program, "intervals", repeat_items=False), []
+    asked: list[int] = []
+    address = await made(program, "intervals", repeat_items=False)
     await answered(program, address, people=1)
     app.state.looks.ask = asked.append
     work = await program.post(f"{address}/hits", json={"annotator": "p0"})

@@ -219,6 +219,11 @@ def test_statements_that_are_all_alike_are_refused_in_a_line(tmp_path):
     assert (said.exit_code, said.stderr[-11:]) == (1, "(constant)\n")
 
 
+def test_a_context_that_is_no_number_is_refused(tmp_path):
+    told = ["--context", "nan", "--out", str(tmp_path)]
+    assert CliRunner().invoke(command, ["experiment", "political-spectrum", *told]).exit_code == 2
+
+
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "a file").write_text("")
     said = CliRunner().invoke(command, ["experiment", "word-senses", "--out", str(tmp_path / "a file" / "below")])
