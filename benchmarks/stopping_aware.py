@@ -55,7 +55,7 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     truth = np.mean([meant(habits, people.truth) for habits in people.people if habits.careless is None], axis=0)
     asking = Asking(wanted=MOST, n=N, gamma=0.1, best=BEST, threshold=0.5)
     mine = InMemory(RULES[GOALS[goal]], ONLINE["easl-aware"], asking, Parameters(), ITEMS, rng)
-    campaign = SimpleNamespace(goal=goal, best_items=BEST, threshold=50, **PLAIN)
+    campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **PLAIN)
     ends = [NEVER] * len(WAYS)
     hits = mine.answered_by(people)
     list(islice(hits, ITEMS // N))
