@@ -340,7 +340,9 @@ async def import_responses(
     has stored some of the first HITs; send the same file again, and the rest follows.
     """
     async with sent_file(request) as (file, name, _):
-        return await responses_import.import_results(database, slug, file, name, now=now, max_mb=settings.max_upload_mb)
+        return await responses_import.import_results(
+            database, slug, file, name, now=now, max_mb=settings.max_upload_mb, looks=request.app.state.looks.ask
+        )
 
 
 @asynccontextmanager

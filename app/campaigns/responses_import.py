@@ -12,7 +12,7 @@ import hashlib
 import io
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -92,13 +92,15 @@ async def import_results(
     now: datetime,
     max_mb: int,
     progress: Progress = lambda _rows: None,
+    looks: Callable[[int], None] = lambda _campaign_id: None,
 ) -> ImportedResponses:
     """Store a file's HITs as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
-    many HITs are in. Raises `NotFound`, `Conflict` (`not_launched`, `is_a_rehearsal`, `assignment_known`), and
-    `Invalid` as `numbered` and `read_results` do, before anything is stored. Interrupted by anything else, it leaves
-    the first rows stored, and the same file imported again goes on after them.
+    many HITs are in, and `looks` at the end which campaign has new answers. Raises `NotFound`, `Conflict`
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `numbered` and `read_results` do, before
+    anything is stored. Interrupted by anything else, it leaves the first rows stored, and the same file imported again
+    goes on after them.
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
@@ -127,6 +129,7 @@ async def import_results(
         progress(stored)
     async with engine.begin() as connection:
         done.finished = await finish_if_complete(connection, campaign.id, now=now)
+    looks(campaign.id)
     done.items, done.known = len(judgments), count - stored
     drawn = {item: count for item, count in judgments.items() if item not in campaign.always_shown}
     done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, drawn)

@@ -215,6 +215,7 @@ async def import_responses(
             now=now,
             max_mb=settings.max_upload_mb,
             progress=progress,
+            looks=request.app.state.looks.ask,
         )
         return address(slug, "/items", done="responses") + "&" + urlencode(imported.model_dump())
 
