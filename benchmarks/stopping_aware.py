@@ -19,11 +19,12 @@ import numpy as np
 from app.designs.scale import POINTS
 from app.goals.progress import progress
 from app.inference.ground.arrays import Array
+from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
-from app.inference.ratings import annotator_aware
 from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.ratings.moderated_aware import moderated_aware
 from app.selection.registry import RULES
 from app.selection.rule import Asking
 from app.simulation.annotators import MadeUp, Population
@@ -55,14 +56,14 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     truth = np.mean([meant(habits, people.truth) for habits in people.people if habits.careless is None], axis=0)
     asking = Asking(wanted=MOST, n=N, gamma=0.1, best=BEST, threshold=0.5)
     mine = InMemory(RULES[GOALS[goal]], ONLINE["easl-aware"], asking, Parameters(), ITEMS, rng)
-    campaign = SimpleNamespace(goal=goal, best_items=BEST, threshold=50, **PLAIN)
+    campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **PLAIN)
     ends = [NEVER] * len(WAYS)
     hits = mine.answered_by(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
         for way, end in enumerate(ends):
             if end is NEVER:
-                known = WAYS_OF[way](mine.hits, mine.score)
+                known = WAYS_OF[way](mine.hits)
                 found = progress(campaign, known, mine.score)
                 if found is not None and found.reached:
                     ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
@@ -75,15 +76,14 @@ def columns(hits: list[Hit]) -> tuple[Array, Array, Array]:
     return items, who, np.array([value for hit in hits for value in hit.values])
 
 
-def by_means(hits: list[Hit], _score: Array) -> Moderated:
+def by_means(hits: list[Hit]) -> Moderated:
     return moderated(Tally.nothing(ITEMS).after(*columns(hits)))
 
 
-def by_law(hits: list[Hit], score: Array) -> Moderated:
-    """One variance for all items, so as many degrees of freedom as judgments leave."""
-    found = annotator_aware.fit(*columns(hits), n_items=ITEMS, n_annotators=ANNOTATORS, tolerance=1e-4)
-    freedom = max(1.0, float(found.weight.sum()) - np.count_nonzero(found.estimable))
-    return Moderated(score, found.standard_error, np.full(ITEMS, freedom), None)
+def by_law(hits: list[Hit]) -> Moderated:
+    said = columns(hits)
+    known = moderated_aware(Said.nothing(ITEMS).after(*said), Tally.nothing(ITEMS).after(*said))
+    return by_means(hits) if known is None else known
 
 
 WAYS_OF = (by_means, by_law)
@@ -95,7 +95,7 @@ def right(goal: str, known: Moderated, score: Array, truth: Array) -> float:
         order = np.argsort(-score)
         return float(truth[order[BEST:]].max() <= truth[order[:BEST]].min() + within)
     if goal == "threshold":
-        return float(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
+        return float(np.where(score > 0.5, truth >= 0.5 - within, truth <= 0.5 + within).all())
     low, high = known.interval()
     return float(((low <= truth) & (truth <= high)).mean())
 

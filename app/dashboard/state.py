@@ -41,6 +41,7 @@ from app.serving.posterior_cache import PosteriorCache
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
 MOST_BY_THE_WAY = 20_000  # items, for which the chance of a goal takes some milliseconds
+MOST_FITTED = 5_000  # judgments that a law is fitted to by the way: a tenth of a second of a processor
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
@@ -166,14 +167,23 @@ def goal_words(facts: Facts) -> str:
 
 def near_words(facts: Facts) -> str:
     """How near it is, if that can be told by the way."""
-    campaign = facts.campaign
-    if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
+    campaign, evidence = facts.campaign, facts.precision.evidence
+    if len(facts.score) > MOST_BY_THE_WAY or facts.behind or evidence.to_fit > MOST_FITTED:
         return ""
     asked = ~facts.gone
     asked[campaign.always_shown] = False
     numbers = np.flatnonzero(asked)
-    found = progress(campaign, facts.precision.intervals.of(numbers), facts.score[numbers])
-    return said_of(campaign, found) if found else ""
+    known, by = evidence.measured(campaign, facts.precision.intervals)
+    found = progress(campaign, known.of(numbers), facts.score[numbers], by)
+    return f"{said_of(campaign, found)} {measured_words(campaign, by)}".strip() if found else ""
+
+
+def measured_words(campaign: Any, by: str) -> str:
+    """By what it is measured, where the campaign's law could measure it."""
+    law = law_of(campaign)
+    if not law.fit:
+        return ""
+    return f"Measured by the scores of {law.short_title}." if by == law.name else "Measured by plain means of answers."
 
 
 def released_words(count: int) -> str:
