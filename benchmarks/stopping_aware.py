@@ -5,7 +5,7 @@ whom none, 15 and 30 % answer at random. From 2 judgments an item on it is looke
 the goal is reached with a probability of 95 %: by the plain means of all answers and how far annotators differ, as
 campaigns do it, and by the law's own scores with the standard errors of its fit to all judgments. Of each: in how many
 of the campaigns that it would have ended the goal was met, how many judgments an item they had, and how many had not
-ended with 40; of narrow intervals, how many hold the truth. The truth is what those who look would say on average.
+ended with 20; of narrow intervals, how many hold the truth. The truth is what those who look would say on average.
 """
 
 import sys
@@ -32,7 +32,7 @@ from app.simulation.in_memory import InMemory
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.stopping import PLAIN, meant
 
-ITEMS, ANNOTATORS, N, MOST, BEST = 40, 20, 5, 40, 5
+ITEMS, ANNOTATORS, N, MOST, BEST = 40, 20, 5, 20, 5
 AT_RANDOM = (0.0, 0.15, 0.3)
 GOALS = {"best": "best", "threshold": "threshold", "intervals": "scores"}
 WAYS = ("means", "easl-aware")
