@@ -1,30 +1,28 @@
-"""What stopping by the scores of `easl-aware` would be worth: `python -m benchmarks.stopping_aware [RUNS]`, else 200.
+"""What stopping by the scores of `easl-aware` is worth: `python -m benchmarks.stopping_aware [RUNS]`, 200 if not said.
 
 Campaigns in memory of 40 items under the law `easl-aware`, with HITs of 5, each by one of 20 annotators with biases, of
 whom none, 15 and 30 % answer at random. From 2 judgments an item on it is looked after every judgment an item whether
-the goal is reached with a probability of 95 %: by the plain means of all answers and how far annotators differ, as
-campaigns do it, and by the law's own scores with the standard errors of its fit to all judgments. Of each: in how many
-of the campaigns that it would have ended the goal was met, how many judgments an item they had, and how many had not
-ended with 20; of narrow intervals, how many hold the truth. The truth is what those who look would say on average.
+the goal is reached with a probability of 95 %: by the plain means of all answers and how far annotators differ, and by
+the law's own scores with the standard errors of its fit to all judgments, as such campaigns do it. Of each: in how many
+of the campaigns that it ended the goal was met, how many judgments an item they had, and how many had not ended with
+20; of narrow intervals, how many hold the truth. The truth is what those who look would say on average.
 """
 
 import sys
 from functools import partial
 from itertools import islice
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.designs.scale import POINTS
+from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
 from app.inference.ground.arrays import Array
-from app.inference.observations.said import Said
-from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated, moderated
-from app.inference.ratings.moderated_aware import moderated_aware
 from app.selection.registry import RULES
 from app.selection.rule import Asking
 from app.simulation.annotators import MadeUp, Population
@@ -61,9 +59,10 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     hits = mine.answered_by(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
+        said = GoalEvidence.nothing(mine.law, ITEMS).after(*columns(mine.hits))
         for way, end in enumerate(ends):
             if end is NEVER:
-                known = WAYS_OF[way](mine.hits)
+                known = WAYS_OF[way](said, campaign)
                 found = progress(campaign, known, mine.score)
                 if found is not None and found.reached:
                     ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
@@ -76,14 +75,12 @@ def columns(hits: list[Hit]) -> tuple[Array, Array, Array]:
     return items, who, np.array([value for hit in hits for value in hit.values])
 
 
-def by_means(hits: list[Hit]) -> Moderated:
-    return moderated(Tally.nothing(ITEMS).after(*columns(hits)))
+def by_means(said: GoalEvidence, _campaign: Any) -> Moderated:
+    return moderated(said.tally)
 
 
-def by_law(hits: list[Hit]) -> Moderated:
-    said = columns(hits)
-    known = moderated_aware(Said.nothing(ITEMS).after(*said), Tally.nothing(ITEMS).after(*said))
-    return by_means(hits) if known is None else known
+def by_law(said: GoalEvidence, campaign: Any) -> Moderated:
+    return said.measured(campaign, moderated(said.tally)).known
 
 
 WAYS_OF = (by_means, by_law)

@@ -86,3 +86,5 @@ def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     click.echo(" · ".join([found.needed, *found.costs]))
     if found.by_the_clock:
         click.echo(found.by_the_clock)
+    if found.caution:
+        click.echo(found.caution)

@@ -14,7 +14,8 @@ from app.inference.ratings.moderated import Moderated
 
 MOST = 50_000  # judgments that a law is fitted to: less than a second of a processor
 MEANS = "means"
-OF_ANSWERS = ("halves",)  # goals that ask of the answers themselves how they agree
+# The goal of halves asks how the answers themselves agree; of orders nobody has measured how often a law is right.
+BY_MEANS = ("halves", "order")
 
 
 class Measured(NamedTuple):
@@ -64,6 +65,6 @@ class GoalEvidence:
         return self.law.fit(self.said, self.tally)
 
     def measured(self, campaign: Any, means: Moderated) -> Measured:
-        """By the law if it can tell, and the goal asks of items; else by the means."""
-        fitted = None if campaign.goal in OF_ANSWERS else self.fitted
+        """By the law if it can tell, and the goal is none of `BY_MEANS`; else by the means."""
+        fitted = None if campaign.goal in BY_MEANS else self.fitted
         return Measured(means, MEANS) if fitted is None else Measured(fitted, self.law.name)
