@@ -41,7 +41,7 @@ from app.serving.posterior_cache import PosteriorCache
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
 MOST_BY_THE_WAY = 20_000  # items, for which the chance of a goal takes some milliseconds
-MOST_FITTED = 5_000  # judgments that a law is fitted to by the way: a tenth of a second of a processor
+MOST_FITTED = 5_000  # judgments that a law is fitted to by the way: see `benchmarks.goal_looks`
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
