@@ -47,7 +47,6 @@ from app.quality import api as quality_api
 from app.quality import routes as quality
 from app.quality.annotators import MedianSeconds
 from app.quality.compared import AnnotatorComparisons
-from app.quality.look import look as look_at_annotators
 from app.quality.looks import Looks
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
@@ -101,11 +100,11 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.posterior_cache = PosteriorCache()
     state.fits = Fits()
     state.live = Live(state.database, state.posterior_cache, web.get_now)
-    state.rehearsals = Rehearsals(state.database, web.now)
     state.plans = Plans(state.database)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSeconds()
-    state.looks = Looks(state.database, web.get_now, (look_at_annotators, watch.look))
+    state.looks = Looks(state.database, web.get_now, watch.LOOKS)
+    state.rehearsals = Rehearsals(state.database, web.now, state.looks.ask)
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
@@ -118,9 +117,9 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
+    await state.rehearsals.stop()
     await state.looks.stop()
     await state.comparisons.stop()
-    await state.rehearsals.stop()
     await state.live.stop()
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):

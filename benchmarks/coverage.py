@@ -8,6 +8,7 @@ intervals from the judgments alone: how many hold the truth, and how many times 
 """
 
 import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -38,19 +39,24 @@ SCALE = (0.0, 1.0)
 
 
 class People:
-    """Annotators of a crowd who judge items: y = 0.5 + bias + scale (worth - 0.5) + noise, cut to 101 steps."""
+    """Annotators of a crowd who judge items: y = 0.5 + bias + scale (worth - 0.5) + noise, cut to the scale."""
 
-    def __init__(self, crowd: Crowd, random_share: float, rng: np.random.Generator) -> None:
-        self.worth = rng.beta(2, 2, ITEMS)
+    def __init__(self, crowd: Crowd, random_share: float, rng: np.random.Generator, items: int = ITEMS) -> None:
+        self.worth = rng.beta(2, 2, items)
         self.bias, self.scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
         self.noise = crowd.noise * np.exp(rng.normal(0, crowd.noise_spread, ANNOTATORS))
         self.at_random = rng.permutation(ANNOTATORS) < random_share * ANNOTATORS
 
     def judge(self, items: Integers, annotators: Integers, rng: np.random.Generator) -> Array:
+        """On 101 steps."""
+        return self.seen(items, annotators, rng).round(2)
+
+    def seen(self, items: Integers, annotators: Integers, rng: np.random.Generator) -> Array:
+        """Where on the scale, before it is cut to steps."""
         meant = 0.5 + self.bias[annotators] + self.scale[annotators] * (self.worth[items] - 0.5)
         scores = meant + self.noise[annotators] * rng.normal(size=meant.shape)
-        scores = np.where(self.at_random[annotators], rng.random(meant.shape), scores)
-        return scores.clip(0, 1).round(2)
+        places: Array = np.where(self.at_random[annotators], rng.random(meant.shape), scores).clip(0, 1)
+        return places
 
     def everything(self, rng: np.random.Generator) -> Array:
         """(TIMES, items, annotators)."""
@@ -151,11 +157,20 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     return rows
 
 
-def show(name: str, crowd: Crowd, random_share: float, runs: int, pool: ProcessPoolExecutor) -> None:
-    print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}; {runs} runs\n")
-    heads = [f"{per_item} an item: held, width, said" for per_item in PER_ITEM]
-    print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(PER_ITEM)) + "|")
-    found = [list(pool.map(partial(one_run, crowd, random_share, per_item), range(runs))) for per_item in PER_ITEM]
+def show(
+    title: str,
+    run: Callable[[int, int], dict[str, Row]],
+    per_items: Sequence[int],
+    runs: int,
+    pool: ProcessPoolExecutor,
+    *,
+    columns: str,
+) -> None:
+    """A table. run: every interval, by judgments an item and a seed. columns: what a cell holds."""
+    print(f"\n{title}; {runs} runs\n")
+    heads = [f"{per_item} an item: {columns}" for per_item in per_items]
+    print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(per_items)) + "|")
+    found = [list(pool.map(partial(run, per_item), range(runs))) for per_item in per_items]
     for interval in found[0][0]:
         print(f"| {interval} | " + " | ".join(cell([run[interval] for run in one]) for one in found) + " |", flush=True)
 
@@ -170,7 +185,8 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     with a_process_per_core() as pool:
         for name, (crowd, random_share) in CROWDS.items():
-            show(name, crowd, random_share, runs, pool)
+            title = f"{ITEMS} items, {ANNOTATORS} annotators, {name}"
+            show(title, partial(one_run, crowd, random_share), PER_ITEM, runs, pool, columns="held, width, said")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ The truth is what a method says of very many answers by the same people: of scor
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -19,8 +18,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.preferences import best_worst_counts, bradley_terry, expected_wins, hopkins_may, thurstone
 from app.inference.ratings import geometric_mean
 from app.inference.systems import graded_response
+from benchmarks import coverage
 from benchmarks.annotator_aware import Crowd, a_process_per_core
-from benchmarks.coverage import CROWDS, Z95, Row, cell
+from benchmarks.coverage import CROWDS, Z95, Row, show
 
 ITEMS, ANNOTATORS, SYSTEMS, SEGMENTS = 50, 30, 10, 100
 PER_ITEM = (5, 10, 20)
@@ -31,27 +31,24 @@ DRAWS = 300
 TIE = 0.05
 
 
-class People:
-    """Annotators of a crowd, as those of `benchmarks.coverage`, and items of any number."""
+class People(coverage.People):
+    """Annotators of a crowd, and items of any number. Scores are not cut to steps, so that pairs tie by their margin
+    alone.
+    """
 
     def __init__(self, crowd: Crowd, random_share: float, items: int, rng: np.random.Generator) -> None:
-        self.rng, self.items, self.worth = rng, items, rng.beta(2, 2, items)
-        self.bias, self.scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
-        self.noise = crowd.noise * np.exp(rng.normal(0, crowd.noise_spread, ANNOTATORS))
-        self.at_random = rng.permutation(ANNOTATORS) < random_share * ANNOTATORS
+        super().__init__(crowd, random_share, rng, items)
+        self.rng, self.items = rng, items
 
-    def judge(self, items: Integers, annotators: Integers) -> Array:
-        """Scores, not cut to steps, so that pairs tie by their margin alone."""
-        meant = 0.5 + self.bias[annotators] + self.scale[annotators] * (self.worth[items] - 0.5)
-        scores = meant + self.noise[annotators] * self.rng.normal(size=meant.shape)
-        said: Array = np.where(self.at_random[annotators], self.rng.random(meant.shape), scores).clip(0, 1)
-        return said
+    def say(self, items: Integers, annotators: Integers) -> Array:
+        """Scores, in the shape of both."""
+        return self.seen(items, annotators, self.rng)
 
     def shown(self, hits: int, n: int) -> tuple[Integers, Integers, Array]:
         """Hits of n different items each, shown to anybody: items, annotators and scores, (hits, n)."""
         items = np.argsort(self.rng.random((hits, self.items)), axis=1)[:, :n]
         annotators = np.repeat(self.rng.integers(ANNOTATORS, size=(hits, 1)), n, axis=1)
-        return items, annotators, self.judge(items, annotators)
+        return items, annotators, self.say(items, annotators)
 
     def pairs(self, number: int) -> tuple[Integers, Integers, Integers]:
         """First, second, outcome: (number,)."""
@@ -63,7 +60,7 @@ class People:
         """Every item by so many different annotators: (items * times,) each."""
         annotators = np.argsort(self.rng.random((self.items, ANNOTATORS)), axis=1)[:, :times]
         items = np.repeat(np.arange(self.items)[:, None], times, axis=1)
-        return items.ravel(), annotators.ravel(), self.judge(items, annotators).round(2).ravel()
+        return items.ravel(), annotators.ravel(), self.say(items, annotators).round(2).ravel()
 
 
 class Case(NamedTuple):
@@ -133,7 +130,7 @@ def of_magnitude(case: Case) -> Row:
     items, annotators, scores = people.each_item(case.per_item)
     found = geometric_mean.fit(items, annotators, 10 ** (2 * scores - 1), n_items=ITEMS, n_annotators=ANNOTATORS)
     items, annotators = np.meshgrid(np.arange(ITEMS), np.arange(ANNOTATORS))
-    everything = np.mean([people.judge(items, annotators).mean(axis=0) for _ in range(AS_MANY)], axis=0)
+    everything = np.mean([people.say(items, annotators).mean(axis=0) for _ in range(AS_MANY)], axis=0)
     return row(np.log10(found.low), np.log10(found.high), 2 * everything - 1)
 
 
@@ -151,9 +148,7 @@ def against_baseline(people: People, output: Array, number: int) -> graded_respo
     rng = people.rng
     systems, segments = rng.integers(SYSTEMS, size=number), rng.integers(SEGMENTS, size=number)
     judges = rng.integers(ANNOTATORS, size=number)
-    theirs, baseline = (
-        people.judge(np.full(number, one) if one == SYSTEMS else systems, judges) for one in (0, SYSTEMS)
-    )
+    theirs, baseline = (people.say(np.full(number, one) if one == SYSTEMS else systems, judges) for one in (0, SYSTEMS))
     apart = theirs - baseline + output[segments, systems] - output[segments, SYSTEMS]
     apart = np.where(people.at_random[judges], theirs - baseline, apart)
     outcomes = np.where(np.abs(apart) < TIE, 0, np.sign(apart)).astype(np.int64)
@@ -210,20 +205,12 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     return {name: interval(case) for name, interval in INTERVALS.items()}
 
 
-def show(name: str, crowd: Crowd, random_share: float, runs: int, pool: ProcessPoolExecutor) -> None:
-    print(f"\n{ITEMS} items, {ANNOTATORS} annotators, {name}; {runs} runs\n")
-    heads = [f"{per_item} an item: held, width" for per_item in PER_ITEM]
-    print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(PER_ITEM)) + "|")
-    found = [list(pool.map(partial(one_run, crowd, random_share, per_item), range(runs))) for per_item in PER_ITEM]
-    for interval in INTERVALS:
-        print(f"| {interval} | " + " | ".join(cell([run[interval] for run in one]) for one in found) + " |", flush=True)
-
-
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     with a_process_per_core() as pool:
         for name, (crowd, random_share) in CROWDS.items():
-            show(name, crowd, random_share, runs, pool)
+            title = f"{ITEMS} items, {ANNOTATORS} annotators, {name}"
+            show(title, partial(one_run, crowd, random_share), PER_ITEM, runs, pool, columns="held, width")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.experiments.arms import of_sides
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
 from app.inference.online.law import Parameters
@@ -94,12 +95,6 @@ def top(score: Array, truth: Array) -> float:
     """The share of the true top 15 among those of the highest scores."""
     best = np.argsort(-score)[:TOP]
     return float(np.isin(best, np.argsort(-truth)[:TOP]).mean())
-
-
-def side(score: Array, truth: Array) -> float:
-    """The share of items on the right side of the median."""
-    middle = np.median(truth)
-    return float(((score > middle) == (truth > middle)).mean())
 
 
 def campaign(rule: str, law: str, truth: Array, rng: np.random.Generator) -> InMemory:
@@ -179,7 +174,7 @@ def main() -> None:
         mine = Runs(runs, pool)
         mine.show("Top 15: judgments an item", simulated + real, top, [("best", law, law) for law in LAWS])
         mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
-        mine.show("Side of the median", simulated + real, side, [("threshold", "easl", "easl")])
+        mine.show("Side of the median", simulated + real, of_sides, [("threshold", "easl", "easl")])
         mine.show_losses(simulated + real, ["scores", "easl"])
 
 

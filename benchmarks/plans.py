@@ -8,6 +8,7 @@ campaigns of its ratio to what was needed, with nine of ten of them.
 """
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -95,7 +96,7 @@ def needed(campaign: Any, mine: InMemory, people: MadeUp, tally: Tally, looks: l
     return np.inf
 
 
-def with_answers(tally: Tally, hits: list[Hit]) -> Tally:
+def with_answers(tally: Tally, hits: Sequence[Hit]) -> Tally:
     """A tally with these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]

@@ -35,6 +35,7 @@ from app.simulation.annotators import Answering, Habits, MadeUp, Population
 from app.simulation.in_memory import InMemory
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.goals import HardItems
+from benchmarks.plans import with_answers
 
 ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
 PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)
@@ -103,7 +104,7 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     campaign = SimpleNamespace(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
     tally = Tally.nothing(ITEMS)
     for hit in mine.answered_by(people):
-        tally = tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        tally = with_answers(tally, [hit])
         known = moderated(tally)
         found = progress(campaign, known, mine.score)
         if found is not None and found.reached:
@@ -131,8 +132,7 @@ class Releasing:
 
     def learn(self, hits: Sequence[Hit]) -> Mask:
         """From more answers: which items are settled now."""
-        for hit in hits:
-            self.tally = self.tally.after(hit.items, [hit.annotator] * len(hit.items), hit.values)
+        self.tally = with_answers(self.tally, hits)
         self.known = moderated(self.tally)
         return settled(self.campaign, self.known, self.mine.score)
 

@@ -256,6 +256,13 @@ def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
     assert campaign["judgments_taken"] == campaign["judgments_wanted"]
 
 
+def test_made_up_annotators_stop_when_the_goal_is_reached(easel, running):
+    easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 50, "--when-reached", "pause")
+    easel("simulate", running, "--hits", 8, "--pace", 0)
+    (campaign,) = json.loads(easel("campaign", "list", "--json").output)
+    assert campaign["status"] == "paused"
+
+
 def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--checks-percent", 10)
     easel("campaign", "import", "verbs", files / "items.csv")

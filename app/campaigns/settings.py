@@ -167,19 +167,19 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         default="easl", title="Rule of selection",
         description="Which items are asked next. The paper's is Algorithm 1, for the whole scale; scores asks about "
         "all as often, and orders the whole scale as well or better. If only the best items matter, best finds them "
-        "with 3 to 5 judgments an item as well as asking evenly does with 10; threshold tells who is above a line "
+        "with 3 to 5 judgments an item as well as asking evenly does with 10; threshold tells which are above a line "
         "with about 4. Of the other items both know less. systems tells all systems apart. Where items get labels, "
         "entropy and information find more right ones.",
     )  # fmt: skip
     best_items: int = Field(
         default=10, ge=1, le=1_000_000, title="Best items",
-        description="Only for the rule best: how many are the best. Whoever may or may not be among them is asked "
-        "about most.",
+        description="How many are the best, for the rule best and for the goal of the same name. The rule asks most "
+        "about items that may or may not be among them.",
     )  # fmt: skip
     threshold: float = Field(
         default=50.0, ge=0, le=100, allow_inf_nan=False, title="Threshold",
-        description="Only for the rule threshold: where the line is, in hundredths of the scale. Whoever may lie on "
-        "either side of it is asked about most.",
+        description="Where the line is, from 0 to 100, for the rule threshold and for the goal of the same name. The "
+        "rule asks most about items that may lie on either side of it.",
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="", title="Criterion that decides",

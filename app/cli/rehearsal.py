@@ -1,7 +1,6 @@
 """`easel simulate` and `easel plan`."""
 
 import asyncio
-from functools import partial
 from typing import Any
 
 import click
@@ -11,10 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.cli.running import now, on_engine
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
+from app.quality.looks import Looks
 from app.simulation.annotators import CARELESS, POPULATIONS, Careless, population_of
 from app.simulation.crowd import simulate as simulate_crowd
 from app.simulation.planned import AT_ONCE, RUNS, USUAL, Plan
 from app.simulation.planned import plan as planned
+from app.stopping import watch
+from app.web import get_now
 
 TRUTH_HELP = (
     "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
@@ -62,8 +64,16 @@ def simulate(
             found = await campaign_by_slug(connection, slug)
             await note(connection, "answers.simulated", found, after={"hits": crowd["hits"]})
         crowd["population"] = population_of(like or "", noise, careless, careless_how)
+        looks = Looks(engine, get_now, watch.LOOKS)
+
+        async def answered() -> None:
+            looks.ask(found.id)
+            await asyncio.sleep(pace)
+
         rng = np.random.default_rng(seed)
-        return await simulate_crowd(engine, found, rng=rng, clock=now, answered=partial(asyncio.sleep, pace), **crowd)
+        done = await simulate_crowd(engine, found, rng=rng, clock=now, answered=answered, **crowd)
+        await looks.end(found.id)
+        return done
 
     click.echo(f"Made-up annotators answered {on_engine(work):,} HITs of {slug}.")
 
@@ -84,7 +94,5 @@ def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     found = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
-    if found.by_the_clock:
-        click.echo(found.by_the_clock)
-    if found.caution:
-        click.echo(found.caution)
+    for more in filter(None, (found.by_the_clock, found.ends_before, found.caution)):
+        click.echo(more)

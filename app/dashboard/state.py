@@ -26,7 +26,7 @@ from app.designs.criteria import names_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
-from app.goals.progress import Progress, progress
+from app.goals.progress import Progress, counting, progress
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array
@@ -160,30 +160,39 @@ def goal_words(facts: Facts) -> str:
     campaign = facts.campaign
     if campaign.goal == NONE:
         return ""
-    said = "Goal reached" if campaign.goal_reached == words_of_goal(campaign) else "Goal"
-    words = [f"{said}: {words_of_goal(campaign)}.", near_words(facts), released_words(int(facts.settled.sum()))]
+    found = near(facts)
+    words = [
+        f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
+        f"{said_of(campaign, found)} {measured_words(campaign, found)}".strip() if found else "",
+        released_words(int(facts.settled.sum())),
+    ]
     return " ".join(filter(None, words))
 
 
-def near_words(facts: Facts) -> str:
+def goal_head(campaign: Any, found: Progress | None) -> str:
+    """Whether the goal is reached, or can be no more."""
+    if campaign.goal_reached == words_of_goal(campaign):
+        return "Goal reached"
+    return "Goal not reached" if campaign.status == "finished" and found and not found.reached else "Goal"
+
+
+def near(facts: Facts) -> Progress | None:
     """How near it is, if that can be told by the way."""
     campaign, evidence = facts.campaign, facts.precision.evidence
     if len(facts.score) > MOST_BY_THE_WAY or facts.behind or evidence.to_fit > MOST_FITTED:
-        return ""
-    asked = ~facts.gone
-    asked[campaign.always_shown] = False
-    numbers = np.flatnonzero(asked)
+        return None
+    items = counting(campaign, ~facts.gone)
     known, by = evidence.measured(campaign, facts.precision.intervals)
-    found = progress(campaign, known.of(numbers), facts.score[numbers], by)
-    return f"{said_of(campaign, found)} {measured_words(campaign, by)}".strip() if found else ""
+    return progress(campaign, known.of(items), facts.score[items], by)
 
 
-def measured_words(campaign: Any, by: str) -> str:
+def measured_words(campaign: Any, found: Progress) -> str:
     """By what it is measured, where the campaign's law could measure it."""
     law = law_of(campaign)
     if not law.fit:
         return ""
-    return f"Measured by the scores of {law.short_title}." if by == law.name else "Measured by plain means of answers."
+    by_law = found.by == law.name
+    return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
 
 
 def released_words(count: int) -> str:

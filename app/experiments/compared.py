@@ -31,7 +31,6 @@ TRUTH = "oracle"  # the column of the items
 Courses = Mapping[str, BandedCourse]  # by arm
 FEW = 6  # people in an arm; how often bands hold is measured from there on
 BASE, GAINING = "DA", "EASL"
-PAPER = {3: 2, 6: 4}  # judgments in direct assessment, and those by EASL that are as good: sections 5.1 and 5.2
 
 ANSWERED = text(f"""
     SELECT count(DISTINCT annotator_id) AS people,
@@ -160,15 +159,14 @@ def gains(courses: Courses, looks: Sequence[int]) -> list[list[str]]:
     far = reach(error, np.minimum(base.people, gaining.people))
     better = Band(values - goals, values - goals - far, values - goals + far)
     return [
-        [in_words(better, k), as_good(looks, values, float(goals[k])), str(PAPER.get(look, ""))]
+        [in_words(better, k), as_good(looks, values, float(goals[k])), str(report.GAIN.needed.get(look, ""))]
         for k, look in enumerate(looks)
     ]
 
 
 def as_good(looks: Sequence[int], values: Array, goal: float) -> str:
     """With how many judgments, as far as all arms went."""
-    needed = judgments_for(looks, values[None], goal)
-    return f"{needed:.1f}" if np.isfinite(needed) else f"more than {looks[-1]}"
+    return report.as_far(judgments_for(looks, values[None], goal), looks[-1])
 
 
 def write_tables(experiment: AnsweredExperiment, courses: Courses, out: Path) -> None:

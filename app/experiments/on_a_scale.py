@@ -14,7 +14,7 @@ from app.errors import Invalid
 from app.experiments import report
 from app.experiments.arms import ARMS, DA, EASL, EVERY, LOOKS, OnAScale, names_of
 from app.experiments.parquet import write_tables
-from app.experiments.report import Part, Saved
+from app.experiments.report import GAIN, Part
 from app.experiments.runs import Run, by_arm, last_scores
 from app.experiments.tables import between, columns_of
 from app.simulation.annotators import Population
@@ -22,7 +22,6 @@ from app.simulation.annotators import Population
 CONTEXTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
 ITEMS = 150
 FEWEST = 10  # items, of which one is the best tenth
-GAIN = Saved({3: 2, 6: 4}, "sections 5.1 and 5.2")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def conduct(material: Material, like: Population, context: float, seed: int, out
         some=report.some_items(first, material.names),
         heatmap=report.match_quality(out, first),
         goals=report.goals(out, first),
-        contexts=report.with_context(contexts, GAIN),
+        contexts=report.with_context(contexts),
         gain=GAIN,
         compared=[(figure, there, HERE[here](first), why) for figure, there, here, why in material.compared],
     )

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from app.experiments.figures import Band
-from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.jackknife import Mask, correlation_band, standard_error
+from app.inference.ground.arrays import Array, Integers, Mask
+from app.inference.ground.jackknife import correlation_band, standard_error
 from app.inference.ground.metrics import compare
 from app.inference.online.law import Beliefs, Hit, Law
 

@@ -1,4 +1,7 @@
-"""What an experiment with items on a scale found, as figures and as a page: one folder to look at, and to give away."""
+"""What experiments found, as figures and as a page: one folder to look at, and to give away.
+
+How any page is written and a figure of runs is told; the rest is of experiments with items on a scale.
+"""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -37,11 +40,14 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Saved:
+class PaperGain:
     """What the paper says of its gain. needed: judgments by direct assessment, and by EASL, that are as good."""
 
     needed: Mapping[int, int]
     section: str
+
+
+GAIN = PaperGain({3: 2, 6: 4}, "sections 5.1 and 5.2")
 
 
 def write(path: Path, page: str, **told: Any) -> None:
@@ -86,13 +92,14 @@ def with_band(values: Array) -> str:
 
 def saved(values: Mapping[str, Array], arm: str, judgments: int) -> str:
     """With how many judgments an arm is as good as direct assessment with so many."""
-    middle, low, high = judgments_for_as_much(LOOKS, values[arm], values[DA][:, judgments - 1])
-    return f"{most(middle)} ({most(low)} to {most(high)})"
+    needed = judgments_for_as_much(LOOKS, values[arm], values[DA][:, judgments - 1])
+    middle, low, high = (as_far(one, LOOKS[-1]) for one in needed)
+    return f"{middle} ({low} to {high})"
 
 
-def most(judgments: float) -> str:
-    """As far as anybody looked."""
-    return f"{judgments:.1f}" if np.isfinite(judgments) else f"more than {LOOKS[-1]}"
+def as_far(judgments: float, last: int, decimals: int = 1) -> str:
+    """So many, in words, as far as anybody looked. last: judgments at the last look."""
+    return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last}"
 
 
 def goals(folder: Path, part: Part) -> list[dict[str, Any]]:
@@ -161,10 +168,10 @@ def points(scores: Array) -> str:
     return f"{100 * scores.mean():.1f} ({low:.0f} to {high:.0f})"
 
 
-def with_context(parts: Sequence[Part], gain: Saved) -> list[list[str]]:
+def with_context(parts: Sequence[Part]) -> list[list[str]]:
     """With how many judgments EASL is as good as direct assessment with those of the paper, by context effect."""
     cells = []
     for part in parts:
         spearman = by_arm(part.found, "spearman")
-        cells.append([f"{part.of.context:.0%}", *(saved(spearman, EASL, judgments) for judgments in gain.needed)])
+        cells.append([f"{part.of.context:.0%}", *(saved(spearman, EASL, judgments) for judgments in GAIN.needed)])
     return cells

@@ -152,12 +152,12 @@ def shown(one: Word) -> dict[str, Array]:
 
 
 def row_of(one: Word) -> list[str]:
-    quartiles = np.nanpercentile(one.found.accuracy, (0, 50, 100))
+    accuracies = np.nanpercentile(one.found.accuracy, (0, 50, 100))  # the lowest, the median, the highest
     none = int(np.sum(one.found.mutual_information < 0.1))
     return [
         one.name, f"{len(one.votes):,}", f"{len(one.labels.items):,}", str(len(one.found.accuracy)),
         f"{one.by_labels[0]:.3f}", f"{one.by_majority[0]:.3f}", f"{one.by_model[0]:.3f}", f"{sure(one.found):.3f}",
-        f"{one.otherwise:.3f}", " / ".join(f"{share:.2f}" for share in quartiles), str(none),
+        f"{one.otherwise:.3f}", " / ".join(f"{share:.2f}" for share in accuracies), str(none),
     ]  # fmt: skip
 
 

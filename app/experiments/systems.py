@@ -235,7 +235,7 @@ ROWS = (100, 200, 400, 600, 800, 1000)
 
 def within(judgments: tuple[float, float, float]) -> str:
     """In words, as far as anybody looked."""
-    middle, low, high = (f"{one:.0f}" if np.isfinite(one) else f"more than {LOOKS[-1]}" for one in judgments)
+    middle, low, high = (report.as_far(one, LOOKS[-1], decimals=0) for one in judgments)
     return f"{middle} ({low} to {high})"
 
 

@@ -1,7 +1,7 @@
 """Which arm of an experiment somebody comes to.
 
-Each person has a random order of the arms, by a keyed hash of their id, and comes to the first of them that still runs:
-so arms get as many people as each other, who is there stays there when another arm ends, and nothing is stored.
+Each person has a random order of the arms, by a keyed hash of their id, and comes to the first of them that still runs.
+So the arms get about as many people each, nobody changes arms when another one ends, and nothing is stored.
 """
 
 import hmac

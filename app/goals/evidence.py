@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from app.goals.settings import NONE
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
@@ -15,7 +16,7 @@ from app.inference.ratings.moderated import Moderated
 MOST = 50_000  # judgments that a law is fitted to: less than a second of a processor
 MEANS = "means"
 # The goal of halves asks how the answers themselves agree; of orders nobody has measured how often a law is right.
-BY_MEANS = ("halves", "order")
+BY_MEANS = (NONE, "halves", "order")
 
 
 class Measured(NamedTuple):

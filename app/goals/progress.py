@@ -21,6 +21,7 @@ from app.inference.ratings.settled import (
     chances_of_best,
     chances_of_side,
 )
+from app.selection.cut import best_among
 
 FEWEST_DIFFERENCES = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
 MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
@@ -47,8 +48,17 @@ class Progress:
         return replace(self, settled=items[self.settled])
 
 
+def counting(campaign: Any, in_pool: Mask) -> Integers:
+    """The numbers of the items that count for a goal: those in the pool, (N,), but for those that every HIT shows."""
+    counted = in_pool.copy()
+    counted[campaign.always_shown] = False
+    return np.flatnonzero(counted)
+
+
 def progress(campaign: Any, known: Moderated, score: Array, by: str = MEANS) -> Progress | None:
-    """None without a goal. known, score: of the campaign's N items, (N,), on 0 to 1. by: what `known` comes from."""
+    """None without a goal. known, score: of the N items that count for it, (N,), on 0 to 1. by: what `known` comes
+    from.
+    """
     if campaign.goal == NONE:
         return None
     if campaign.when_reached == RELEASE:
@@ -111,13 +121,8 @@ def narrow(campaign: Any, known: Moderated) -> Mask:
     return np.asarray(high - low <= 2 * campaign.goal_width / POINTS)
 
 
-def best_of(campaign: Any, score: Array) -> int:
-    """How many are the best: where there are no more items, all but the lowest, as the rule `best` has it."""
-    return max(1, min(int(campaign.best_items), len(score) - 1))
-
-
 def of_best(campaign: Any, beliefs: Believed, score: Array) -> float:
-    return chance_of_best(beliefs, score, best_of(campaign, score), campaign.goal_within / POINTS)
+    return chance_of_best(beliefs, score, best_among(campaign.best_items, len(score)), campaign.goal_within / POINTS)
 
 
 def of_order(campaign: Any, beliefs: Believed, score: Array) -> float:
@@ -135,6 +140,8 @@ MEASURES: Mapping[str, Callable[[Any, Moderated, Array], float]] = {
 
 # Of each item, (N,): that it is where it belongs.
 CHANCES: Mapping[str, Callable[[Any, Believed, Array], Array]] = {
-    "best": lambda c, known, score: chances_of_best(known, score, best_of(c, score), c.goal_within / POINTS),
+    "best": lambda c, known, score: chances_of_best(
+        known, score, best_among(c.best_items, len(score)), c.goal_within / POINTS
+    ),
     "threshold": lambda c, known, _: chances_of_side(known, c.threshold / POINTS, c.goal_within / POINTS),
 }

@@ -16,7 +16,7 @@ ON_A_SCALE = ("points", "ordered_classes")  # that a design yields
 GOALS: dict[Goal, str] = {
     "none": "None: ask for all judgments that are wanted",
     "best": "The best items are settled",
-    "threshold": "It is settled who is above the threshold",
+    "threshold": "It is settled which items are above the threshold",
     "order": "The order is settled, as of systems",
     "intervals": "Items have narrow intervals",
     "halves": "Two halves of the answers agree",
@@ -35,36 +35,38 @@ class GoalSettings(BaseModel):
 
     goal: Goal = Field(
         default=NONE, title="Goal", json_schema_extra=OPEN,
-        description="When enough is known. The campaign's page shows how near it is, and it can stop by itself. Of "
-        "answers on a scale; how many are the best, and where the threshold is, stands under the rule of selection. "
-        "With the rule of the same name the best, or who is above the threshold, are settled with a third to a half "
-        "of the judgments that Algorithm 1 takes.",
+        description="What has to be known until it is enough. The campaign's page shows how near the goal is, and the "
+        "campaign can stop by itself; it also ends when every item has the judgments wanted. Only for answers on a "
+        "scale. How many items are the best, and where the threshold lies, is set with the rule of selection: in "
+        "simulations the rule of the same name settles the best, or who is above the threshold, with a third to a "
+        "half of the judgments that other rules take.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,
-        description="With which probability the best, the sides or the order must be right. Of the goal of narrow "
-        "intervals: for how many items in a hundred.",
+        description="The probability with which the best, the sides or the order must be right. For narrow intervals: "
+        "how many items in a hundred must have one.",
     )  # fmt: skip
     goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
         default=5, title="Differences that do not matter (points)", json_schema_extra=OPEN,
-        description="Items that are as near each other, or to the threshold, may change places. With 0 the campaign "
-        "may go on for ever about two that are alike.",
+        description="Items this close to each other, or to the threshold, may change places. With 0 the campaign may "
+        "ask for ever about two items that are alike.",
     )  # fmt: skip
     goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
         default=10, title="Narrow intervals (± points)", json_schema_extra=OPEN,
-        description="Only for the goal of narrow intervals: half of the width of the calibrated 95 % interval.",
+        description="Only for narrow intervals: half the width of the calibrated 95 % interval.",
     )  # fmt: skip
     goal_correlation: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] = Field(
         default=0.9, title="Agreement of halves", json_schema_extra=OPEN,
-        description="Only for the goal of halves that agree: Spearman’s correlation of the means of two random halves "
-        "of the answers.",
+        description="Only for halves that agree: Spearman’s correlation between the means of two random halves of the "
+        "answers.",
     )  # fmt: skip
     when_reached: WhenReached = Field(
         default="tell", title="When the goal is reached", json_schema_extra=OPEN,
-        description="HITs that are open then can still be answered. Whoever goes on all the same is not stopped again "
-        "before the goal is another one. For the best, a threshold or narrow intervals items can settle one by one: "
-        "the others are asked about until they settle, too, or have all judgments; how sure is then meant of each. In "
-        "simulations narrow intervals took a sixth fewer judgments so, two fifths fewer where some items are harder.",
+        description="HITs that are open then can still be answered. If you go on all the same, the campaign does not "
+        "stop for this goal again. With the best items, a threshold or narrow intervals, items can settle one by one: "
+        "the others are asked about until they settle too, or have all judgments, and “how sure” is meant of each "
+        "item. In simulations narrow intervals took a sixth fewer judgments this way, and two fifths fewer where some "
+        "items are harder.",
     )  # fmt: skip
 
 
@@ -74,7 +76,7 @@ def why_no_goal(settings: Any) -> str:
     if settings.goal != NONE and design.yields not in ON_A_SCALE:
         return f"a goal is measured by answers on a scale, which “{design.title}” does not give"
     if settings.goal != NONE and settings.criteria:
-        return "a goal is of one question, and there are several criteria"
+        return "a goal is about one question, and there are several criteria"
     if settings.when_reached == RELEASE and settings.goal not in OF_EACH:
-        return f"“{GOALS[settings.goal]}” is said of all items together, so none can be released by itself"
+        return f"“{GOALS[settings.goal]}” is about all items together, so none can be released by itself"
     return ""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.exc import NoResultFound
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database.session import TROUBLE
@@ -68,12 +69,20 @@ class Looks:
         except (Refusal, *TROUBLE) as problem:
             log.warning("campaign %s was not looked at: %s", campaign_id, problem)
             return
+        except NoResultFound:  # a rehearsal that was removed
+            return
         if seen is None:  # another process looks, which may not see the last answers
             self.asked.add(campaign_id)
             return
         self.last[campaign_id, place] = seen
         while len(self.last) > MOST_REMEMBERED:
             del self.last[next(iter(self.last))]
+
+    async def end(self, campaign_id: int) -> None:
+        """Look once more, at once, and then no more."""
+        await self.stop()
+        for place in range(len(self.looks)):
+            await self.look(campaign_id, place)
 
     async def stop(self) -> None:
         """No more looks; one that is under way is broken off."""

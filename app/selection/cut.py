@@ -18,6 +18,13 @@ class Line(Protocol):
         """An item has a new score."""
 
 
+def best_among(best: int, size: int) -> int:
+    """How many of so many items are the best ones: as many as are wanted, but all except the lowest where there are no
+    more.
+    """
+    return max(1, min(best, size - 1))
+
+
 class Threshold:
     """At a score, for good."""
 

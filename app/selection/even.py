@@ -1,7 +1,7 @@
 """The rule for the whole scale: all items as often as each other, and beside each other where they are alike.
 
-No rule that asks about some items more than about others was better at ordering them all, on eight sets of real scores:
-the items whose scores differ most among annotators are seldom the ones whose place is least certain.
+To ask about some items more than about others orders them all no better, on simulated and on real scores (`python -m
+benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,7 +12,7 @@ import numpy as np
 from app.inference.ground.arrays import Array
 from app.selection.bags import Bag, Bags, Picked
 from app.selection.companions import Companions
-from app.selection.index import AlgorithmOne, Items
+from app.selection.index import AlgorithmOne, Items, highest
 from app.selection.leaders import each_of
 from app.selection.rule import Asking, Counts, Draw, in_random_order
 from app.selection.wanted import WantedItems, with_nothing_wanted
@@ -140,22 +140,24 @@ class EvenRule(AlgorithmOne):
             return AlgorithmOne.plan(self, score, variance, judgments, asking, iteration=0, rng=rng)
         judgments = with_nothing_wanted(judgments, asking.never, asking.wanted)
         room = np.flatnonzero(judgments < asking.wanted)
-        order = room[np.lexsort((rng.random(len(room)), judgments[room]))]
-        most = len(order) if asking.hits is None else asking.hits * asking.n
-        hits = alike_together(order[:most], score, variance, asking, rng)
-        return [in_random_order(hit, rng, (FEWEST, 1.0)) for hit in hits if len(hit) >= asking.fewest]
+        most = len(room) if asking.hits is None else asking.hits * asking.n
+        chosen, probabilities = highest(-judgments.astype(np.float64), room, most, rng)
+        asked = dict(zip(chosen, probabilities, strict=True))
+        hits = alike_together(chosen, score, variance, asking, rng)
+        return [in_random_order(hit, rng, (FEWEST, asked[hit[0]])) for hit in hits if len(hit) >= asking.fewest]
 
 
 def alike_together(
-    items: Items, score: Array, variance: Array, asking: Asking, rng: np.random.Generator
+    items: list[int], score: Array, variance: Array, asking: Asking, rng: np.random.Generator
 ) -> list[list[int]]:
     """HITs that show each of these items once, led by the first of them that is in none yet; no item is alone if two
     were there.
     """
-    companions, sizes = Companions(items, score, variance, asking.gamma), iter(even_sizes(len(items), asking.n))
+    companions = Companions(np.array(items, np.intp), score, variance, asking.gamma)
+    sizes = iter(even_sizes(len(items), asking.n))
     hits: list[list[int]] = []
     shown: set[int] = set()
-    for leader in items.tolist():
+    for leader in items:
         if leader not in shown:
             companions.remove(leader)
             others = companions.draw(leader, next(sizes) - 1, set(), rng)

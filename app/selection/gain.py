@@ -32,7 +32,7 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """V."""
+        """v, on the square of the scale of the scores; never 0."""
         return max(self._squares / self._moves, LEAST_NOISE * self.first)
 
     def learn(self, judgments: int, move: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from app.inference.ground.arrays import Array
-from app.selection.cut import BelowBest, Line, Threshold
+from app.selection.cut import BelowBest, Line, Threshold, best_among
 from app.selection.gain import log_gain
 from app.selection.index import AlgorithmOne, Items
 from app.selection.near_line import NearLine, NextBest
@@ -15,18 +15,19 @@ LineOf = Callable[[Asking, Array], Line]
 
 
 def below_best(asking: Asking, score: Array) -> Line:
-    """Scores (N,). Where there are no more items than best ones, the lowest is settled last."""
-    return BelowBest(score, min(asking.best, len(score) - 1)) if len(score) > 1 else Threshold(score.item(0))
+    """Below the best, as `best_among` counts them. score: (N,)."""
+    return BelowBest(score, best_among(asking.best, len(score))) if len(score) > 1 else Threshold(score.item(0))
 
 
 def threshold(asking: Asking, _score: Array) -> Line:
-    """Whatever the scores are."""
+    """At the campaign's threshold, whatever the scores are."""
     return Threshold(asking.threshold)
 
 
 def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> tuple[NearLine, NextBest]:
-    """Who may lie on either side of the line leads, and is beside those that come next."""
-    found = NearLine(items, known.score, known.variance, known.judgments, line(asking, known.score))
+    """An item that may lie on either side of the line leads, with those that come next beside it."""
+    at = line(asking, known.score)
+    found = NearLine(items, known.score, known.variance, known.judgments, at, wanted=asking.wanted)
     return found, NextBest(found)
 
 
@@ -37,7 +38,7 @@ def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments:
 
 BEST = AlgorithmOne(
     "best",
-    "Best items: whoever may or may not be among the best leads",
+    "Best items: an item that may or may not be among the best leads",
     places=True,
     arranged=partial(near, below_best),
     worth=partial(gain, below_best),
@@ -45,7 +46,7 @@ BEST = AlgorithmOne(
 )
 THRESHOLD = AlgorithmOne(
     "threshold",
-    "Threshold: whoever may lie on either side of it leads",
+    "Threshold: an item that may lie on either side of it leads",
     places=True,
     on_scale=True,
     arranged=partial(near, threshold),

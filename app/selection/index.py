@@ -208,7 +208,7 @@ def later_iteration(
     room = wanted - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // n) if hits is None else hits
     hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
-    leaders, probabilities = _highest(
+    leaders, probabilities = highest(
         variance if worth is None else np.asarray(worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
@@ -242,8 +242,8 @@ def _share_with_those_alone(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def _highest(worth: Array, items: Items, count: int, rng: np.random.Generator) -> tuple[list[int], list[float]]:
-    """The `count` items of highest worth, ties at random; and for each the probability of being one of them."""
+def highest(worth: Array, items: Items, count: int, rng: np.random.Generator) -> tuple[list[int], list[float]]:
+    """The `count` items of highest worth, (N,), ties at random; and for each the probability of being one of them."""
     order = np.lexsort((rng.random(len(items)), -worth[items]))
     chosen = items[order[:count]]
     last: npt.NDArray[np.bool_] = worth[chosen] == worth[chosen[-1:]]

@@ -46,12 +46,13 @@ class NearLine:
     """
 
     def __init__(
-        self, items: npt.NDArray[np.intp], score: Array, variance: Array, judgments: Counts, line: Line
+        self, items: npt.NDArray[np.intp], score: Array, variance: Array, judgments: Counts, line: Line, *, wanted: int
     ) -> None:
         """`items`: numbers of those that may lead. variance: (N,), > 0, of which the largest is that before the first
         judgment. score, judgments: (N,), shared with the caller, who takes an item out before changing its values.
+        wanted: judgments of each item; one that counts as having more has left the pool.
         """
-        self._score, self._judgments, self.line = score, judgments, line
+        self._score, self._judgments, self.line, self._wanted = score, judgments, line, wanted
         self.noise = Noise(float(variance.max()) if len(variance) else 1.0)
         self._unit = COLUMN_WIDTH * math.sqrt(self.noise.first)
         self._bags, self._size = Bags(len(score)), len(items)
@@ -91,7 +92,8 @@ class NearLine:
         """An item has other values now than these, whether it may lead or not."""
         self._bounds = None
         after = self._judgments.item(item)
-        if after == judgments + 1 > 1:
+        # What an item has that has left the pool is not its own number, but more than anybody wants.
+        if after == judgments + 1 > 1 and after <= self._wanted:
             self.noise.learn(after, self._score.item(item) - score)
         self.line.move(item)
 

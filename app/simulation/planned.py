@@ -50,15 +50,18 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 64
 
 @dataclass(frozen=True)
 class Plan:
-    """goal: in words. items: that there are, and how many were simulated. judgments: that are there. per_hit: new
-    judgments of a HIT. minutes, pay: of a HIT, if that is known. an_hour: HITs that are answered now, if anybody does.
-    at_once: annotators, where nobody answers yet. now: when it was made. caution: what speaks against it.
+    """goal: in words. items: that there are, and how many were simulated. judgments: that are there. wanted, per_item:
+    at how many the campaign ends, in all and of each item. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if
+    that is known. an_hour: HITs that are answered now, if anybody does. at_once: annotators, where nobody answers yet.
+    now: when it was made. caution: what speaks against it.
     """
 
     goal: str
     items: int
     simulated: int
     judgments: int
+    wanted: int
+    per_item: int
     per_hit: int
     minutes: float | None
     pay: float | None
@@ -93,6 +96,18 @@ class Plan:
         if self.pay:
             found.append(f"{hits * self.pay:,.2f} {self.currency}")
         return found
+
+    @property
+    def ends_before(self) -> str:
+        """That the campaign may end before its goal, as a sentence; empty where it has judgments enough."""
+        left = max(0, self.wanted - self.judgments)
+        if self.found.band[2] <= left:
+            return ""
+        asked = f"{plural(self.per_item, 'judgment')} of each item"
+        return (
+            f"This campaign ends at {asked}, which are {left:,} more, and may not have reached its goal by then. Ask "
+            "for more judgments of each item, or choose a goal that asks for less."
+        )
 
     @property
     def hours(self) -> float | None:
@@ -167,7 +182,8 @@ async def plan(
         why = f"“{like}” tells too little: nobody can say how far its annotators differ."
         raise Invalid(why, code="too_few_judgments") from problem
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
-    size = campaign.item_count, sample, int(known.judgments.sum())
+    each = campaign.judgments_per_item
+    size = campaign.item_count, sample, int(known.judgments.sum()), each * len(known.total), each
     return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(campaign))
 
 
@@ -197,7 +213,8 @@ def how_long(campaign: Any) -> str:
     usual = RUNS * simulated * USUALLY / asking_of(campaign).n * SECONDS_A_HIT
     some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"
-    return f"{words}, and up to {spoken(usual * MOST_JUDGMENTS / USUALLY)} if the goal is far."
+    far = spoken(usual * MOST_JUDGMENTS / USUALLY)
+    return f"{words}." if far == spoken(usual) else f"{words}, and up to {far} if the goal is far."
 
 
 def spoken(seconds: float) -> str:

@@ -6,11 +6,10 @@ can be removed with all its answers. A crowd lives as long as its process: what 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,9 +115,18 @@ async def remove(connection: AsyncConnection, slug: str) -> Row[Any]:
 class Rehearsals:
     """The crowds that answer in this process, by the row's id of their campaign."""
 
-    def __init__(self, database: AsyncEngine, clock: Callable[[], datetime], *, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(
+        self,
+        database: AsyncEngine,
+        clock: Callable[[], datetime],
+        look: Callable[[int], None] = lambda _campaign_id: None,
+        *,
+        pause: float = PAUSE_SECONDS,
+    ) -> None:
+        """look: is told after each answer, as after one of people."""
         self.database = database
         self.clock = clock
+        self.look = look
         self.pause = pause
         self.tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -137,7 +145,11 @@ class Rehearsals:
 
     async def answer(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
         rng = np.random.default_rng(campaign.seed)
-        pause: Callable[[], Awaitable[None]] = partial(asyncio.sleep, self.pause)
+
+        async def answered() -> None:
+            self.look(campaign.id)
+            await asyncio.sleep(self.pause)
+
         try:
             await simulate(
                 self.database,
@@ -148,7 +160,7 @@ class Rehearsals:
                 truth_column=crowd.truth_column,
                 rng=rng,
                 clock=self.clock,
-                answered=pause,
+                answered=answered,
             )
         except (Refusal, *TROUBLE) as problem:  # also when it was removed through another process
             log.warning("the crowd of “%s” went away: %s", campaign.name, problem)

@@ -18,7 +18,7 @@ from app.record.store import PRESENT, present
 
 AT_ONCE = 5_000  # items, for whose rows answers may have to wait
 
-SETTLED = f"""
+MARKED = f"""
     SELECT CAST(p.settled AS int) AS settled FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
@@ -53,7 +53,7 @@ async def change(connection: AsyncConnection, campaign: Row[Any], found: Progres
     settled = found.settled if found else np.zeros(0, np.intp)
     if not (len(settled) or campaign.releases):
         return SettledChange(settled, np.zeros(0, bool))
-    before = (await numbers_of(await driver_of(connection), SETTLED, (campaign.id,), settled="i4"))["settled"] > 0
+    before = (await numbers_of(await driver_of(connection), MARKED, (campaign.id,), settled="i4"))["settled"] > 0
     now = np.isin(np.arange(len(before)), settled)
     items = np.flatnonzero(now != before)
     return SettledChange(items, now[items])

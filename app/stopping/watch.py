@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -25,9 +24,10 @@ from app.database.pool import judgeable
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.goals.evidence import Measured
-from app.goals.progress import Progress, progress
+from app.goals.progress import Progress, counting, progress
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array, Integers
+from app.quality.look import look as look_at_annotators
 from app.record.store import present
 from app.stopping import released
 
@@ -36,7 +36,7 @@ STOPS = ("pause", "finish")  # that may be done when a goal is reached
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 SCORES = f"""
-    SELECT p.score, CASE WHEN {judgeable("p", people="$2::int")} THEN 1 ELSE 0 END AS asked
+    SELECT p.score, CASE WHEN {judgeable("p", people="$2::int")} THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
@@ -76,24 +76,21 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
 
 
 async def progress_of(connection: AsyncConnection, campaign: Row[Any], measured: Measured) -> Progress | None:
-    """How far a campaign is, by the items that are asked about; None without a goal. measured: of all its items."""
+    """How far a campaign is, by the items that count for it; None without a goal. measured: of all its items."""
     if campaign.goal == NONE:
         return None
-    asked, score = await scores(connection, campaign)
-    found = await asyncio.to_thread(progress, campaign, measured.known.of(asked), score, measured.by)
-    return found and found.of(asked)
+    items, score = await scores(connection, campaign)
+    found = await asyncio.to_thread(progress, campaign, measured.known.of(items), score, measured.by)
+    return found and found.of(items)
 
 
 async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
-    """The numbers of the items that count for a goal, and their scores, (n,): without those that every HIT shows, and
-    those that have left the pool.
-    """
+    """The numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
-    found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", asked="i4")
-    found["asked"][campaign.always_shown] = 0
-    asked = np.flatnonzero(found["asked"])
+    found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4")
+    items = counting(campaign, found["in_pool"] > 0)
     score: Array = found["score"]
-    return asked, score[asked]
+    return items, score[items]
 
 
 async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, now: datetime) -> None:
@@ -106,3 +103,6 @@ async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, n
         if campaign.when_reached in STOPS:
             with suppress(Conflict):  # somebody was faster
                 await lifecycle.transition(connection, campaign.slug, campaign.when_reached, now=now)
+
+
+LOOKS = look_at_annotators, look  # at a campaign, after answers came

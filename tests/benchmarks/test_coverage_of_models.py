@@ -1,9 +1,17 @@
 """The table of how often intervals of models hold the truth can be made."""
 
 import numpy as np
+import pytest
 
 from benchmarks.coverage import CROWDS
-from benchmarks.coverage_of_models import INTERVALS, one_run
+from benchmarks.coverage_of_models import INTERVALS, Case, one_run
+
+
+@pytest.fixture(autouse=True)
+def in_small(monkeypatch):
+    """Where most of the time goes: the fit to graded responses, and agreement on very many items."""
+    for name, fewer in {"SYSTEMS": 4, "SEGMENTS": 20, "MANY_ITEMS": 1_000, "DRAWS": 100}.items():
+        monkeypatch.setattr(f"benchmarks.coverage_of_models.{name}", fewer)
 
 
 def test_every_interval_has_a_share_that_holds_the_truth_and_a_width():
@@ -16,6 +24,7 @@ def test_every_interval_has_a_share_that_holds_the_truth_and_a_width():
     assert np.mean([held for held, *_ in found.values()]) > 0.8
 
 
-def test_a_run_is_decided_by_its_number():
-    crowd, at_random = CROWDS["biases .15"]
-    assert one_run(crowd, at_random, 5, 1) == one_run(crowd, at_random, 5, 1)
+@pytest.mark.parametrize("name", ["Bradley-Terry", "best-worst counts", "Krippendorff's alpha"])
+def test_a_campaign_is_decided_by_its_number(name):
+    case = Case(*CROWDS["biases .15"], 5, 1)
+    assert INTERVALS[name](case) == INTERVALS[name](case) != INTERVALS[name](case._replace(seed=2))

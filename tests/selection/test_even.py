@@ -68,3 +68,15 @@ def test_an_iteration_of_fewer_hits_asks_about_those_that_were_asked_least():
     asking = Asking(wanted=9, n=2, gamma=0.1, hits=2)
     hits = SCORES.plan(score, variance, judgments, asking, iteration=3, rng=np.random.default_rng(1))
     assert sorted(item for hit in hits for item in hit.items) == [1, 2, 3, 4]
+
+
+def test_of_a_leader_of_an_iteration_it_is_stored_how_probable_it_was_that_it_is_asked():
+    """One item was asked about less than the others, of which three of five have a place."""
+    score, variance, judgments = (np.array(column) for column in zip(*rows([1, 0, 1, 1, 1, 1]), strict=True))
+    asking, rng = Asking(wanted=9, n=2, gamma=0.1, hits=2), np.random.default_rng(1)
+    plans = [SCORES.plan(score, variance, judgments, asking, iteration=1, rng=rng) for _ in range(1000)]
+    for hit in plans[0] + plans[1]:
+        assert hit.probability == (1.0 if hit.leader == 1 else 3 / 5)
+    asked = Counter(item for plan in plans for hit in plan for item in hit.items)
+    assert asked.pop(1) == 1000
+    assert_drawn_from(dict.fromkeys((0, 2, 3, 4, 5), 1 / 5), asked)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.database.pool import GONE, SETTLED
 from app.selection.cut import BelowBest, Threshold
 from app.selection.gain import Noise, gain_of, log_gain
 from app.selection.goals import BEST, THRESHOLD
@@ -84,6 +85,15 @@ def test_who_was_never_asked_leads_before_who_was_asked_and_is_as_far_from_the_l
     assert leader(index_of(THRESHOLD, rows)) == 1
 
 
+@pytest.mark.parametrize("left", [SETTLED, GONE])
+def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(left):
+    """A HIT that shows it can still be answered, and its judgments are counted as more than anybody wants."""
+    index = index_of(THRESHOLD, [(0.9, 0.01, 3), (0.5, 0.01, 4), (0.7, 0.01, left + 4)])
+    assert leader(index) == 1
+    index.update([2], [0.6], [0.01], [left + 5])
+    assert leader(index) == 1
+
+
 def test_items_alike_lead_as_often_as_each_other():
     index, rng = index_of(THRESHOLD, [beta(0, 0)] * 6), np.random.default_rng(3)
     drawn = Counter(leader(index, rng, seen={5}) for _ in range(1500))
@@ -124,7 +134,7 @@ def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
 @given(items=st.lists(item, min_size=1, max_size=60), at=places, barred=st.sets(st.integers(0, 59)))
 def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
     score, variance, judgments = (np.array(column, float) for column in zip(*items, strict=True))
-    near = NearLine(np.arange(len(items)), score, variance, judgments.astype(int), Threshold(at))
+    near = NearLine(np.arange(len(items)), score, variance, judgments.astype(int), Threshold(at), wanted=10)
     found = near.draw(barred, np.random.default_rng(1))
     free = [number for number in range(len(items)) if number not in barred]
     if not free:

@@ -52,6 +52,14 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
     assert "Chance that the goal is reached" not in page
 
 
+@pytest.mark.parametrize(("each", "said"), [(2, "ends at 2 judgments of each item, which are 16 more"), (60, "")])
+async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
+    campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
+    found = await plan(engine, campaign.slug, runs=2, now=NOW)
+    assert said in found.ends_before
+    assert bool(said) == bool(found.ends_before)
+
+
 async def test_our_script_is_told_how_far_it_is(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en"
@@ -87,7 +95,7 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3))
-    plan = Plan("It is settled", 8, 8, 0, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
+    plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
     assert plan.by_the_clock == "About 30 min by the clock, at the present pace of 24 HITs an hour."
     assert plan.there_at == NOW + timedelta(minutes=30)
     assert replace(plan, an_hour=None, minutes=None).by_the_clock == ""

@@ -2,14 +2,18 @@
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
 from app.campaigns import counted, lifecycle
 from app.errors import Refusal
+from app.quality.looks import Looks
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS, POPULATIONS, plain
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
+from app.stopping import watch
+from app.web import get_now
 from tests.campaigns.drafts import is_clean
 from tests.media.files import png, with_files
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
@@ -61,6 +65,25 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
     await removed(engine, copy.slug)
     assert await sizes(engine) == before
     assert (await lifecycle_row(engine, campaign.slug)).status == "draft"
+
+
+async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
+    goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
+    copy, _ = await begun(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
+    looks = Looks(engine, get_now, watch.LOOKS, pause=0)
+    crowds = Rehearsals(engine, lambda: NOW, looks.ask, pause=0)
+    crowds.start(copy, CROWD)
+    await until(engine, FINISHED)
+    assert (await lifecycle_row(engine, copy.slug)).goal_reached
+    await looks.stop()
+
+
+async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
+    copy, _ = await begun(engine, await running(engine, launched=False))
+    await removed(engine, copy.slug)
+    looks = Looks(engine, get_now, watch.LOOKS)
+    await looks.end(copy.id)
+    assert not looks.last
 
 
 async def lifecycle_row(engine, slug):

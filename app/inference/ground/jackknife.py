@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t
 
-from app.inference.ground.arrays import Array, checked_level
+from app.inference.ground.arrays import Array, Mask, checked_level
 
 SHARP = 1 - 1e-9  # a correlation of 1 has no place on Fisher's scale
-Mask = npt.NDArray[np.bool_]
 
 
 def standard_error(without: Array, there: Mask) -> Array:

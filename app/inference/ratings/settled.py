@@ -84,8 +84,7 @@ def believed(known: Moderated) -> tuple[Believed, ...]:
     if there.sum() < FEWEST:
         return ()
     mean, noise = known.mean[there], known.standard_error[there] ** 2
-    between = float(mean.var(ddof=1) - noise.mean())
-    if between <= 0:
+    if (between := _between_items(mean, noise)) <= 0:
         return ()
     weight = 1 / (between + noise)  # what each mean tells of all, as in a random-effects analysis
     middle = float(weight @ mean / weight.sum())
@@ -96,6 +95,13 @@ def believed(known: Moderated) -> tuple[Believed, ...]:
     centres[0][there], errors[0][there] = middle + kept * (mean - middle), np.sqrt(kept * noise)
     centres[1][there], errors[1][there] = mean, np.sqrt(noise)
     return tuple(Believed(centre, error, freedom) for centre, error in zip(centres, errors, strict=True))
+
+
+def _between_items(mean: Array, noise: Array) -> float:
+    """The variance of true means: what their errors' variances, (n,), leave of that of the means, (n,); < 0 where
+    they leave nothing.
+    """
+    return float(mean.var(ddof=1) - noise.mean())
 
 
 def chance_of_best(known: Believed, score: Array, best: int, within: float) -> float:
@@ -117,8 +123,7 @@ def chance_of_best(known: Believed, score: Array, best: int, within: float) -> f
         return np.exp([below, above])
 
     highest, above = _where_it_matters(chances, np.array([low, high]))
-    between = np.concatenate((above[:1], (above[1:] + above[:-1]) / 2))
-    return min(1.0, float(np.diff(highest, prepend=0.0) @ between))
+    return min(1.0, float(np.diff(highest, prepend=0.0) @ _halfway(above)))
 
 
 def _where_it_matters(chances: Callable[[Array], Array], places: Array) -> Array:
@@ -168,7 +173,7 @@ def _highest(known: Believed) -> tuple[Array, Array]:
     return places, np.diff(highest, prepend=0.0)
 
 
-def _between(at_places: Array) -> Array:
+def _halfway(at_places: Array) -> Array:
     """What holds at places, (P,) or (P, n), halfway between each and the one before."""
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
@@ -180,7 +185,7 @@ def _chances_above(known: Believed, others: Believed, within: float) -> Array:
     unsure = np.flatnonzero((known.below(places[0] - within) < 1 - _NOTHING) & (chances < 1 - _NOTHING))
     for start in range(0, len(unsure), _AT_ONCE):
         some = unsure[start : start + _AT_ONCE]
-        chances[some] = steps @ _between(1 - known.of(some).below(places[:, None] - within))
+        chances[some] = steps @ _halfway(1 - known.of(some).below(places[:, None] - within))
     return np.minimum(chances, 1.0)
 
 
@@ -222,8 +227,9 @@ def agreement_of_halves(known: Moderated) -> float:
     """Spearman's correlation to be expected between the means of two random halves of the judgments, 0 to 1; 0 where an
     item has none. For Normal scores it follows from Pearson's (Pearson 1907).
     """
-    noise, between = known.standard_error**2, 0.0
-    if len(noise) > 2 and np.isfinite(noise).all():
-        between = max(float(known.mean.var(ddof=1) - noise.mean()), 0.0)
-    pearson = between / (between + 2 * float(noise.mean())) if between else 0.0
+    noise = known.standard_error**2
+    if len(noise) < FEWEST or not np.isfinite(noise).all():
+        return 0.0
+    between = max(_between_items(known.mean, noise), 0.0)
+    pearson = between / (between + 2 * float(noise.mean()))  # a half has half of the judgments, so twice the noise
     return float(6 / np.pi * np.arcsin(pearson / 2))
