@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from itertools import islice
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
         said = GoalEvidence.nothing(mine.law, ITEMS).after(*columns(mine.hits))
         for way, end in enumerate(ends):
             if end is NEVER:
-                known = WAYS_OF[way](said, campaign)
+                known = WAYS_OF[way](said)
                 found = progress(campaign, known, mine.score)
                 if found is not None and found.reached:
                     ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
@@ -77,12 +77,13 @@ def columns(hits: list[Hit]) -> tuple[Array, Array, Array]:
     return items, who, np.array([value for hit in hits for value in hit.values])
 
 
-def by_means(said: GoalEvidence, _campaign: Any) -> Moderated:
+def by_means(said: GoalEvidence) -> Moderated:
     return moderated(said.tally)
 
 
-def by_law(said: GoalEvidence, campaign: Any) -> Moderated:
-    return said.measured(campaign, moderated(said.tally)).known
+def by_law(said: GoalEvidence) -> Moderated:
+    """Also of a threshold, which campaigns measure by the means for what this shows."""
+    return said.fitted or by_means(said)
 
 
 WAYS_OF = (by_means, by_law)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.goals.settings import NONE
+from app.goals.settings import RELEASE
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
@@ -15,8 +15,14 @@ from app.inference.ratings.moderated import Moderated
 
 MOST = 50_000  # judgments that a law is fitted to: less than a second of a processor
 MEANS = "means"
-# The goal of halves asks how the answers themselves agree; of orders nobody has measured how often a law is right.
-BY_MEANS = (NONE, "halves", "order")
+
+
+def law_may(campaign: Any) -> bool:
+    """Whether the goal is one for which a law was right as often as it says: `benchmarks.stopping_aware`. Of sides of a
+    line it was not, probably as it takes the errors of all judgments to be alike: an item with few of them, some at
+    random, seems too sure. To release the best asks of single items, too.
+    """
+    return campaign.goal == "intervals" or (campaign.goal == "best" and campaign.when_reached != RELEASE)
 
 
 class Measured(NamedTuple):
@@ -28,8 +34,8 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GoalEvidence:
-    """What a campaign's judgments add up to, and what they say to its law. said: None where the law makes nothing
-    of them, or there are more than `MOST`.
+    """What a campaign's judgments add up to, and what they say to its law. said: None where the law makes nothing of
+    them, or there are more than `MOST`.
     """
 
     law: Law
@@ -66,6 +72,6 @@ class GoalEvidence:
         return self.law.fit(self.said, self.tally)
 
     def measured(self, campaign: Any, means: Moderated) -> Measured:
-        """By the law if it can tell, and the goal is none of `BY_MEANS`; else by the means."""
-        fitted = None if campaign.goal in BY_MEANS else self.fitted
+        """By the law where it can tell and `law_may`; else by the means."""
+        fitted = self.fitted if law_may(campaign) else None
         return Measured(means, MEANS) if fitted is None else Measured(fitted, self.law.name)

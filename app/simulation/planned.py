@@ -17,7 +17,7 @@ from app.database.bulk import snapshot
 from app.database.session import create_engine
 from app.drawing import Scale, round_step
 from app.errors import Conflict, Invalid, plural
-from app.goals.evidence import BY_MEANS
+from app.goals.evidence import law_may
 from app.goals.progress import MOST_IN_ORDER
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
@@ -190,7 +190,7 @@ async def plan(
 def caution(campaign: Any) -> str:
     """Where simulated campaigns measure the goal otherwise than the campaign does: that they do."""
     law = law_of(campaign)
-    if law.fit is None or campaign.goal in BY_MEANS:
+    if law.fit is None or not law_may(campaign):
         return ""
     return (
         f"Simulated campaigns measure the goal by plain means, and this campaign by the scores of {law.short_title}: "

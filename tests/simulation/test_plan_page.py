@@ -40,7 +40,7 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     ("law", "goal", "warns"), [("easl", "best", False), ("easl-aware", "halves", False), ("easl-aware", "best", True)]
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, warns):
-    said = caution(SimpleNamespace(update_law=law, goal=goal))
+    said = caution(SimpleNamespace(update_law=law, goal=goal, when_reached="tell"))
     assert ("measure the goal by plain means" in said) == warns
 
 
