@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -31,6 +31,8 @@ from app.settings import Settings
 from app.templating import CHOSEN, templates_in
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 # Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.

@@ -39,7 +39,8 @@ ROWS = tuple(Row(goal, best, simulated) for goal, best in GOALS for simulated in
 def planned(row: Row, seed: int) -> Array:
     """Median and band in judgments an item, and seconds a run."""
     begun = time.process_time()
-    goal = {"goal": row.goal, "goal_percent": 95, "goal_within": 10, "goal_width": 10, "goal_correlation": 0.9}
+    goal = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
+    goal |= {"goal_width": 10, "goal_correlation": 0.9}
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": 5, "fewest_items": 1}
     line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)

@@ -36,6 +36,7 @@ from app.database.session import create_engine
 from app.main import create_app
 from app.settings import Settings
 from tests.clusters import slim
+from tests.coverage_of_ours import traced_by
 from tests.engines import Engines
 from tests.servers import easel_serving
 
@@ -162,6 +163,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 @contextmanager
 def _untraced() -> Iterator[None]:
     tracer = sys.gettrace()
+    traced_by(tracer)
     sys.settrace(None)
     try:
         yield

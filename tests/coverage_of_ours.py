@@ -20,6 +20,7 @@ from coverage.plugin_support import Plugins
 from coverage.types import TConfigurable
 
 OURS = "app"
+TRACERS: list[Any] = [None]  # of modules of ours that are being imported; the first is the process's own
 
 
 class OursAlone(CoveragePlugin):
@@ -39,23 +40,27 @@ def looking_away(exec_module: Callable[[SourceFileLoader, ModuleType], None]) ->
     return exec_unwatched
 
 
+def traced_by(tracer: Any) -> None:
+    """What traces this process now; it may look away when nothing of ours runs."""
+    TRACERS[0] = tracer or TRACERS[0]
+
+
 def importing(exec_module: Callable[[SourceFileLoader, ModuleType], None]) -> Callable[..., None]:
     """`exec_module` that is traced for a module of ours alone, also where a library imports it.
 
     The tracer counts calls and returns: who switches it off must switch it on before the same function returns.
     """
-    tracers: list[Any] = [None]
 
     def exec_watched(loader: SourceFileLoader, module: ModuleType) -> None:
         before = sys.gettrace()
-        tracers[0] = tracers[0] or before  # of the process, which may look away when nothing of ours runs
-        tracers.append(before or tracers[-1])
-        sys.settrace(tracers[-1] if module.__name__.partition(".")[0] == OURS else None)
+        traced_by(before)
+        TRACERS.append(before or TRACERS[-1])
+        sys.settrace(TRACERS[-1] if module.__name__.partition(".")[0] == OURS else None)
         try:
             exec_module(loader, module)
         finally:
             sys.settrace(before)
-            tracers.pop()
+            TRACERS.pop()
 
     return exec_watched
 

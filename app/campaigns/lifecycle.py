@@ -34,6 +34,7 @@ from app.fields import after_launch, is_private
 from app.media import store as media
 from app.record.law import law_of
 from app.record.states import LOCK_OUT_HOLDERS
+from app.record.store import PRESENT
 from app.visit import launch
 
 find = campaign_by_slug
@@ -285,6 +286,17 @@ async def removable(connection: AsyncConnection, slug: str) -> Row[Any]:
     return await locked_draft(connection, slug, "only a draft can be deleted")
 
 
+# Locked in the order in which answers lock them.
+ASK_AGAIN = text(f"""
+    WITH settled AS (
+        SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.settled ORDER BY p.subject FOR NO KEY UPDATE OF p
+    ), again AS (
+        UPDATE posteriors p SET settled = false FROM settled WHERE {PRESENT} AND p.subject = settled.subject RETURNING 1
+    )
+    UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign AND EXISTS (SELECT FROM again)
+""")  # noqa: S608  (made of constants)
+
+
 async def transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
     """Launch, pause, resume, finish, reopen, archive or restore. Of two that exclude each other the database lets one
     through; the other gets `Conflict` (`wrong_status`). Who reopens what wants nothing more gets `nothing_wanted`.
@@ -310,6 +322,8 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
     if action == "launch":
         await start_posteriors(connection, row)
         await launch.begin(connection, row)
+    if action == "reopen":  # a look at the goal says again which items are settled
+        await connection.execute(ASK_AGAIN, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” has all the judgments that it wants, so nothing was changed. Ask for more per item, or add "

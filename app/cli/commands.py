@@ -8,6 +8,7 @@ import click
 
 from app.cli.interrupts import INTERRUPTED, STOPPED, ended_by_interrupt
 from app.errors import Refusal, StartupProblem
+from app.inference.ground.inestimable import Inestimable
 from app.settings import SettingsProblem
 
 MODULES = {
@@ -62,7 +63,7 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except Refusal as refusal:
             raise Failure(f"{refusal.message} ({refusal.code})") from refusal
-        except (StartupProblem, SettingsProblem) as problem:
+        except (StartupProblem, SettingsProblem, Inestimable) as problem:
             raise Failure(f"{problem} ({problem.code})") from problem
         except KeyboardInterrupt as interrupt:
             raise Interrupted(str(interrupt) or STOPPED) from None

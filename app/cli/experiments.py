@@ -38,7 +38,8 @@ def experiment() -> None:
 
 def into_folder(*, required: bool = True, words: str = OUT_HELP) -> Callable[[Command], Command]:
     """Where it writes what it finds."""
-    return click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=required, help=words)
+    folder = click.Path(file_okay=False, writable=True, path_type=Path)
+    return click.option("--out", type=folder, required=required, help=words)
 
 
 def repeated(command: Command, *, out_required: bool = True) -> Command:
@@ -70,7 +71,7 @@ def with_people(command: Command) -> Command:
     """What an experiment can be told whose arms can be campaigns."""
     for option in (
         click.option("--launch", is_flag=True, help="With --people: open the campaigns at once; otherwise drafts."),
-        click.option("--judgments-per-annotator", type=click.IntRange(1), help=PER_ANNOTATOR_HELP),
+        click.option("--judgments-per-annotator", type=click.IntRange(1, 1_000_000), help=PER_ANNOTATOR_HELP),
         click.option(
             "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
             help="With --people: judgments wanted of each item, in each arm.",
@@ -154,7 +155,9 @@ def translation_systems(  # noqa: PLR0917
 
 @experiment.command("random-judges")
 @repeated
-@click.option("--judgments", type=click.IntRange(100), default=1600, show_default=True, help="Comparisons in a run.")
+@click.option(
+    "--judgments", type=click.IntRange(100, 1_000_000), default=1600, show_default=True, help="Comparisons in a run."
+)
 @click.option("--comparisons", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=COMPARISONS_HELP)
 @click.option("--baseline", help="One of its systems; without it the one that is compared most.")
 def random_judges(  # noqa: PLR0917
@@ -190,6 +193,8 @@ def transitivity(out: Path, runs: int, seed: int) -> None:
 
 def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, context: float, seed: int) -> None:  # noqa: PLR0917
     """Do all of it, and say where the report is."""
+    if not context > 0:  # Click lets NaN pass
+        raise click.UsageError("--context is a share: more than 0, 1 at most.")
     begin(out)
     told = f"--runs {runs} --like {like} --context {context:g} --seed {seed}"
     command = f"easel experiment {material.name} {told}"
@@ -198,10 +203,13 @@ def conduct(material: on_a_scale.Material, out: Path, runs: int, like: str, cont
 
 
 def begin(out: Path) -> None:
-    """Raises `Conflict` (`no_extra`) before anything is worked out that could not be written."""
+    """Raises `Conflict` (`no_extra`, `file_not_written`) before anything is worked out that could not be written."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise Conflict(f"{missing[0]} is missing: pip install 'easel[experiments]'.", code="no_extra")
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Conflict(f"{out} cannot be made: {problem.strerror}.", code="file_not_written") from problem
 
 
 def runner(out: Path, runs: int) -> Run:

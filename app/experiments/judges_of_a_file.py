@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from app.errors import Invalid
+from app.errors import Invalid, listed, shortened
 from app.experiments.judged_pairs import JudgedPairs, graded_columns
 from app.experiments.tables import columns_of
 from app.inference.ground.arrays import Array, Integers
@@ -90,8 +90,8 @@ def judges_of(path: Path, baseline: str | None, most: int) -> JudgesOfAFile:
     """The comparisons of a table. Columns: first and second, two systems; winner, one of the two or `tie`; judge;
     segment. Without a baseline it is the system that is compared most, of equal ones the first by name.
 
-    Raises as `columns_of`, and `Invalid` (`value_missing`, `same_system`, `not_a_winner`, `too_few_systems`,
-    `too_few_judges`, `no_such_system`, `too_few_comparisons`, `not_compared`).
+    Raises as `columns_of`, and `Invalid` (`same_system`, `not_a_winner`, `too_few_systems`, `too_few_judges`,
+    `no_such_system`, `too_few_comparisons`, `not_compared`).
     """
     rows = list(comparisons(path))
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
@@ -101,7 +101,7 @@ def judges_of(path: Path, baseline: str | None, most: int) -> JudgesOfAFile:
     outcome = np.array([(row["winner"] == row["first"]) * 1 - (row["winner"] == row["second"]) for row in rows])
     first, second = number.reshape(2, -1)
     if baseline is not None and baseline not in systems:
-        raise Invalid(f"{path} has no system “{baseline}”, but {', '.join(systems)}.", code="no_such_system")
+        raise Invalid(f"{path} has no system “{baseline}”, but {listed(systems)}.", code="no_such_system")
     chosen = int(np.bincount(number).argmax()) if baseline is None else systems.index(baseline)
     found = JudgesOfAFile(systems, JudgedPairs(first, second, judge, segment, outcome), chosen, most)
     check_baseline(found)
@@ -111,14 +111,13 @@ def judges_of(path: Path, baseline: str | None, most: int) -> JudgesOfAFile:
 def comparisons(path: Path) -> Iterator[dict[str, str]]:
     """The rows of a table, each of two systems of which the winner is one, or none."""
     for row in columns_of(path, COLUMNS):
-        said = {name: str(value).strip() for name, value in row.values.items()}
-        if missing := [name for name, value in said.items() if not value]:
-            raise Invalid(f"Line {row.line}: “{missing[0]}” is empty.", code="value_missing", line=row.line)
+        said = row.values
+        first, second, winner = (shortened(said[name]) for name in ("first", "second", "winner"))
         if said["first"] == said["second"]:
-            words = f"Line {row.line}: “{said['first']}” is compared with itself."
+            words = f"Line {row.line}: “{first}” is compared with itself."
             raise Invalid(words, code="same_system", line=row.line)
         if said["winner"] not in {said["first"], said["second"], TIE}:
-            words = f"“winner” must be “{said['first']}”, “{said['second']}” or “{TIE}”, not “{said['winner']}”."
+            words = f"“winner” must be “{first}”, “{second}” or “{TIE}”, not “{winner}”."
             raise Invalid(f"Line {row.line}: {words}", code="not_a_winner", line=row.line)
         yield said
 
@@ -137,11 +136,9 @@ def check_baseline(found: JudgesOfAFile) -> None:
     """Whether every system was compared with it, and it with them often enough."""
     name, many = found.names[found.baseline], len(found.with_baseline)
     if many < FEWEST_WITH_BASELINE:
-        words = f"“{name}” is compared {many} times; of a baseline {FEWEST_WITH_BASELINE} are the fewest."
+        words = f"“{shortened(name)}” is compared {many} times; of a baseline {FEWEST_WITH_BASELINE} are the fewest."
         raise Invalid(words, code="too_few_comparisons")
     met = {*found.pairs.first[found.with_baseline].tolist(), *found.pairs.second[found.with_baseline].tolist()}
     if left := [other for k, other in enumerate(found.names) if k not in met]:
-        words = (
-            f"“{left[0]}” is never compared with the baseline “{name}”; leave it out, or name another with --baseline."
-        )
-        raise Invalid(words, code="not_compared")
+        words = f"“{shortened(left[0])}” is never compared with the baseline “{shortened(name)}”"
+        raise Invalid(f"{words}; leave it out, or name another with --baseline.", code="not_compared")

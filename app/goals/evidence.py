@@ -22,7 +22,7 @@ def law_may(campaign: Any) -> bool:
     line it was not, probably as it takes the errors of all judgments to be alike: an item with few of them, some at
     random, seems too sure. To release the best asks of single items, too.
     """
-    return campaign.goal == "intervals" or (campaign.goal == "best" and campaign.when_reached != RELEASE)
+    return campaign.goal in ({"intervals"} if campaign.when_reached == RELEASE else {"best", "intervals"})
 
 
 class Measured(NamedTuple):

@@ -14,6 +14,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, TypeVar
 
 from app.database.session import TROUBLE, is_away
@@ -54,14 +56,14 @@ async def apart(
     """
     here, there = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=run, args=(there, work, arguments), daemon=True)
+    starting = asyncio.create_task(asyncio.to_thread(process.start))  # the first time it takes a second
     try:
-        await asyncio.to_thread(process.start)  # the first time it takes a second
+        await asyncio.shield(starting)
         there.close()  # so that its end is heard of
         result: T
         result, problem = await heard(here, told)
     except asyncio.CancelledError:
-        with suppress(AttributeError):  # it has not begun
-            process.kill()
+        starting.add_done_callback(lambda _started: end(process))
         raise
     finally:
         here.close()
@@ -69,6 +71,12 @@ async def apart(
         kind, message, details = problem
         raise kind(message, **details)
     return result
+
+
+def end(process: BaseProcess) -> None:
+    """It may not have been able to start."""
+    with suppress(AttributeError):
+        process.kill()
 
 
 async def readable(here: Connection) -> None:
@@ -104,7 +112,15 @@ def run(there: Connection, work: Callable[..., Coroutine[Any, Any, Any]], argume
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
     os.nice(NICE)
     TELLING.set(there)
+    Thread(target=end_with_parent, daemon=True).start()
     there.send(asyncio.run(done(work(*arguments))))
+
+
+def end_with_parent() -> None:
+    """Whoever waits for the work may be killed."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+    os._exit(1)
 
 
 async def done(work: Coroutine[Any, Any, Any]) -> tuple[Any, Problem | None]:

@@ -142,6 +142,8 @@ async def next_hit(
         work = await leases.next_hit(connection, cache, them, now=now)
     if work.reason == "visit":
         raise await outside.consent_needed(connection, work.assignment)
+    if work.wants_a_look:
+        request.app.state.looks.ask(work.assignment.id)
     if work.hit is None:
         return Work(hit=None, reason=work.reason)
     pairs = zip(work.hit.ids, work.hit.texts, strict=True)

@@ -83,6 +83,13 @@ class Work:
     reason: Reason | None = None
 
     @property
+    def wants_a_look(self) -> bool:
+        """Whether the campaign may have ended, or ask about more items, once its goal is looked at: answers ask for
+        that, but a server that was killed has not come to it, and the goal may be another one since.
+        """
+        return self.reason in {"seen_all", "wait"}
+
+    @property
     def finished(self) -> bool:
         """Whether this annotator can return to where they came from."""
         return self.reason in ("all_done", "limit", "assignment_done", "held", "seen_all", "stopped")

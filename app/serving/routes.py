@@ -311,6 +311,8 @@ async def show_work(
     work = await ask(connection, request.app.state.posterior_cache, by_id(assignment, visitor(request)), now=now)
     if work.reason == "visit":
         return await step_page(request, connection, work.assignment, shown)
+    if work.wants_a_look:
+        request.app.state.looks.ask(work.assignment.id)
     items, hit = None, work.hit
     if hit is not None:
         items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)

@@ -45,6 +45,7 @@ AT_ONCE = 5  # annotators, if nobody says how many
 SECONDS_A_HIT = 0.0005  # of a processor, in a run: `python -m benchmarks.plans_of_samples`
 USUALLY = 15  # judgments an item that a goal takes, in how long planning is said to take
 USUAL = "mlqe-et-en"
+MOST_SECONDS = 180  # that one plan may keep others waiting
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 640 wide
 
 
@@ -257,13 +258,22 @@ class Plans:
 
     engine: AsyncEngine
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    most_seconds: float = MOST_SECONDS
 
     async def of(self, slug: str, like: str, at_once: int, now: datetime, told: Callable[[int], None]) -> Plan:
-        """As `plan`. told: hears how many runs there were, 0 when they begin."""
-        async with self.turn:
-            told(0)
-            address = self.engine.url.render_as_string(hide_password=False)
-            return await apart(plan_on, address, slug, like, at_once, now, told=told)
+        """As `plan`. told: hears how many runs there were, 0 when they begin.
+
+        Raises `Conflict` (`plan_takes_long`), too.
+        """
+        address = self.engine.url.render_as_string(hide_password=False)
+        try:
+            async with asyncio.timeout(self.most_seconds), self.turn:
+                told(0)
+                return await apart(plan_on, address, slug, like, at_once, now, told=told)
+        except TimeoutError as problem:
+            why = f"There was no plan after {self.most_seconds:g} seconds: there are many items, or others plan, too."
+            why += f" `easel plan {slug}` takes the time that it needs."
+            raise Conflict(why, code="plan_takes_long") from problem
 
 
 async def plan_on(url: str, slug: str, like: str, at_once: int, now: datetime) -> Plan:

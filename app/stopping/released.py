@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.database.bulk import numbers_of
 from app.database.session import driver_of
 from app.goals.progress import Progress
+from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
 from app.record.store import PRESENT, present
 
@@ -34,11 +35,15 @@ PUT = text(f"""
     WHERE {PRESENT} AND p.subject = new.item AND p.subject = ANY(CAST(:items AS int[]))
 """)  # noqa: S608  (made of constants)
 
+# What a look finds is of the goal that it read.
+SAME_GOAL = " AND ".join(f"{name} = :{name}" for name in GoalSettings.model_fields)
+
 # By this others learn of it. Of several processes that have looked, one releases.
-COUNT = text("""
+COUNT = text(f"""
     UPDATE campaigns SET releases = releases + 1
-    WHERE id = :campaign AND status = 'running' AND revision = :revision AND releases = :releases RETURNING id
-""")
+    WHERE id = :campaign AND status = 'running' AND revision = :revision AND releases = :releases AND {SAME_GOAL}
+    RETURNING id
+""")  # noqa: S608  (made of constants)
 
 
 class SettledChange(NamedTuple):
@@ -59,9 +64,14 @@ async def change(connection: AsyncConnection, campaign: Row[Any], found: Progres
     return SettledChange(items, now[items])
 
 
+def goal_of(campaign: Row[Any]) -> dict[str, Any]:
+    """What `SAME_GOAL` names."""
+    return {name: getattr(campaign, name) for name in GoalSettings.model_fields}
+
+
 async def put(engine: AsyncEngine, campaign: Row[Any], new: SettledChange) -> bool:
     """Store it, some items at a time; False where something else has changed the campaign meanwhile."""
-    of = {"campaign": campaign.id, "revision": campaign.revision}
+    of = {"campaign": campaign.id, "revision": campaign.revision} | goal_of(campaign)
     for count, start in enumerate(range(0, len(new.items), AT_ONCE)):
         some = slice(start, start + AT_ONCE)
         items = {"campaign": campaign.id, "items": new.items[some].tolist()}

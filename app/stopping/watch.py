@@ -41,10 +41,11 @@ SCORES = f"""
 """  # noqa: S608  (made of constants)
 
 # Of several processes that find it at once, and several looks, one acts.
-REACHED = text("""
-    UPDATE campaigns SET goal_reached = :goal
-    WHERE id = :campaign AND status = 'running' AND goal_reached IS DISTINCT FROM :goal RETURNING id
-""")
+REACHED = text(f"""
+    UPDATE campaigns SET goal_reached = :reached
+    WHERE id = :campaign AND status = 'running' AND goal_reached IS DISTINCT FROM :reached AND {released.SAME_GOAL}
+    RETURNING id
+""")  # noqa: S608  (made of constants)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, n
     """Say so, and stop the campaign if that was wished."""
     ACTING.set(SERVER)
     async with engine.begin() as connection:
-        if not (await connection.execute(REACHED, {"campaign": campaign.id, "goal": found.goal})).all():
+        this = {"campaign": campaign.id, "reached": found.goal} | released.goal_of(campaign)
+        if not (await connection.execute(REACHED, this)).all():
             return
         await raise_alert(connection, campaign.id, "goal", found.goal, about=f"{found.goal[0].lower()}{found.goal[1:]}")
         if campaign.when_reached in STOPS:

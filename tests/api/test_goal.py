@@ -63,3 +63,13 @@ async def test_programs_hear_that_there_is_no_goal_or_that_nobody_could_answer_y
 async def test_a_goal_of_no_campaign_is_not_found(program):
     refused = await program.get(f"{API}/campaigns/nowhere/goal")
     assert (refused.status_code, refused.json()["error"]["code"]) == (404, "campaign_not_found")
+
+
+async def test_who_gets_nothing_more_makes_the_server_look_at_the_goal(app, program):
+    """A server that was killed has not come to look after the last answers."""
+    asked: list[int] = []
+    address = await made(program, "intervals", repeat_items=False)
+    await answered(program, address, people=1)
+    app.state.looks.ask = asked.append
+    work = await program.post(f"{address}/hits", json={"annotator": "p0"})
+    assert (work.json()["reason"], len(asked)) == ("seen_all", 1)

@@ -191,6 +191,7 @@ def test_of_many_statements_150_take_part_and_the_seed_says_which():
         ("text,value\n" + "a,1\n" * 9 + "b,3\n", "not_a_value"),
         ("text,value\n" + "a,1\n" * 9 + "b,many\n", "not_a_value"),
         ("text,value\n" + "a,1\n" * 9 + "b,nan\n", "not_a_value"),
+        ("text,value\n" + "a,1\n" * 9 + ",1\n", "value_missing"),
     ],
 )
 def test_a_table_that_says_no_values_is_refused(tmp_path, table, code):
@@ -201,11 +202,40 @@ def test_a_table_that_says_no_values_is_refused(tmp_path, table, code):
     assert refused.value.code == code
 
 
+def test_of_objects_null_is_no_text_and_true_is_no_number(tmp_path):
+    path = tmp_path / "statements.jsonl"
+    for said, code in (({"text": None, "value": 1}, "value_missing"), ({"text": "a", "value": True}, "not_a_value")):
+        path.write_text(f"{json.dumps(said)}\n" * 10)
+        with pytest.raises(Invalid) as refused:
+            values_of(path, "text", "value", (-2.0, 2.0))
+        assert refused.value.code == code
+
+
+def test_statements_that_are_all_alike_are_refused_in_a_line(tmp_path):
+    path = tmp_path / "statements.csv"
+    path.write_text("text,value\n" + "a,1\n" * 10)
+    told = ["--items", str(path), "--out", str(tmp_path), "--runs", "2"]
+    said = CliRunner().invoke(command, ["experiment", "political-spectrum", *told])
+    assert (said.exit_code, said.stderr[-11:]) == (1, "(constant)\n")
+
+
+def test_a_context_that_is_no_number_is_refused(tmp_path):
+    told = ["--context", "nan", "--out", str(tmp_path)]
+    assert CliRunner().invoke(command, ["experiment", "political-spectrum", *told]).exit_code == 2
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "a file").write_text("")
+    said = CliRunner().invoke(command, ["experiment", "word-senses", "--out", str(tmp_path / "a file" / "below")])
+    assert (said.exit_code, said.stderr[-19:]) == (1, "(file_not_written)\n")
+
+
 def test_ends_that_are_none_are_refused(tmp_path):
     path = tmp_path / "statements.csv"
     path.write_text("text,value\n" + "a,1\n" * 10)
-    with pytest.raises(Invalid, match="must be below"):
-        values_of(path, "text", "value", (2.0, 2.0))
+    for ends in ((2.0, 2.0), (-1e308, 1e308), (float("nan"), 2.0)):
+        with pytest.raises(Invalid, match="must be below"):
+            values_of(path, "text", "value", ends)
 
 
 def test_statements_of_a_file_make_a_report(tmp_path):

@@ -67,6 +67,7 @@ def test_other_comparisons_or_another_baseline_are_other_settings(tmp_path):
     [
         ([row.rpartition(",")[0] for row in rows()], "ragged_row"),
         ([*rows(), "a,b,,judge 1,2"], "value_missing"),
+        ([*rows(), "a,b,a, ,2"], "value_missing"),
         ([*rows(), "a,a,a,judge 1,2"], "same_system"),
         ([*rows(), "a,b,c,judge 1,2"], "not_a_winner"),
         (rows("abc", segments=5), "too_few_systems"),
@@ -102,6 +103,11 @@ def test_the_command_makes_a_report_that_says_what_each_system_is_worth_as_a_bas
     assert page.count("| Graded response (loses ") == 4
     assert [line[:3] for line in page.split("\n") if "The baseline won" in line] == ["| a", "| b", "| c", "| d", "| e"]
     assert (tmp_path / "random-judges-ndcg.svg").exists()
+
+
+def test_more_comparisons_than_memory_holds_are_refused(tmp_path):
+    told = ["--judgments", "99999999999999", "--out", str(tmp_path)]
+    assert CliRunner().invoke(command, ["experiment", "random-judges", *told]).exit_code == 2
 
 
 def test_a_baseline_without_a_file_is_refused(tmp_path):

@@ -362,3 +362,4 @@ async def test_what_cannot_be_compared_is_refused(engine, easel, few_verbs, tmp_
     assert "not_launched" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     assert "Name one of --out" in await easel("lexical-frequency", "--people", "--out", tmp_path, code=2)
     assert "Name one of --out" in await easel("lexical-frequency", code=2)
+    assert "range" in await easel("lexical-frequency", "--people", "--judgments-per-annotator", 10**7, code=2)

@@ -1,4 +1,5 @@
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 from app.analysis.api import NOTE_CODES
+from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, listed, mention, named
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -79,3 +81,9 @@ def test_every_code_is_a_word_for_programs_and_is_given_in_one_place():
 
 def test_the_documentation_of_the_api_lists_every_code():
     assert sorted(re.findall(r"`(\w+)`", NOTE_CODES)) == sorted(codes())
+
+
+@pytest.mark.parametrize("kind", [Inestimable, NotConverged])
+def test_a_refusal_comes_from_another_process_as_it_was_raised(kind):
+    again = pickle.loads(pickle.dumps(kind("Nothing was judged.", code="no_judgments")))
+    assert (type(again), str(again), again.code) == (kind, "Nothing was judged.", "no_judgments")

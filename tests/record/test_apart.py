@@ -1,6 +1,9 @@
 """Revisions of long campaigns, made in a process of their own; and decisions that come at once."""
 
 import asyncio
+import multiprocessing
+import os
+import sys
 
 import pytest
 from sqlalchemy import text
@@ -84,6 +87,58 @@ async def test_work_apart_tells_how_far_it_is():
     heard: list[int] = []
     assert await apart(count, 3, told=heard.append) == "done"
     assert heard == [0, 1, 2]
+
+
+async def working(*, beside: bool) -> None:
+    """Until a process works beside this one, or none does."""
+    while True:
+        if bool(multiprocessing.active_children()) is beside:
+            return
+        await asyncio.sleep(0)
+
+
+async def test_work_that_nobody_waits_for_any_more_while_its_process_starts_ends_with_its_start():
+    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    await asyncio.sleep(0)
+    work.cancel()
+    async with asyncio.timeout(20):
+        await working(beside=True)
+        await working(beside=False)
+    assert work.cancelled()
+
+
+WORKS_APART = """
+import asyncio, multiprocessing
+from app.record.apart import CONTEXT, apart
+
+async def main():
+    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    while not (children := multiprocessing.active_children()):
+        await asyncio.sleep(0.01)
+    print(children[0].pid, flush=True)
+    await work
+
+CONTEXT.set_forkserver_preload([])  # that takes a second
+asyncio.run(main())
+"""
+
+
+async def alive(process: int) -> None:
+    """Raises `ProcessLookupError` as soon as it is not."""
+    async with asyncio.timeout(10):
+        while True:
+            os.kill(process, 0)
+            await asyncio.sleep(0.02)
+
+
+async def test_the_end_of_a_server_that_is_killed_is_the_end_of_what_works_beside_it():
+    server = await asyncio.create_subprocess_exec(sys.executable, "-c", WORKS_APART, stdout=asyncio.subprocess.PIPE)
+    assert server.stdout is not None
+    beside = int(await server.stdout.readline())
+    server.kill()
+    await server.wait()
+    with pytest.raises(ProcessLookupError):
+        await alive(beside)
 
 
 async def test_decisions_that_come_at_once_are_acted_on_together(engine):

@@ -116,7 +116,7 @@ async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
 
 async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
     campaign = await running(engine, items=8)
-    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")
+    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
     assert (reply.status_code, "has no goal" in reply.text) == (200, True)
 
 
@@ -135,6 +135,14 @@ async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, 
     with pytest.raises(Refusal) as refused:
         await plan(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
+
+
+async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_waits_for_it(engine, app, researcher):
+    campaign = await running(engine, items=8, **GOAL)
+    app.state.plans.most_seconds = 0
+    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
+    assert (reply.status_code, f"`easel plan {campaign.slug}` takes the time" in reply.text) == (200, True)
+    assert not app.state.plans.turn.locked()
 
 
 async def test_without_items_there_is_nothing_to_plan(engine):

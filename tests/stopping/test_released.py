@@ -9,17 +9,18 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import text
 
+from app.campaigns import lifecycle
 from app.campaigns.counted import find_counted
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import snapshot
-from app.goals.progress import progress
+from app.goals.progress import Progress, progress
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import moderated
 from app.quality import who_counts
 from app.record import revisions
 from app.serving.posterior_cache import PosteriorCache
 from app.stopping import released
-from app.stopping.watch import look
+from app.stopping.watch import look, reached
 from tests.campaigns.drafts import is_clean
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
 
@@ -123,6 +124,30 @@ async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
     await answered(engine, campaign, range(4))
     assert await looked(engine, campaign) == {*range(8)}
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
+
+
+@pytest.mark.parametrize("chosen", ["goal = 'none'", "goal_percent = 99"])
+async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, chosen):
+    campaign = await running(engine, items=8, **RELEASES)
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign)
+    await execute(engine, f"UPDATE campaigns SET {chosen}")
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "reopen", now=NOW)
+    assert await values(engine, SETTLED) == []
+    await answered(engine, campaign, [4])
+    assert await judgments(engine) == [5] * 8
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_no_more(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    await execute(engine, "UPDATE campaigns SET goal = 'none'")
+    late = released.SettledChange(np.array([0]), np.array([True]))
+    assert not await released.put(engine, campaign, late)
+    await reached(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
+    assert await values(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
 
 async def test_of_several_looks_at_once_one_releases(engine):
