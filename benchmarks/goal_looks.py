@@ -2,7 +2,8 @@
 
 What a look in the background works out from what all judgments add up to, without reading them. Items have 10 judgments
 each, and the best 300 and those near the threshold 30 more; how far annotators differ is not the same for all items.
-The time is that of the processor, in seconds, with one thread.
+Then how long `easl-aware` takes to fit its scores to judgments, 10 of each item, a third of them at random. The time is
+that of the processor, in seconds, with one thread.
 """
 
 import time
@@ -10,12 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from app.goals.evidence import MOST, GoalEvidence
 from app.goals.progress import progress
 from app.inference.observations.tally import Tally
+from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import Moderated, moderated
 
 SIZES = (10_000, 100_000, 1_000_000)
 GOALS = ("best", "threshold", "intervals", "halves")
+FITTED = (1_000, 5_000, 10_000, MOST)  # judgments
 EACH, MORE, CONTESTED, BEST = 10, 30, 300, 10
 
 
@@ -38,11 +42,26 @@ def seconds(goal: str, of: Moderated) -> float:
     return time.process_time() - begun
 
 
+def fitting(judgments: int) -> float:
+    rng = np.random.default_rng(2)
+    items, people = judgments // EACH, max(10, judgments // 100)
+    shown, who = np.repeat(np.arange(items), EACH), rng.integers(people, size=items * EACH)
+    careful = rng.beta(2, 2, items)[shown] + 0.1 * rng.standard_normal(len(shown))
+    values = np.where(who % 3, np.clip(careful, 0, 1), rng.random(len(shown)))
+    of = GoalEvidence.nothing(ONLINE["easl-aware"], items).after(shown, who, values)
+    begun = time.process_time()
+    assert of.fitted is not None
+    return time.process_time() - begun
+
+
 def main() -> None:
     print("| items | " + " | ".join(GOALS) + " |\n" + "|---" * (1 + len(GOALS)) + "|")
     for items in SIZES:
         of = known(items, np.random.default_rng(1))
         print(f"| {items:,} | " + " | ".join(f"{seconds(goal, of):.2f}" for goal in GOALS) + " |", flush=True)
+    print("\n| judgments | fit |\n|---|---|")
+    for judgments in FITTED:
+        print(f"| {judgments:,} | {fitting(judgments):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,11 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.designs.unit import Unit
+from app.goals.evidence import GoalEvidence, Measured
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import Moderated, moderated
+from app.record.law import law_of
 from app.record.news import Watermark, look
 
 COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
@@ -24,11 +26,20 @@ COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high
 
 @dataclass(frozen=True)
 class Counted:
-    """What all judgments that count and were written before a watermark add up to, and the intervals they give."""
+    """What all judgments that count and were written before a watermark say, and the intervals they give."""
 
-    tally: Tally
+    evidence: GoalEvidence
     intervals: Moderated
     watermark: Watermark
+
+    @property
+    def tally(self) -> Tally:
+        """What they add up to."""
+        return self.evidence.tally
+
+    async def measured(self, campaign: Any) -> Measured:
+        """By what its goal is measured; in a thread, which the first time takes up to a second."""
+        return await asyncio.to_thread(self.evidence.measured, campaign, self.intervals)
 
 
 def columns(of_some: Moderated) -> tuple[Array, ...]:
@@ -62,20 +73,19 @@ async def newest(connection: AsyncConnection, campaign: Any, known: Counted | No
         known = None  # before the launch there may be more items since
     now, first, since = await look(connection, campaign.id, known.watermark if known else None)
     if known is None or since is None:
-        tally, after = Tally.nothing(await item_count(connection, campaign.id)), 0
+        count = await item_count(connection, campaign.id)
+        evidence, after = GoalEvidence.nothing(law_of(campaign), count), 0
     elif first is None:
         return replace(known, watermark=now)
     else:
-        tally, after = known.tally, first - 1
+        evidence, after = known.evidence, first - 1
     design = design_of(campaign)
-    if not design.ordered:  # then there are no means
-        return Counted(tally, await asyncio.to_thread(moderated, tally), now)
-    async for rows in in_pieces(connection, campaign, after=after, since=since):
-        tally = await asyncio.to_thread(plus, tally, rows, design)
-    return Counted(tally, await asyncio.to_thread(moderated, tally), now)
+    if design.ordered:  # else there are no means
+        async for rows in in_pieces(connection, campaign, after=after, since=since):
+            evidence = await asyncio.to_thread(plus, evidence, rows, design)
+    return Counted(evidence, await asyncio.to_thread(moderated, evidence.tally), now)
 
 
-def plus(tally: Tally, rows: Mapping[str, Numbers], design: Design) -> Tally:
+def plus(evidence: GoalEvidence, rows: Mapping[str, Numbers], design: Design) -> GoalEvidence:
     """With these judgments too."""
-    points = design.points(rows["value"], rows["seq"])
-    return tally.after(rows["item"], rows["annotator"], points / POINTS)
+    return evidence.after(rows["item"], rows["annotator"], design.points(rows["value"], rows["seq"]) / POINTS)

@@ -171,9 +171,13 @@ class Fits:
 
     async def intervals(self, connection: AsyncConnection, campaign: Any) -> Moderated:
         """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
+        return (await self.counted(connection, campaign)).intervals
+
+    async def counted(self, connection: AsyncConnection, campaign: Any) -> Counted:
+        """What the answers as of now add up to, likewise."""
         newest = await calibrated.newest(connection, campaign, self.calibrated.get(key_of(campaign)))
         keep(self.calibrated, key_of(campaign), newest, MOST_CAMPAIGNS)
-        return newest.intervals
+        return newest
 
     async def fitted(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.

@@ -94,5 +94,5 @@ def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     found = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
-    for more in filter(None, (found.by_the_clock, found.ends_before)):
+    for more in filter(None, (found.by_the_clock, found.ends_before, found.caution)):
         click.echo(more)

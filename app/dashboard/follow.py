@@ -24,7 +24,7 @@ from app.designs.registry import design_of
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import Hit
 from app.record import replay
-from app.record.law import hit_of
+from app.record.law import hit_of, law_of
 from app.record.news import Watermark, look
 from app.record.stream import Response, count, responses
 
@@ -180,7 +180,7 @@ class Precisions(Follower[Precision]):
         return interval
 
     async def begun(self, connection: AsyncConnection, campaign: Any) -> Precision:
-        return precision.begun(await item_count(connection, campaign.id))
+        return precision.begun(law_of(campaign), await item_count(connection, campaign.id))
 
     def read(self, campaign: Any, response: Response) -> Hit:
         """None of its values where they have no order, and so no mean."""

@@ -1,6 +1,7 @@
 """How well a campaign knows its items by what annotators' disagreement tells, now and as answers came in.
 
-Pure: it follows from the responses in order, however they are cut into pieces, and not from the update law.
+Pure: it follows from the responses in order, however they are cut into pieces, and not from the update law; but what
+its judgments say to that law, for the campaign's goal, is kept up with too.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.designs.scale import POINTS
+from app.goals.evidence import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit
+from app.inference.online.law import Hit, Law
 from app.inference.ratings.moderated import Moderated, moderated
 
 MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
@@ -29,11 +31,11 @@ def typical(intervals: Moderated) -> float:
 class Precision:
     """A campaign of N items after `answers` responses.
 
-    tally: what each item's judgments add up to, scores in [0, 1].
+    evidence: what its judgments add up to, scores in [0, 1], and say to its law.
     typical: the typical interval after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1.
     """
 
-    tally: Tally
+    evidence: GoalEvidence
     answers: int
     step: int
     typical: list[float]
@@ -41,12 +43,12 @@ class Precision:
     @cached_property
     def intervals(self) -> Moderated:
         """Each item's mean and its calibrated interval."""
-        return moderated(self.tally)
+        return moderated(self.evidence.tally)
 
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
-        return self.tally.nbytes
+        return self.evidence.nbytes
 
     def now(self) -> float:
         """The typical interval after all these responses; linear in N."""
@@ -60,9 +62,9 @@ class Precision:
         return known
 
 
-def begun(n_items: int) -> Precision:
+def begun(law: Law, n_items: int) -> Precision:
     """Nobody has answered."""
-    return Precision(Tally.nothing(n_items), 0, 1, [POINTS / 2])
+    return Precision(GoalEvidence.nothing(law, n_items), 0, 1, [POINTS / 2])
 
 
 def followed(before: Precision, hits: Sequence[Hit], *, total: int = 0) -> Precision:
@@ -72,21 +74,21 @@ def followed(before: Precision, hits: Sequence[Hit], *, total: int = 0) -> Preci
     Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that a look
     at the newest meets few, however large N is.
     """
-    tally, answers, step, points = before.tally, before.answers, before.step, before.typical.copy()
+    evidence, answers, step, points = before.evidence, before.answers, before.step, before.typical.copy()
     while total >= step * MOST_POINTS:
         step, points = 2 * step, points[::2]
     begin, counted, end = answers, answers, answers + len(hits)
-    half = begin + hits_below_half(tally, hits)
+    half = begin + hits_below_half(evidence.tally, hits)
     while answers < end:
         answers = min(end, answers + step - answers % step)
         if answers > half or answers == end:
             piece = slice(counted - begin, answers - begin)
-            tally, counted = tally.after(*long_form(hits[piece])), answers
+            evidence, counted = evidence.after(*long_form(hits[piece])), answers
         if answers % step == 0:
-            points.append(typical(moderated(tally)) if answers > half else POINTS / 2)
+            points.append(typical(moderated(evidence.tally)) if answers > half else POINTS / 2)
         if len(points) > MOST_POINTS:
             step, points = 2 * step, points[::2]
-    return Precision(tally, answers, step, points)
+    return Precision(evidence, answers, step, points)
 
 
 def hits_below_half(tally: Tally, hits: Sequence[Hit]) -> int:

@@ -41,6 +41,7 @@ from app.serving.posterior_cache import PosteriorCache
 BINS = 20
 LOOKED_AT = 500  # items, to tell how many intervals are right
 MOST_BY_THE_WAY = 20_000  # items, for which the chance of a goal takes some milliseconds
+MOST_FITTED = 5_000  # judgments that a law is fitted to by the way: see `benchmarks.goal_looks`
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
 
@@ -162,7 +163,7 @@ def goal_words(facts: Facts) -> str:
     found = near(facts)
     words = [
         f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
-        said_of(campaign, found) if found else "",
+        f"{said_of(campaign, found)} {measured_words(campaign, found)}".strip() if found else "",
         released_words(int(facts.settled.sum())),
     ]
     return " ".join(filter(None, words))
@@ -177,11 +178,21 @@ def goal_head(campaign: Any, found: Progress | None) -> str:
 
 def near(facts: Facts) -> Progress | None:
     """How near it is, if that can be told by the way."""
-    campaign = facts.campaign
-    if len(facts.score) > MOST_BY_THE_WAY or facts.behind:
+    campaign, evidence = facts.campaign, facts.precision.evidence
+    if len(facts.score) > MOST_BY_THE_WAY or facts.behind or evidence.to_fit > MOST_FITTED:
         return None
     items = counting(campaign, ~facts.gone)
-    return progress(campaign, facts.precision.intervals.of(items), facts.score[items])
+    known, by = evidence.measured(campaign, facts.precision.intervals)
+    return progress(campaign, known.of(items), facts.score[items], by)
+
+
+def measured_words(campaign: Any, found: Progress) -> str:
+    """By what it is measured, where the campaign's law could measure it."""
+    law = law_of(campaign)
+    if not law.fit:
+        return ""
+    by_law = found.by == law.name
+    return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
 
 
 def released_words(count: int) -> str:

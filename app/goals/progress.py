@@ -1,4 +1,4 @@
-"""How far a campaign is from its goal. Pure: from what annotators' disagreement tells, whatever the update law is."""
+"""How far a campaign is from its goal. Pure: from what is known of its items, by whatever `evidence` measures it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from app.designs.scale import POINTS
+from app.goals.evidence import MEANS
 from app.goals.settings import NONE, RELEASE
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.moderated import Moderated
@@ -29,12 +30,13 @@ MOST_IN_ORDER = 1_000  # items, whose order is more than anybody settles
 @dataclass(frozen=True)
 class Progress:
     """now, wanted: 0 to 1; a chance, a share of items, or a correlation. goal: in words, which tell one goal from
-    another. settled: the numbers of the items that are to be released.
+    another. by: see `Measured`. settled: the numbers of the items that are to be released.
     """
 
     goal: str
     now: float
     wanted: float
+    by: str = MEANS
     settled: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
 
     @property
@@ -53,16 +55,18 @@ def counting(campaign: Any, in_pool: Mask) -> Integers:
     return np.flatnonzero(counted)
 
 
-def progress(campaign: Any, known: Moderated, score: Array) -> Progress | None:
-    """None without a goal. known, score: of the N items that count for it, (N,), on 0 to 1."""
+def progress(campaign: Any, known: Moderated, score: Array, by: str = MEANS) -> Progress | None:
+    """None without a goal. known, score: of the N items that count for it, (N,), on 0 to 1. by: what `known` comes
+    from.
+    """
     if campaign.goal == NONE:
         return None
     if campaign.when_reached == RELEASE:
         each = settled(campaign, known, score)
         share = float(each.mean()) if len(each) else 0.0
-        return Progress(words(campaign), share, wanted(campaign), np.flatnonzero(each))
+        return Progress(words(campaign), share, wanted(campaign), by, np.flatnonzero(each))
     now = MEASURES[campaign.goal](campaign, known, score) if len(score) else 0.0
-    return Progress(words(campaign), float(now), wanted(campaign))
+    return Progress(words(campaign), float(now), wanted(campaign), by)
 
 
 def settled(campaign: Any, known: Moderated, score: Array) -> Mask:

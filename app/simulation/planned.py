@@ -17,6 +17,7 @@ from app.database.bulk import snapshot
 from app.database.session import create_engine
 from app.drawing import Scale, round_step
 from app.errors import Conflict, Invalid, plural
+from app.goals.evidence import law_may
 from app.goals.progress import MOST_IN_ORDER
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
@@ -24,6 +25,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.record import pace
 from app.record.apart import apart, tell
+from app.record.law import law_of
 from app.record.per_minute import recent_pace
 from app.selection.registry import asking_of
 from app.simulation.annotators import POPULATIONS, Population
@@ -52,7 +54,7 @@ class Plan:
     """goal: in words. items: that there are, and how many were simulated. judgments: that are there. wanted, per_item:
     at how many the campaign ends, in all and of each item. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if
     that is known. an_hour: HITs that are answered now, if anybody does. at_once: annotators, where nobody answers yet.
-    now: when it was made.
+    now: when it was made. caution: what speaks against it.
     """
 
     goal: str
@@ -69,6 +71,7 @@ class Plan:
     at_once: int
     now: datetime
     found: Forecast
+    caution: str = ""
 
     @property
     def needed(self) -> str:
@@ -182,7 +185,18 @@ async def plan(
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
     size = campaign.item_count, sample, int(known.judgments.sum()), each * len(known.total), each
-    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found)
+    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(campaign))
+
+
+def caution(campaign: Any) -> str:
+    """Where simulated campaigns measure the goal otherwise than the campaign does: that they do."""
+    law = law_of(campaign)
+    if law.fit is None or not law_may(campaign):
+        return ""
+    return (
+        f"Simulated campaigns measure the goal by plain means, and this campaign by the scores of {law.short_title}: "
+        "where some annotators answer at random, it may need far fewer."
+    )
 
 
 def those_asked(campaign: Any, known: Tally) -> tuple[Any, Tally]:

@@ -29,6 +29,10 @@ class GoalProgress(BaseModel):
     now: float = Field(description="A chance, a share of items or a correlation, as the goal has it; 0 to 1.")
     wanted: float = Field(description="What it is to be.")
     reached: bool = Field(description="Now. A campaign that stopped by itself may have had it once.")
+    measured_by: str = Field(
+        description="The update law whose scores and errors it is measured by; `means` are those of all answers that "
+        "count."
+    )
     settled: int | None = Field(
         description="How many items are settled, where they are released one by one: soon nobody is asked about them."
     )
@@ -37,7 +41,14 @@ class GoalProgress(BaseModel):
     def of(cls, found: Progress, *, releases: bool) -> Self:
         """As it was measured."""
         settled = len(found.settled) if releases else None
-        return cls(goal=found.goal, now=found.now, wanted=found.wanted, reached=found.reached, settled=settled)
+        return cls(
+            goal=found.goal,
+            now=found.now,
+            wanted=found.wanted,
+            reached=found.reached,
+            measured_by=found.by,
+            settled=settled,
+        )
 
 
 @router.get("/goal", responses=refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
@@ -47,7 +58,8 @@ async def show_goal(database: Database, fits: KeptFits, slug: str) -> GoalProgre
         campaign = await campaign_by_slug(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: nobody has answered yet.", code="not_launched")
-        found = await progress_of(connection, campaign, await fits.intervals(connection, campaign))
+        counted = await fits.counted(connection, campaign)
+        found = await progress_of(connection, campaign, await counted.measured(campaign))
     if found is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
     return GoalProgress.of(found, releases=campaign.when_reached == RELEASE)

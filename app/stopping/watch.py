@@ -23,10 +23,10 @@ from app.database.campaign import finish_if_complete
 from app.database.pool import judgeable
 from app.database.session import driver_of
 from app.errors import Conflict
+from app.goals.evidence import Measured
 from app.goals.progress import Progress, counting, progress
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ratings.moderated import Moderated
 from app.quality.look import look as look_at_annotators
 from app.record.store import present
 from app.stopping import released
@@ -64,7 +64,7 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
         if campaign.status != "running" or (campaign.goal == NONE and not campaign.releases):
             return Watched(None)
         counted = await calibrated.newest(connection, campaign, last.counted if last else None)
-        found = await progress_of(connection, campaign, counted.intervals)
+        found = await progress_of(connection, campaign, await counted.measured(campaign))
         change = await released.change(connection, campaign, found)
     if found is not None and found.reached and campaign.goal_reached != found.goal:
         await reached(engine, campaign, found, now=now)
@@ -76,12 +76,12 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
     return Watched(counted)
 
 
-async def progress_of(connection: AsyncConnection, campaign: Row[Any], known: Moderated) -> Progress | None:
-    """How far a campaign is, by the items that count for it; None without a goal. known: of all its items."""
+async def progress_of(connection: AsyncConnection, campaign: Row[Any], measured: Measured) -> Progress | None:
+    """How far a campaign is, by the items that count for it; None without a goal. measured: of all its items."""
     if campaign.goal == NONE:
         return None
     items, score = await scores(connection, campaign)
-    found = await asyncio.to_thread(progress, campaign, known.of(items), score)
+    found = await asyncio.to_thread(progress, campaign, measured.known.of(items), score, measured.by)
     return found and found.of(items)
 
 

@@ -36,11 +36,11 @@ async def test_programs_hear_how_near_a_goal_is(program):
     address = await made(program, "intervals")
     words = "Intervals of 95 % of items are ±50 points or less"
     assert (await program.get(f"{address}/goal")).json() == {
-        "goal": words, "now": 0.0, "wanted": 0.95, "reached": False, "settled": None,
+        "goal": words, "now": 0.0, "wanted": 0.95, "reached": False, "measured_by": "means", "settled": None,
     }  # fmt: skip
     await answered(program, address)
     assert (await program.get(f"{address}/goal")).json() == {
-        "goal": words, "now": 1.0, "wanted": 0.95, "reached": True, "settled": None,
+        "goal": words, "now": 1.0, "wanted": 0.95, "reached": True, "measured_by": "means", "settled": None,
     }  # fmt: skip
 
 

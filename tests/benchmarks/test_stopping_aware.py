@@ -1,4 +1,4 @@
-"""The table of what stopping by the scores of `easl-aware` would be worth, in small."""
+"""The table of what stopping by the scores of `easl-aware` is worth, in small."""
 
 import numpy as np
 

@@ -17,6 +17,7 @@ from app.dashboard.precision import begun, followed
 from app.database.session import transaction
 from app.designs.answer import Answer
 from app.designs.criteria import key_of
+from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import Hit
 from app.record import revisions
 from app.serving import submission
@@ -71,7 +72,7 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
         precision = await course_of(engine, campaign, precisions)
         rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
         hits = [Hit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
-        whole = followed(begun(12), hits)
+        whole = followed(begun(EASL, 12), hits)
         assert precision.answers == len(rows)
         assert precision.points() == whole.points()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())

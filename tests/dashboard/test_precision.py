@@ -6,6 +6,7 @@ import pytest
 from app.dashboard import precision
 from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
 from app.inference.observations.tally import Tally
+from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import Hit
 from app.inference.ratings.moderated import moderated
 
@@ -27,7 +28,7 @@ def each_by_another(*judgments):
 
 
 def after(hits):
-    return followed(begun(ITEMS), hits)
+    return followed(begun(EASL, ITEMS), hits)
 
 
 def same(one, two):
@@ -37,11 +38,11 @@ def same(one, two):
 @pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
 def test_the_same_in_any_pieces(count):
     hits = hits_of(count)
-    whole, one_by_one = after(hits), begun(ITEMS)
+    whole, one_by_one = after(hits), begun(EASL, ITEMS)
     for hit in hits:
         one_by_one = followed(one_by_one, [hit])
     assert same(whole, one_by_one)
-    first = followed(begun(ITEMS), hits[:73], total=count)
+    first = followed(begun(EASL, ITEMS), hits[:73], total=count)
     assert same(whole, followed(first, hits[73:]))
     assert len(whole.typical) <= MOST_POINTS
 
@@ -65,22 +66,22 @@ def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_it
         return moderated(tally)
 
     monkeypatch.setattr(precision, "moderated", counting)
-    assert followed(begun(items), hits, total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
+    assert followed(begun(EASL, items), hits, total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
     assert len(looks) <= most
 
 
 def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
     # Items 0 to 3 are judged by two, each .2 apart, item 4 by nobody: 2 * .01 of 4 degrees of freedom, t = 2.776.
-    known = followed(begun(5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)))
+    known = followed(begun(EASL, 5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)))
     error = np.sqrt(0.02 / 2)
     assert typical(known.intervals) == pytest.approx(100 * 2.776445 * error)
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
-    assert begun(4).points() == [(0, 50.0)]
+    assert begun(EASL, 4).points() == [(0, 50.0)]
     hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
-    assert followed(begun(1), hits).points()[-1][1] < 15
-    assert followed(begun(3), hits).points()[-1][1] == 50
+    assert followed(begun(EASL, 1), hits).points()[-1][1] < 15
+    assert followed(begun(EASL, 3), hits).points()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():

@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from app.errors import NotFound, Refusal
 from app.record.per_minute import recent_pace
-from app.simulation.planned import Plan, Plans, plan
+from app.simulation.planned import Plan, Plans, caution, plan
 from app.simulation.planner import Forecast
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 
@@ -33,6 +34,14 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
     assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+@pytest.mark.parametrize(
+    ("law", "goal", "warns"), [("easl", "best", False), ("easl-aware", "halves", False), ("easl-aware", "best", True)]
+)
+def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, warns):
+    said = caution(SimpleNamespace(update_law=law, goal=goal, when_reached="tell"))
+    assert ("measure the goal by plain means" in said) == warns
 
 
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):

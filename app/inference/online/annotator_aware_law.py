@@ -34,6 +34,7 @@ from app.inference.online.law import (
     answered,
     checked_items,
 )
+from app.inference.ratings.moderated_aware import moderated_aware
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +212,5 @@ LAW = AnnotatorAwareLaw(
     family=BETA,
     layout=1,
     quick=False,
+    fit=moderated_aware,
 )

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.coarsening import Reads
+from app.inference.observations.said import Said
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated import Moderated
 
 T = TypeVar("T")
 State = list[float]
@@ -252,6 +255,8 @@ class Law(ABC):
     family: what its posteriors are. reads: what kind of values it takes.
     layout: the version of what its `Kept` means, 0 for a law that keeps nothing besides posteriors.
     quick: whether a HIT takes microseconds, so that a long campaign can be replayed while somebody waits.
+    fit: scores with errors by what it assumes, from all judgments at once and what they add up to, or None where these
+    do not tell; None for a law whose scores are the plain means, or say nothing of errors.
     """
 
     name: str
@@ -261,6 +266,7 @@ class Law(ABC):
     reads: Reads = "points"
     layout: int = 0
     quick: bool = True
+    fit: Callable[[Said, Tally], Moderated | None] | None = None
 
     @property
     def short_title(self) -> str:

@@ -1,0 +1,38 @@
+"""All judgments of a campaign in long form, for what cannot be told from what they add up to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array, Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """Of N items, in their order, (T,) each. annotators: whatever whole numbers they have; scores: on 0 to 1."""
+
+    n_items: int
+    items: Integers
+    annotators: Integers
+    scores: Array
+
+    @classmethod
+    def nothing(cls, n_items: int) -> "Said":
+        """Before the first one."""
+        none = np.zeros(0, np.intp)
+        return cls(n_items, none, none, np.zeros(0))
+
+    def after(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Said":
+        """With these too."""
+        return Said(
+            self.n_items,
+            np.append(self.items, np.asarray(items, np.intp)),
+            np.append(self.annotators, np.asarray(annotators, np.intp)),
+            np.append(self.scores, np.asarray(scores, np.float64)),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return self.items.nbytes + self.annotators.nbytes + self.scores.nbytes

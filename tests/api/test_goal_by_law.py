@@ -1,0 +1,116 @@
+"""By what a goal is measured: `easl-aware` knows who answers at random, plain means do not."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.goals import evidence
+from app.goals.evidence import GoalEvidence
+from app.inference.online.laws import ONLINE
+from app.inference.ratings.moderated import moderated
+from app.quality import who_counts
+from app.record import revisions
+from app.stopping.watch import look
+from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+
+ITEMS, PEOPLE, BEST = 20, 6, 5
+AT_RANDOM = {2, 5}
+GOAL: dict[str, Any] = {
+    "goal": "best",
+    "best_items": BEST,
+    "goal_within": 15,
+    "when_reached": "pause",
+    "items_per_hit": ITEMS // 2,
+    "judgments_per_item": 20,
+    "repeat_items": False,
+}
+
+
+def points_of(person: int) -> list[float]:
+    """Of all items; a third of the people answer at random, the others see that the first five are the best."""
+    rng = np.random.default_rng(person)
+    careful = np.where(np.arange(ITEMS) < BEST, 85, 15 + 2 * np.arange(ITEMS)) + rng.normal(0, 6, ITEMS)
+    points = 100 * rng.random(ITEMS) if person in AT_RANDOM else careful
+    found: list[float] = np.clip(np.round(points), 0, 100).tolist()
+    return found
+
+
+async def answered(engine, law: str, **more: Any) -> Any:
+    """A campaign under this law in which everybody has judged everything."""
+    campaign = await running(engine, items=ITEMS, update_law=law, **GOAL | more)
+    for person in range(PEOPLE):
+        assignment, points = await annotator(engine, campaign, f"p{person}"), points_of(person)
+        for _ in range(2):
+            hit = await hit_of(engine, assignment)
+            await submit(engine, assignment, hit, scores=[points[item] for item in hit.items])
+    return campaign
+
+
+@pytest.mark.parametrize(("law", "said"), [("easl", ""), ("easl-aware", " Measured by the scores of EASL-aware.")])
+async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its_law_knows_them(
+    engine, program, researcher, law, said
+):
+    campaign, knows = await answered(engine, law), law == "easl-aware"
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    goal = (await program.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
+    await look(engine, campaign.id, now=NOW)
+    assert await value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
+    assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")
+    assert f"Now it is {100 * goal['now']:.0f} %.{said}</span>" in page
+
+
+async def test_a_law_measures_by_the_answers_that_count(engine):
+    campaign = await answered(engine, "easl-aware")
+    people = [number for (number,) in await values(engine, "SELECT id FROM annotators ORDER BY id")]
+    async with engine.begin() as connection:
+        for person in {*range(1, PEOPLE)} - AT_RANDOM:
+            await who_counts.exclude(connection, campaign, people[person], reason="test", now=NOW)
+    await revisions.revise(engine, campaign.id, now=NOW)
+    await look(engine, campaign.id, now=NOW)
+    assert await value(engine, "SELECT status FROM campaigns") == "running"
+
+
+async def test_items_are_released_by_what_the_law_knows(engine):
+    settled = []
+    for law in ("easl", "easl-aware"):
+        campaign = await answered(engine, law, goal="intervals", goal_width=11, when_reached="release")
+        await look(engine, campaign.id, now=NOW)
+        settled.append(await value(engine, "SELECT sum(releases) FROM campaigns"))
+    assert settled == [0, 1]
+
+
+def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEvidence:
+    found = GoalEvidence.nothing(ONLINE[law], ITEMS)
+    items, who = np.tile(np.arange(ITEMS), people), np.repeat(np.arange(people) + 7, ITEMS)
+    scores = np.concatenate([points_of(person) for person in range(people)]) / 100
+    for some in np.array_split(np.arange(len(items)), pieces):
+        found = found.after(items[some], who[some], scores[some])
+    return found
+
+
+def by(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
+    return found.measured(SimpleNamespace(goal=goal, when_reached=when_reached), moderated(found.tally)).by
+
+
+def test_the_means_count_where_a_law_tells_nothing_of_its_own():
+    assert by(evidence_of(PEOPLE)) == "easl-aware"
+    assert by(evidence_of(PEOPLE, "easl")) == "means"
+    assert {by(evidence_of(PEOPLE), goal) for goal in ("threshold", "halves", "order")} == {"means"}
+    assert by(evidence_of(PEOPLE), "best", "release") == "means"
+    assert by(evidence_of(1)) == "means"
+
+
+def test_the_means_count_of_more_judgments_than_a_law_is_fitted_to_in_time(monkeypatch):
+    monkeypatch.setattr(evidence, "MOST", PEOPLE * ITEMS - 1)
+    found = evidence_of(PEOPLE, pieces=3)
+    assert (by(found), found.to_fit) == ("means", 0)
+
+
+def test_what_a_law_says_does_not_depend_on_how_the_answers_come_in_pieces():
+    whole, pieces = evidence_of(PEOPLE).fitted, evidence_of(PEOPLE, pieces=7).fitted
+    assert whole is not None
+    assert pieces is not None
+    np.testing.assert_array_equal(whole.mean, pieces.mean)
+    np.testing.assert_array_equal(whole.standard_error, pieces.standard_error)
