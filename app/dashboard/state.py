@@ -164,6 +164,7 @@ def goal_words(facts: Facts) -> str:
     words = [
         f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
         f"{said_of(campaign, found)} {measured_words(campaign, found)}".strip() if found else "",
+        too_few_people(facts) if found and not found.reached else "",
         released_words(int(facts.settled.sum())),
     ]
     return " ".join(filter(None, words))
@@ -193,6 +194,14 @@ def measured_words(campaign: Any, found: Progress) -> str:
         return ""
     by_law = found.by == law.name
     return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
+
+
+def too_few_people(facts: Facts) -> str:
+    """Where most judgments are by somebody who had judged the item before, which says little of the others."""
+    tally = facts.precision.evidence.tally
+    if 2 * tally.annotators.sum() >= tally.judgments.sum():
+        return ""
+    return "Most judgments are by people who had judged the same item before: more annotators would bring it nearer."
 
 
 def released_words(count: int) -> str:

@@ -133,6 +133,18 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
     assert "Goal reached: The best 2 are settled" in page
 
 
+@pytest.mark.parametrize("people", [1, 4])
+async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answers(engine, researcher, people):
+    """What somebody says of an item again tells nothing of how others would judge it."""
+    campaign = await running(engine, items=5, **GOAL)
+    for person in range(people):
+        assignment = await annotator(engine, campaign, f"p{person}")
+        for _ in range(4 // people):
+            await submit(engine, assignment, await hit_of(engine, assignment))
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert ("more annotators would bring it nearer" in page) is (people == 1)
+
+
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
     campaign = await running(engine, items=10, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
