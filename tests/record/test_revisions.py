@@ -351,6 +351,9 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     assert (await verified(engine, campaign)).clean
 
 
+MOST_ANSWERS = 400
+
+
 @pytest_asyncio.fixture
 async def roomy(database_url):
     """A connection for each of 16 people and for who decides: nobody waits for one, however slow the machine is."""
@@ -361,14 +364,17 @@ async def roomy(database_url):
 
 @pytest.mark.parametrize(("law", "excluded"), [("easl", 7), ("easl-aware", 1)])
 async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_replay_has_it(roomy, law, excluded):
-    """Sixteen people answer without a pause while some of them are excluded, included and excluded again."""
+    """Sixteen people answer without a pause while some of them are excluded, included and excluded again.
+
+    Not for ever: revising is done in a process that steps back for others, and on a busy machine they would outrun it.
+    """
     campaign = await running(roomy, update_law=law, judgments_per_item=1000, items=60)
     assignments = [await annotator(roomy, campaign, f"ann {k}") for k in range(16)]
     rows = [await row_of(roomy, assignment) for assignment in assignments[:excluded]]
     cache, over, receipts = PosteriorCache(), asyncio.Event(), []
 
     async def work(assignment, rng):
-        while not over.is_set():
+        while not over.is_set() and len(receipts) < MOST_ANSWERS:
             hit = await hit_of(roomy, assignment, cache=cache)
             scores = [rng.randint(0, 100) for _ in hit.items]
             receipts.append((await submit(roomy, assignment, hit, scores=scores)).seq)
