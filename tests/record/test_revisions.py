@@ -371,7 +371,8 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
     campaign = await running(roomy, update_law=law, judgments_per_item=1000, items=60)
     assignments = [await annotator(roomy, campaign, f"ann {k}") for k in range(16)]
     rows = [await row_of(roomy, assignment) for assignment in assignments[:excluded]]
-    cache, over, receipts = PosteriorCache(), asyncio.Event(), []
+    cache, over = PosteriorCache(), asyncio.Event()
+    receipts: list[int] = []
 
     async def work(assignment, rng):
         while not over.is_set() and len(receipts) < MOST_ANSWERS:
