@@ -44,6 +44,12 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     assert ("measure the goal by plain means" in said) == warns
 
 
+async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):
+    campaign = await running(engine, items=8, **GOAL)
+    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    assert "What will it cost?" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
