@@ -42,14 +42,14 @@ run: setup
 	@$(BIN)/easel serve --demo
 
 LINT := $(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
-PYTEST := pytest -n $(PROCESSES) --dist worksteal
+PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist worksteal
 
 # Beside each other; both are finished whatever becomes of the other, and each can fail the whole.
 test: setup browser
-	@( $(LINT) ) & lint=$$!; $(BIN)/python -m slipcover -m $(PYTEST) --durations=20; tests=$$?; $(BOTH)
+	@( $(LINT) ) & lint=$$!; PYTEST_PLUGINS=tests.covered $(PYTEST) --durations=20; tests=$$?; $(BOTH)
 
 check: setup browser
-	@( $(LINT) ) & lint=$$!; $(BIN)/$(PYTEST) $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
+	@( $(LINT) ) & lint=$$!; $(PYTEST) $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
 
 BOTH = wait $$lint || { echo 'Lint failed: what it found is above.' >&2; exit 1; }; exit $$tests
 
