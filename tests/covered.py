@@ -27,6 +27,11 @@ if WORKER := "PYTEST_XDIST_WORKER" in os.environ:
     slipcover.ImportManager(WATCHED, slipcover.FileMatcher(sources=["app"])).__enter__()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if not WORKER and not config.getoption("numprocesses", None):
+        raise pytest.UsageError("Coverage is counted by the workers of pytest-xdist: say -n and how many.")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Called in the controller when a worker has ended; one that crashed tells nothing."""
