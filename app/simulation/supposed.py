@@ -1,8 +1,8 @@
 """Whom simulated campaigns ask: annotators, and true values of items, as what was said tells of both.
 
-By plain means annotators are alike, and differ on an item as far as real ones did. A law that learns of annotators
-tells which of them answer at random, who is strict, and how far the careful ones are from its scores; there those who
-have answered go on, among others like them.
+By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of annotators
+measures the goal, those who have answered go on, among others like them: as strict as the law takes them for, some of
+them at random (`ratings.at_random`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,9 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Beliefs, Hit, Parameters
+from app.inference.ratings import at_random
+from app.inference.ratings.annotator_evidence import Judged
+from app.inference.ratings.at_random import MADE_UP
 from app.inference.ratings.moderated import Moderated, moderated
 from app.inference.ratings.settled import believed
 from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
@@ -44,8 +47,8 @@ class Likely:
 @dataclass(frozen=True, eq=False)
 class Acquainted:
     """What a law has learned. known: of the N items. at_random, bias: of the J annotators who have answered, (J,) each,
-    the probability that they do not look, and how much higher they score. noise: standard deviation of the others'
-    answers. number: how many people answer, J or more.
+    the probability that they do not look, and how much higher they score. noise: standard deviation of answers of who
+    looks. number: how many people answer, J or more.
     """
 
     known: Moderated
@@ -58,10 +61,11 @@ class Acquainted:
         """Those who have answered, by their places, and others like them; factor: by what their noise is multiplied."""
         there = len(self.bias)
         who = np.append(np.arange(there), rng.integers(there, size=self.number - there))
-        careless = rng.random(self.number) < self.at_random[who]
+        share = rng.beta(*(np.array([self.at_random.sum(), (1 - self.at_random).sum()]) + MADE_UP))
+        without_looking = rng.random(self.number) < np.where(np.arange(self.number) < there, self.at_random[who], share)
         habits = [
-            Habits(bias=bias, noise=factor * self.noise, careless="random" if at_random else None)
-            for bias, at_random in zip(self.bias[who].tolist(), careless.tolist(), strict=True)
+            Habits(bias=bias, noise=factor * self.noise, careless="random" if careless else None)
+            for bias, careless in zip(self.bias[who].tolist(), without_looking.tolist(), strict=True)
         ]
         return MadeUp(habits, truth)
 
@@ -113,13 +117,10 @@ def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
     if said is None or fitted is None or learned.campaign is None or not believed(fitted):
         return None
     told = known.law.described(learned.annotators, learned.campaign)
-    at_random, _, bias = np.nan_to_num([told[place] for place in range(len(told))]).T
+    bias = np.nan_to_num([told[place].bias for place in range(len(told))])
     who = np.searchsorted(replay.there, said.annotators)
-    careful = 1 - at_random[who]
-    apart = said.scores - bias[who] - fitted.mean[said.items]
-    freedom = max(1.0, careful.sum() - np.count_nonzero(known.tally.judgments))
-    noise = float(np.sqrt(careful @ apart**2 / freedom))
-    return Acquainted(fitted, at_random, bias, noise, people_in_all(replay.hits))
+    found = at_random.fit(Judged.of(said.items, who, said.scores - bias[who], said.n_items, len(bias)))
+    return Acquainted(fitted, found.probability, bias, found.noise, people_in_all(replay.hits))
 
 
 def people_in_all(hits: Sequence[Hit]) -> int:
