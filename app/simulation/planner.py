@@ -36,7 +36,7 @@ SAMPLE, MOST_SAMPLED = 1_000, 5_000  # items
 MOST_BY_LAW = 500  # items: a HIT takes such a law ten times as long
 FEWEST_BEST = 2  # in a sample
 MOST_JUDGMENTS = 60  # an item, beyond those that are there
-LOOKS = 60  # at how near the goal is, in one run
+LOOKS, LOOKS_BY_LAW = 60, 40  # at how near the goal is, in one run
 OTHERS = 10**9  # is added to their numbers, so that they are not those who have answered
 WITHOUT_END = 10**6  # judgments
 BAND = 2.5, 97.5  # per cent of the runs
@@ -148,16 +148,24 @@ def forecast(
     if share < 1:
         some = np.random.default_rng([seed, size]).choice(size, sample, replace=False)
         campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(np.sort(some)), None)
-    items = len(known.tally.total)
-    at = np.unique(np.linspace(0, -(-items * MOST_JUDGMENTS // drawn), LOOKS + 1).astype(np.intp))
-    near = np.empty((runs, len(at)))
     begin = start(campaign, known, like)
+    at = looked_at(-(-len(known.tally.total) * MOST_JUDGMENTS // drawn), costly=begin.known.said is not None)
+    near = np.empty((runs, len(at)))
     for k in range(runs):
         near[k] = run(begin, at, np.random.default_rng([seed, k]))
         told(k + 1)
     over = np.isnan(near)
     looks = at * drawn / share
     return Forecast(looks, near, np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf))
+
+
+def looked_at(hits: int, *, costly: bool) -> Integers:
+    """After how many HITs it is looked how near the goal is, (L,), the last time after so many; where a look is costly,
+    seldom later on, when it matters less.
+    """
+    evenly = np.linspace(0, hits, LOOKS + 1).astype(np.intp)
+    kept = np.append(0, np.geomspace(1, LOOKS, LOOKS_BY_LAW).round().astype(np.intp))
+    return np.unique(evenly[kept] if costly else evenly)
 
 
 def run(begin: Start, at: Integers, rng: np.random.Generator) -> list[float]:

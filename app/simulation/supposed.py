@@ -1,8 +1,8 @@
 """Whom simulated campaigns ask: annotators, and true values of items, as what was said tells of both.
 
-By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of annotators
-measures the goal, those who have answered go on, among others like them: as strict as the law takes them for, some of
-them at random (`ratings.at_random`).
+By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of
+annotators measures the goal, those who have answered go on, among others like them: as strict as the law takes them
+for, some of them at random (`ratings.at_random`).
 """
 
 from collections.abc import Callable, Sequence
