@@ -25,6 +25,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
 from app.record import pace
 from app.record.apart import apart, tell
+from app.record.law import law_of
 from app.record.per_minute import recent_pace
 from app.selection.registry import asking_of
 from app.simulation.annotators import POPULATIONS
@@ -44,6 +45,7 @@ from app.simulation.planner import (
 RUNS = 20
 AT_ONCE = 5  # annotators, if nobody says how many
 SECONDS_A_HIT = 0.0005  # of a processor, in a run: `python -m benchmarks.plans_of_samples`
+BY_LAW = 0.005  # the same where a law measures the goal
 USUALLY = 15  # judgments an item that a goal takes, in how long planning is said to take
 USUAL = "mlqe-et-en"
 MOST_SECONDS = 180  # that one plan may keep others waiting
@@ -211,7 +213,8 @@ def those_asked(campaign: Any, known: GoalEvidence) -> tuple[Any, GoalEvidence]:
 def how_long(campaign: Any) -> str:
     """What planning takes, in words. campaign: with its `item_count`."""
     simulated = sampled(campaign)
-    usual = RUNS * simulated * USUALLY / asking_of(campaign).n * SECONDS_A_HIT
+    by_law = fits(campaign, GoalEvidence.nothing(law_of(campaign), campaign.item_count))
+    usual = RUNS * simulated * USUALLY / asking_of(campaign).n * (BY_LAW if by_law else SECONDS_A_HIT)
     some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"
     far = spoken(usual * MOST_JUDGMENTS / USUALLY)

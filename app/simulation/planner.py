@@ -33,7 +33,7 @@ from app.simulation.supposed import Supposing, acquainted, by_law, by_means, rep
 
 MOST_ITEMS = 1_000_000
 SAMPLE, MOST_SAMPLED = 1_000, 5_000  # items
-MOST_BY_LAW = 500  # items: a HIT takes such a law ten times as long
+MOST_BY_LAW = 300  # items: a HIT takes such a law ten times as long
 FEWEST_BEST = 2  # in a sample
 MOST_JUDGMENTS = 60  # an item, beyond those that are there
 LOOKS, LOOKS_BY_LAW = 60, 40  # at how near the goal is, in one run

@@ -24,7 +24,7 @@ from app.inference.ratings.settled import believed
 from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
 
 PEOPLE = 200  # who answer, where it makes no difference who they are
-FEWEST_PEOPLE = 20  # who answer, where a law learns of them
+FEWEST_PEOPLE, ITEMS_A_PERSON = 20, 5  # where a law learns of who answers; with 10 judgments an item, 50 by each
 AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
 
 Supposing = Callable[[np.random.Generator], Answering]
@@ -140,7 +140,7 @@ def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence
         return lambda rng: own.people(rng, *truths(own.known, rng))
     earlier = None if isinstance(like, Population) else acquainted(like, replayed(like, n))
     if earlier is None:
-        return by_means(known, like, FEWEST_PEOPLE)
+        return by_means(known, like, max(FEWEST_PEOPLE, len(known.total) // ITEMS_A_PERSON))
 
     def like_earlier(rng: np.random.Generator) -> Answering:
         truth, factor = truths(earlier.known, rng)
