@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
+from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import moderated
@@ -33,6 +34,8 @@ ITEMS, N = 25, 5
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
 RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
 BEFORE = (0, 2)  # judgments of each item, when the plan is made
+
+Known = TypeVar("Known", Tally, GoalEvidence)
 
 
 class Row(NamedTuple):
@@ -109,7 +112,7 @@ def needed(campaign: Any, mine: InMemory, people: MadeUp, known: GoalEvidence, l
     return np.inf
 
 
-def with_answers(known: GoalEvidence, hits: Sequence[Hit]) -> GoalEvidence:
+def with_answers(known: Known, hits: Sequence[Hit]) -> Known:
     """With these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]

@@ -2,7 +2,7 @@
 
 By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of
 annotators measures the goal, those who have answered go on, among others like them: as strict as the law takes them
-for, some of them at random (`ratings.at_random`).
+for, some of them at random (`ratings.who_looks`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Beliefs, Hit, Parameters
-from app.inference.ratings import at_random
+from app.inference.ratings import who_looks
 from app.inference.ratings.annotator_evidence import Judged
-from app.inference.ratings.at_random import MADE_UP
 from app.inference.ratings.moderated import Moderated, moderated
 from app.inference.ratings.settled import believed
+from app.inference.ratings.who_looks import MADE_UP
 from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
 
 PEOPLE = 200  # who answer, where it makes no difference who they are
@@ -119,8 +119,8 @@ def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
     told = known.law.described(learned.annotators, learned.campaign)
     bias = np.nan_to_num([told[place].bias for place in range(len(told))])
     who = np.searchsorted(replay.there, said.annotators)
-    found = at_random.fit(Judged.of(said.items, who, said.scores - bias[who], said.n_items, len(bias)))
-    return Acquainted(fitted, found.probability, bias, found.noise, people_in_all(replay.hits))
+    found = who_looks.fit(Judged.of(said.items, who, said.scores - bias[who], said.n_items, len(bias)))
+    return Acquainted(fitted, found.at_random, bias, found.noise, people_in_all(replay.hits))
 
 
 def people_in_all(hits: Sequence[Hit]) -> int:

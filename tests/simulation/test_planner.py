@@ -189,8 +189,9 @@ def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
     assert mine.judgments.tolist() == there.judgments.tolist()
     assert mine.score == pytest.approx(there.score)
     assert [begin.number(place) for place in range(3)] == [30, 31, 32]
-    people = begin.people(np.random.default_rng(1)).people
-    supposed = [people[place].careless for place in range(len(begin.there))]
+    people = begin.people(np.random.default_rng(1))
+    assert isinstance(people, MadeUp)
+    supposed = [people.people[place].careless for place in range(len(begin.there))]
     assert supposed == [crowd[number - 30].careless for number in begin.there]
 
 

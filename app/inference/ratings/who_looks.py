@@ -1,4 +1,4 @@
-"""Who of some annotators answers at random, if the others look, and how far these differ: a mixture of two kinds.
+"""Who of some annotators looks, if the others answer at random, and how far who looks differs: a mixture of two kinds.
 
 Who looks gives item i the score t_i + s e, with t_i and e normal; who does not, any score from 0 to 1. Each judgment is
 held against what others say of its item, as far as they look, so that nobody agrees with themselves. Probabilities, how
@@ -21,14 +21,14 @@ _LEAST = 1e-4  # a variance, on 0 to 1: a slider's step
 
 
 @dataclass(frozen=True, slots=True)
-class AtRandom:
-    """probability: that they answer at random, (J,). noise: s, on 0 to 1."""
+class WhoLooks:
+    """at_random: the probability that an annotator does not look, (J,). noise: s, on 0 to 1."""
 
-    probability: Array
+    at_random: Array
     noise: float
 
 
-def fit(judged: Judged) -> AtRandom:
+def fit(judged: Judged) -> WhoLooks:
     """From one judgment or more; time is linear in their number."""
     y, random = judged.scores, np.zeros(judged.n_annotators)
     share, variance = MADE_UP[0] / sum(MADE_UP), max(_LEAST, float(y.var()) / 2)
@@ -45,4 +45,4 @@ def fit(judged: Judged) -> AtRandom:
         share = (MADE_UP[0] + random.sum()) / (sum(MADE_UP) + len(random))
         looks = (1 - random)[judged.annotators]
         variance = max(_LEAST, variance * float(looks @ square / looks.sum()))
-    return AtRandom(random, float(np.sqrt(variance)))
+    return WhoLooks(random, float(np.sqrt(variance)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.inference.ratings import at_random
+from app.inference.ratings import who_looks
 from app.inference.ratings.annotator_evidence import Judged
 
 
@@ -19,14 +19,14 @@ def judged(people, noise, rng, careless=()):
 
 
 def test_those_who_answer_at_random_are_found_and_the_noise_is_that_of_the_others():
-    found = at_random.fit(judged(30, 0.1, np.random.default_rng(1), careless=[3, 7, 20, 29]))
-    assert np.flatnonzero(found.probability > 0.5).tolist() == [3, 7, 20, 29]
+    found = who_looks.fit(judged(30, 0.1, np.random.default_rng(1), careless=[3, 7, 20, 29]))
+    assert np.flatnonzero(found.at_random > 0.5).tolist() == [3, 7, 20, 29]
     assert found.noise == pytest.approx(0.1, rel=0.15)
 
 
 def test_nobody_is_suspected_among_people_who_look():
-    found = at_random.fit(judged(20, 0.15, np.random.default_rng(2)))
-    assert found.probability.max() < 0.5
+    found = who_looks.fit(judged(20, 0.15, np.random.default_rng(2)))
+    assert found.at_random.max() < 0.5
     assert found.noise == pytest.approx(0.15, rel=0.15)
 
 
@@ -34,10 +34,10 @@ def test_nobody_agrees_with_themselves():
     """The first one says what they please where nobody else does, twice: that tells nothing of them."""
     alone = Judged.of(np.array([0, 0, 1, 2]), np.array([0, 0, 1, 2]), np.array([0.9, 0.9, 0.1, 0.2]), 3, 3)
     others = Judged.of(np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([0.9, 0.1, 0.2]), 3, 3)
-    assert at_random.fit(alone).probability == pytest.approx(at_random.fit(others).probability, abs=0.2)
+    assert who_looks.fit(alone).at_random == pytest.approx(who_looks.fit(others).at_random, abs=0.2)
 
 
 def test_people_who_all_say_the_same_are_no_error():
-    same = at_random.fit(Judged.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 0.5), 2, 2))
-    assert np.isfinite(same.probability).all()
+    same = who_looks.fit(Judged.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 0.5), 2, 2))
+    assert np.isfinite(same.at_random).all()
     assert 0 < same.noise <= 0.01
