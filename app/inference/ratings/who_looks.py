@@ -3,8 +3,8 @@
 Who looks gives item i the score t_i + s e, with t_i and e normal; who does not, any score from 0 to 1. Each judgment is
 held against what others say of its item, as far as they look, so that nobody agrees with themselves. Probabilities, how
 common they are, and s follow from each other in rounds (expectation-maximisation). Knowing that random answers lie
-anywhere it needs five judgments of somebody where `annotator_beliefs`, which ask only who goes with whom, need ten; it
-does not know of annotators who are strict or answer in between. For simulated annotators, not for scores.
+anywhere, it tells them from few judgments, before `annotator_beliefs` do, which ask only who goes with whom; but it
+knows of nobody in between. It makes simulated annotators, no scores.
 """
 
 from dataclasses import dataclass
