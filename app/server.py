@@ -18,15 +18,17 @@ from typing import NoReturn
 
 import click
 import uvicorn
-from sqlalchemy import select
+from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uvicorn.supervisors import Multiprocess
 
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
 from app.campaigns.demo import demo
+from app.campaigns.experiment_arms import place_of
 from app.crowd.registry import public_link
 from app.database.chosen import own_database
+from app.database.experiment_tables import experiment_arms
 from app.database.migrate import upgrade
 from app.database.session import create_engine
 from app.database.tables import campaigns
@@ -229,11 +231,15 @@ async def welcome(url: str, base: str, *, with_demo: bool, to_a_person: bool) ->
 
 
 async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]:
-    """A line for each of the newest campaigns that annotators can work on."""
+    """A line for each of the newest campaigns that annotators can work on; one for all arms of an experiment."""
     those = campaigns.c.status == "running", campaigns.c.rehearsal_of.is_(None)
-    statement = select(campaigns.c.name, campaigns.c.link_key).where(*those)
-    running = await connection.execute(statement.order_by(campaigns.c.id.desc()).limit(LINKS_SHOWN))
-    return [f"  Annotators   {public_link(base, key)}  ({name})" for name, key in running]
+    experiment, its_key = experiment_arms.c.experiment, experiment_arms.c.link_key
+    name = func.coalesce("experiment " + experiment + ", to one of its arms at random", campaigns.c.name)
+    alone = case((experiment.is_(None), campaigns.c.link_key))
+    statement = select(name, alone, its_key).outerjoin_from(campaigns, experiment_arms).where(*those)
+    newest = func.max(campaigns.c.id).desc()
+    running = await connection.execute(statement.group_by(name, alone, its_key).order_by(newest).limit(LINKS_SHOWN))
+    return [f"  Annotators   {public_link(*place_of(base, *keys))}  ({name})" for name, *keys in running]
 
 
 # Running

@@ -103,6 +103,25 @@ if (draft) {
       if (select.selectedOptions[0]?.disabled) select.selectedIndex = [...select.options].findIndex((option) => !option.disabled);
     }
   };
+  // To whoever chose a goal, the rule that suits it, where it can ask.
+  const { goal, rule } = draft.elements;
+  const offers = [...draft.querySelectorAll("[data-rule]")];
+  const offer = () => {
+    for (const offered of offers) {
+      const { goal: reached, rule: suits } = offered.dataset;
+      offered.hidden = goal.value !== reached || rule.value === suits || rule.querySelector(`[value=${suits}]`).disabled;
+    }
+  };
+  for (const offered of offers) {
+    const take = offered.querySelector("button");
+    take.hidden = false;
+    take.addEventListener("click", () => {
+      rule.value = offered.dataset.rule;
+      rule.dispatchEvent(new Event("change", { bubbles: true }));
+      rule.focus();
+    });
+  }
+
   draft.addEventListener("change", ({ target }) => {
     if (target.name === "design") {
       chosenFor[before] = usual.map(({ value }) => value);
@@ -110,12 +129,14 @@ if (draft) {
       usual.forEach((control, place) => { control.value = chosenFor[before]?.[place] ?? ""; });
     }
     if (target.name === "design" || target === update_law) fit();
+    offer();
     look(0);
   });
   fit();
+  offer();
 
   draft.addEventListener("input", () => look());
-  addEventListener("pageshow", () => { fit(); look(0); });
+  addEventListener("pageshow", () => { fit(); offer(); look(0); });
 }
 
 // Criteria: those that are filled in are shown, the first two to begin with, and others when they are asked for.

@@ -15,6 +15,7 @@ from app.auth.guards import Who, program
 from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import MEDIA_TYPE
+from app.campaigns.experiment_arms import place_of
 from app.campaigns.questions import questions
 from app.campaigns.routes import downloaded, uploaded
 from app.campaigns.settings import CampaignSettings
@@ -49,6 +50,8 @@ class Campaign(BaseModel):
     slug: str = Field(description="Its name in addresses.")
     status: str = Field(description="draft, running, paused or finished.")
     rehearsal: bool = Field(description="Whether it is a copy that a made-up crowd answered. Lists leave these out.")
+    experiment: str | None = Field(description="The experiment with people of which it is an arm, if any.")
+    arm: str | None = Field(description="Which arm of it.")
     settings: CampaignSettings
     values: AskedValues = Field(description="What annotators give each item; of several criteria, by the first.")
     items: int
@@ -58,13 +61,17 @@ class Campaign(BaseModel):
     launched_at: datetime | None
     finished_at: datetime | None
     archived_at: datetime | None = Field(description="Since when it is left out of the list.")
-    links: dict[str, str] = Field(description="Where annotators come in, by platform.")
+    links: dict[str, str] = Field(
+        description="Where annotators come in, by platform; of an arm the links of its experiment, which lead each "
+        "person to one of the arms at random."
+    )
 
     @classmethod
     def of(cls, row: Any, base: str) -> Self:
         """From a row of `counted.listed`."""
         asked = AskedValues.of(design_of(for_criterion(row, 0)))
-        more = {"settings": lifecycle.settings_of(row), "values": asked, "links": links(base, row.link_key)}
+        come = links(*place_of(base, row.link_key, row.experiment_key))
+        more = {"settings": lifecycle.settings_of(row), "values": asked, "links": come}
         return cls.model_validate(counted.summary(row) | more)
 
 

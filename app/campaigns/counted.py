@@ -10,6 +10,7 @@ from app.auth import members
 from app.auth.access import SHARED_AS, Access, visible
 from app.auth.roles import SEE
 from app.database.campaign import HAS_PEOPLE, campaign_by_slug, item_count
+from app.database.experiment_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 
 
@@ -49,7 +50,9 @@ async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 def counted() -> Select[Any]:
-    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn."""
+    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn; of an
+    arm its `experiment`, the `arm` and the `experiment_key`, of other campaigns None.
+    """
     count = item_count(campaigns.c.id)
     taken = (
         select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
@@ -70,8 +73,14 @@ def counted() -> Select[Any]:
     )
     wanted -= case((campaigns.c.cannot_be_judged | (campaigns.c.releases > 0), spared), else_=0)
     return select(
-        campaigns, count.label("item_count"), taken.label("judgments_taken"), wanted.label("judgments_wanted")
-    )
+        campaigns,
+        count.label("item_count"),
+        taken.label("judgments_taken"),
+        wanted.label("judgments_wanted"),
+        experiment_arms.c.experiment,
+        experiment_arms.c.arm,
+        experiment_arms.c.link_key.label("experiment_key"),
+    ).outerjoin_from(campaigns, experiment_arms)
 
 
 def summary(campaign: Row[Any]) -> dict[str, Any]:
@@ -81,6 +90,8 @@ def summary(campaign: Row[Any]) -> dict[str, Any]:
         "name": campaign.name,
         "status": campaign.status,
         "rehearsal": campaign.rehearsal_of is not None,
+        "experiment": campaign.experiment,
+        "arm": campaign.arm,
         "items": campaign.item_count,
         "judgments_taken": campaign.judgments_taken,
         "judgments_wanted": campaign.judgments_wanted,

@@ -79,4 +79,9 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
 
 def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
     """What `links` makes a campaign's links of, or of an arm those of its experiment."""
-    return (base, campaign.link_key) if arm is None else (base + PATH, arm.link_key)
+    return place_of(base, campaign.link_key, arm and arm.link_key)
+
+
+def place_of(base: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
+    """The same of keys; that of an experiment is None for a campaign that is no arm."""
+    return (base, link_key) if experiment_key is None else (base + PATH, experiment_key)

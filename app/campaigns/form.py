@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from app.campaigns.groups import ASKED_BY, CRITERIA, CRITERIA_SHOWN, DESIGN_SETTINGS, GROUPS
-from app.campaigns.hints import Hint, hints_of
+from app.campaigns.hints import Hint, RuleOffer, hints_of, offers_of
 from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.together import can_ask, can_follow
 from app.crowd.settings import Currency
@@ -77,8 +77,8 @@ class FormField:
 
     kind: line, area, lines, whole, number, choice or switch.
     designs, laws: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of
-    the designs for some of the choices. hints: what else is said of it, and for whom. of: which criterion it is about,
-    in words; empty where it is about the campaign.
+    the designs for some of the choices. hints: what else is said of it, and for whom. offers: what goes with it in
+    other fields. of: which criterion it is about, in words; empty where it is about the campaign.
     """
 
     name: str
@@ -96,6 +96,7 @@ class FormField:
     laws: str = ""
     only_for: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[Hint] = ()
+    offers: Sequence[RuleOffer] = ()
     of: str = ""
 
     @property
@@ -234,6 +235,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         laws=laws_of(name),
         only_for=only_for(name),
         hints=hints_of(name, values.get("design", USUAL_DESIGN), values.get("update_law", "")),
+        offers=offers_of(name, values),
     )
 
 

@@ -52,24 +52,12 @@ GROUPS = (
     ),
     FieldGroup("Comments and flags", (), tuple(RemarkSettings.model_fields), seen=True),
     FieldGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
+    FieldGroup("How answers become scores", (), ("update_law", "prior", "gamma", "epsilon", "tie_margin_points")),
     FieldGroup(
-        "How answers become scores, and what is asked next",
-        (),
-        (
-            *("update_law", "prior", "gamma", "epsilon", "tie_margin_points"),
-            *(
-                "rule",
-                "best_items",
-                "threshold",
-                ASKED_BY,
-                "selection",
-                "hits_per_iteration",
-                "leaders_as_companions",
-                "seed",
-            ),
-        ),
+        "What is asked next, and when enough is known",
+        ("goal", "rule", "best_items", "threshold", "when_reached"),
+        (*GOAL_NUMBERS, ASKED_BY, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
     ),
-    FieldGroup("When enough is known", ("goal", "when_reached"), tuple(GOAL_NUMBERS)),
     FieldGroup(
         "Who can be relied on", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
     ),

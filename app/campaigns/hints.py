@@ -1,10 +1,13 @@
-"""What the form says of a setting beside its description, as far as that depends on the design or the update law."""
+"""What the form says of a setting beside its description, as far as that depends on the design, the update law or the
+goal.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
+from app.goals.settings import RULE_FOR
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 
@@ -19,6 +22,25 @@ class Hint:
     designs: str = ""
     laws: str = ""
     shown: bool = True
+
+
+@dataclass(frozen=True)
+class RuleOffer:
+    """To whoever chose a goal: the rule of selection that suits it. shown: whether they did and ask by another
+    one, when the page is made.
+    """
+
+    goal: str
+    rule: str
+    shown: bool
+
+
+def offers_of(name: str, values: Mapping[str, str]) -> list[RuleOffer]:
+    """What is offered beside a setting; nothing but beside the goal."""
+    if name != "goal":
+        return []
+    chosen, asked = values.get("goal"), values.get("rule")
+    return [RuleOffer(goal, rule, shown=goal == chosen and rule != asked) for goal, rule in RULE_FOR.items()]
 
 
 def hints_of(name: str, design: str, law: str) -> list[Hint]:

@@ -263,9 +263,11 @@ def list_(*, archived: bool, as_json: bool) -> None:
 @click.argument("slug")
 @as_json
 def show(slug: str, *, as_json: bool) -> None:
-    """Show a campaign: its state, its settings, and the links for annotators."""
+    """Show a campaign: its state, its settings, and the links for annotators; of an arm of an experiment those that
+    lead to one of the arms at random.
+    """
     row = in_transaction(partial(counted.find_counted, slug=slug))
-    addresses = links(base_of(), row.link_key)
+    addresses = links(*experiment_arms.place_of(base_of(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of(row).model_dump()
     if as_json:
         show_json(counted.summary(row) | {"settings": settings, "links": addresses})

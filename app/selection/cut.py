@@ -1,11 +1,14 @@
 """Where the line through the scale is: at a threshold, or below the best items."""
 
+from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 import numpy as np
 
+from app.database.pool import GONE
 from app.inference.ground.arrays import Array
+from app.selection.rule import Counts
 
 
 class Line(Protocol):
@@ -15,7 +18,7 @@ class Line(Protocol):
     def at(self) -> float: ...
 
     def move(self, item: int) -> None:
-        """An item has a new score."""
+        """An item has another score, or as many judgments as tell that it left the pool, or that it came back."""
 
 
 def best_among(best: int, size: int) -> int:
@@ -36,35 +39,50 @@ class Threshold:
 
 
 class BelowBest:
-    """In the middle between the k-th and the (k + 1)-th best score, which are found without looking at the others.
+    """In the middle between the k-th and the (k + 1)-th best score of the items that count, which are found without
+    looking at the others. Those count that the goal is about: in the pool, also settled, and asked about.
 
     The best lie in one heap and the others in the other one, each beside what has left it or has another score by now.
     """
 
-    def __init__(self, score: Array, k: int) -> None:
-        """score: (N,), shared with the caller. 0 < k < N."""
-        self._score, self._k = score, k
+    def __init__(self, score: Array, judgments: Counts, best: int, never: Collection[int] = ()) -> None:
+        """score, judgments: (N,), shared with the caller; see `GONE`. best: k, as `best_among` has it. never: the
+        numbers of items that are not asked about.
+        """
+        self._score, self._judgments, self._wanted, self._never = score, judgments, best, frozenset(never)
         self._place()
 
     @property
     def at(self) -> float:
+        if self._size < 2:  # nobody has to be told apart
+            return float(self._score[self._counts].sum())
         self._settle()
         middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
         return middle
 
     def move(self, item: int) -> None:
-        """O(log N)."""
-        self._push(item)
+        """O(log N). It has another score now, or has left the pool or come back."""
+        counts = self._judgments.item(item) < GONE and item not in self._never
+        self._size += counts - self._counts.item(item)
+        self._counts[item] = counts
+        if counts:
+            self._push(item)
+        elif self._is_best[item]:
+            self._side(item, best=False)
         if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
             self._place()
 
     def _place(self) -> None:
-        order = np.argsort(-self._score, kind="stable")
-        self._is_best = np.zeros(len(order), dtype=bool)
-        self._is_best[order[: self._k]] = True
+        self._counts = self._judgments < GONE
+        self._counts[[*self._never]] = False
+        counting = np.flatnonzero(self._counts)
+        order = counting[np.argsort(-self._score[counting], kind="stable")]
+        self._size, self._bests = len(order), min(best_among(self._wanted, len(order)), len(order))
+        self._is_best = np.zeros(len(self._score), dtype=bool)
+        self._is_best[order[: self._bests]] = True
         scores = self._score.tolist()
-        self._best = [(scores[item], item) for item in order[: self._k].tolist()]
-        self._rest = [(-scores[item], item) for item in order[self._k :].tolist()]
+        self._best = [(scores[item], item) for item in order[: self._bests].tolist()]
+        self._rest = [(-scores[item], item) for item in order[self._bests :].tolist()]
         heapify(self._best)
         heapify(self._rest)
 
@@ -75,18 +93,37 @@ class BelowBest:
         else:
             heappush(self._rest, (-score, item))
 
+    def _side(self, item: int, *, best: bool) -> None:
+        self._bests += best - self._is_best.item(item)
+        self._is_best[item] = best
+
     def _settle(self) -> None:
-        """Whoever is on the wrong side changes places with the last one of the other side."""
+        """As many are the best as there are to be, and who is on the wrong side changes places with the last one of the
+        other side.
+        """
+        k = best_among(self._wanted, self._size)
         self._clear()
+        while self._bests < k:
+            self._cross(self._rest, best=True)
+        while self._bests > k:
+            self._cross(self._best, best=False)
         while self._best[0][0] < -self._rest[0][0]:
-            (_, worst), (_, better) = heappop(self._best), heappop(self._rest)
-            self._is_best[worst], self._is_best[better] = False, True
-            self._push(worst)
-            self._push(better)
-            self._clear()
+            self._cross(self._rest, best=True)
+            self._cross(self._best, best=False)
+
+    def _cross(self, heap: list[tuple[float, int]], *, best: bool) -> None:
+        """The last one of a side goes to the other one."""
+        _, item = heappop(heap)
+        self._side(item, best=best)
+        self._push(item)
+        self._clear()
 
     def _clear(self) -> None:
-        while not self._is_best[(top := self._best[0])[1]] or self._score.item(top[1]) != top[0]:
+        while self._best and not self._lies(self._best[0][1], self._best[0][0], best=True):
             heappop(self._best)
-        while self._is_best[(top := self._rest[0])[1]] or self._score.item(top[1]) != -top[0]:
+        while self._rest and not self._lies(self._rest[0][1], -self._rest[0][0], best=False):
             heappop(self._rest)
+
+    def _lies(self, item: int, score: float, *, best: bool) -> bool:
+        """Whether it still is on this side, with this score."""
+        return bool(self._counts[item] and self._is_best[item] == best and self._score.item(item) == score)

@@ -4,36 +4,36 @@ from collections.abc import Callable
 from functools import partial
 
 from app.inference.ground.arrays import Array
-from app.selection.cut import BelowBest, Line, Threshold, best_among
+from app.selection.cut import BelowBest, Line, Threshold
 from app.selection.gain import log_gain
 from app.selection.index import AlgorithmOne, Items
 from app.selection.near_line import NearLine, NextBest
 from app.selection.rule import Asking, Counts
 from app.selection.wanted import WantedItems
 
-LineOf = Callable[[Asking, Array], Line]
+LineOf = Callable[[Asking, Array, Counts], Line]
 
 
-def below_best(asking: Asking, score: Array) -> Line:
-    """Below the best, as `best_among` counts them. score: (N,)."""
-    return BelowBest(score, best_among(asking.best, len(score))) if len(score) > 1 else Threshold(score.item(0))
+def below_best(asking: Asking, score: Array, judgments: Counts) -> Line:
+    """Below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
+    return BelowBest(score, judgments, asking.best, asking.never)
 
 
-def threshold(asking: Asking, _score: Array) -> Line:
+def threshold(asking: Asking, _score: Array, _judgments: Counts) -> Line:
     """At the campaign's threshold, whatever the scores are."""
     return Threshold(asking.threshold)
 
 
 def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> tuple[NearLine, NextBest]:
     """An item that may lie on either side of the line leads, with those that come next beside it."""
-    at = line(asking, known.score)
+    at = line(asking, known.score, known.judgments)
     found = NearLine(items, known.score, known.variance, known.judgments, at, wanted=asking.wanted)
     return found, NextBest(found)
 
 
 def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments: Counts) -> Array:
     """What another judgment gains on the line, (N,)."""
-    return log_gain(score - line(asking, score).at, variance, judgments)
+    return log_gain(score - line(asking, score, judgments).at, variance, judgments)
 
 
 BEST = AlgorithmOne(

@@ -229,7 +229,7 @@ def spoken(seconds: float) -> str:
 def refuse_unless_planned(campaign: Any) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NONE:
-        words = "Choose one in its settings, under “When enough is known”."
+        words = "Choose one in its settings, under “What is asked next, and when enough is known”."
         raise Conflict(f"{name} has no goal. {words}", code="no_goal")
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import them, then plan.", code="no_items")

@@ -509,7 +509,6 @@ async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they
     design = page.get_by_role("group", name="Way of asking")
     rule = page.get_by_label("Rule of selection", exact=True)
     share = page.get_by_label("Implied pairs asked anyway (%)")
-    await page.locator("summary", has_text="Rule of selection").click()
     await page.locator("summary", has_text="Lease").click()
     await design.get_by_label("Categories").check()
     await rule.select_option("information")
@@ -519,6 +518,24 @@ async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they
     offered = await rule.locator("option:enabled").evaluate_all("options => options.map((option) => option.value)")
     assert offered == ["easl", "scores", "best", "threshold", "systems"]
     await expect(share).to_be_visible()
+
+
+async def test_who_chooses_a_goal_is_offered_the_rule_that_suits_it_and_it_changes_when_they_take_it(
+    enter: Enter,
+) -> None:
+    page = await enter()
+    await page.goto(page.url + "/campaigns/new")
+    rule = page.get_by_label("Rule of selection", exact=True)
+    offer = page.get_by_text("suits this goal").locator("visible=true")
+    await expect(offer).to_have_count(0)
+    await page.get_by_label("Goal", exact=True).select_option("best")
+    await expect(offer).to_have_count(1)
+    await expect(rule).to_have_value("easl")
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Ask by it").click()
+    await expect(rule).to_have_value("best")
+    await expect(rule).to_be_focused()
+    await expect(offer).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

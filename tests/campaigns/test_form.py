@@ -39,6 +39,19 @@ def test_rules_that_read_labels_are_offered_where_labels_are_counted():
     assert "slider" not in rule.only_for["information"].split()
 
 
+def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_by_another():
+    def offered(**chosen):
+        (goal,) = [one for part in form.sections(form.blank() | chosen) for one in part.fields if one.name == "goal"]
+        return [offer.rule for offer in goal.offers if offer.shown]
+
+    assert offered(goal="best") == ["best"]
+    assert offered(goal="threshold", rule="best") == ["threshold"]
+    assert offered(goal="best", rule="best") == offered(goal="intervals") == offered() == []
+    (beside,) = [part for part in form.sections(form.blank()) if "goal" in [one.name for one in part.plain]]
+    assert {"rule", "best_items", "threshold"} < {one.name for one in beside.plain}
+    assert form.blank()["rule"] == form.read({"name": "a", "question": "b", "goal": "best"}).rule == "easl"
+
+
 def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
     assert fields()["implied_asked_percent"].designs == "pairwise"
 

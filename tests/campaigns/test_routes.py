@@ -339,6 +339,14 @@ async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(
     assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
 
 
+async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also_with_what_it_does_not_ask(researcher):
+    address = await launched(researcher)
+    page = await researcher.post(f"{address}/after-launch", data={"goal": "nope", "rule": "nope"})
+    assert page.status_code == 422
+    said = page.text.partition("Nothing was saved yet. Please look at these fields")[2].partition("</ul>")[0]
+    assert re.findall("#([a-z_]+)", said) == ["goal", "rule"]
+
+
 async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):
     address = await launched(researcher)
     fields = {"prolific_completion_code": "C123", "question": "How rarely?"}

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 from scipy.stats import chisquare
 
+from app import server
 from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.demo import VERBS, verbs
 from app.cli.commands import easel as command
@@ -219,6 +220,33 @@ async def test_an_arms_pages_say_so_and_share_the_link_of_the_experiment(engine,
     for shown in (page, share):
         assert made.campaigns["RA"].link_key not in shown
     assert "by-personal" not in share
+
+
+async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_for_an_arm(
+    database_url, monkeypatch, app, engine, client, few_verbs
+):
+    made = await begun(engine)
+    other = await running(engine, name="Nouns")
+    path = f"/experiment/link/{made.link_key}"
+    _, token = await came_in(app, client, "owner")
+    reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
+    listed = reply.json()["campaigns"]
+    told = {one["slug"]: (one["experiment"], one["arm"]) for one in listed}
+    assert told == {"nouns": (None, None), **{f"verbs-{arm.lower()}": ("verbs", arm) for arm in ARMS}}
+    ways = {one["links"]["link"].partition("://")[2].partition("/")[2] for one in listed}
+    assert ways == {path[1:], f"link/{other.link_key}"}
+
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    shown = await asyncio.to_thread(CliRunner().invoke, command, ["campaign", "show", "verbs-ra"])
+    assert path in shown.output
+    assert "experiment: verbs\narm: RA\n" in shown.output
+    words, _ = await server.welcome(database_url, "http://here", with_demo=False, to_a_person=False)
+    assert [line for line in words.splitlines() if "Annotators" in line] == [
+        f"  Annotators   http://here/link/{other.link_key}  (Nouns)",
+        f"  Annotators   http://here{path}  (experiment verbs, to one of its arms at random)",
+    ]
+    for arm in made.campaigns.values():
+        assert arm.link_key not in shown.output + words + str(ways)
 
 
 async def test_a_draft_says_that_it_is_an_arm_and_other_campaigns_say_nothing(engine, researcher, few_verbs):

@@ -221,10 +221,10 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
 
 
 def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and_by_their_width():
-    # Means .5 and .3, equal errors e: between them .01 - e^2, so a part k of what is between them is kept.
+    # Means .5 and .3, equal errors e: between them .02 - e^2, so a part k of what is between them is kept.
     found = of([[0.49, 0.51], [0.29, 0.31]], n_items=3, scale=None)
     e2 = found.standard_error[0] ** 2
-    kept = (0.01 - e2) / 0.01
+    kept = (0.02 - e2) / 0.02
     low, high = np.array([0.5, 0.3, 0.0]), np.array([0.52, 0.32, 0.0])
     centre = np.array([0.4 + kept * 0.1, 0.4 - kept * 0.1])
     around = stats.t(found.freedom[:2], centre, np.sqrt(kept * e2))

@@ -1,6 +1,7 @@
 """Rules for the best items and for a threshold: who may lie on either side of the line leads, as in a full pass."""
 
 from collections import Counter
+from dataclasses import replace
 from math import exp, sqrt
 
 import numpy as np
@@ -22,6 +23,7 @@ ASKING = Asking(wanted=10, n=2, gamma=0.1, best=2, threshold=0.5)
 places = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5001, 0.75, 1.0]) | st.floats(-40, 40)
 spreads = st.sampled_from([0.001, 0.01, 1 / 12, 1.0, 9.0]) | st.floats(1e-6, 1e3)
 item = st.tuples(places, spreads, st.integers(0, 3))
+pooled = st.tuples(places, spreads, st.sampled_from([0, 1, SETTLED + 1, GONE + 1, GONE + SETTLED]))
 
 
 def beta(total, n):
@@ -94,6 +96,22 @@ def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(left):
     assert leader(index) == 1
 
 
+@pytest.mark.parametrize("goes", ["at first", "later", "never asked"])
+def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
+    """Of all, the second and the third are nearest to the line below the best two; without the first, the next two."""
+    asking = replace(ASKING, hits=1, never=(0,) if goes == "never asked" else ())
+    rows = [(score, 0.01, 3) for score in (0.9375, 0.875, 0.75, 0.5, 0.125)]
+    gone = [(0.9375, 0.01, GONE + 3), *rows[1:]]
+    index = index_of(BEST, gone if goes == "at first" else rows, asking)
+    seeds = [*map(np.random.default_rng, range(12))]
+    if goes == "later":
+        assert {leader(index, rng) for rng in seeds} == {1, 2}
+        index.update([0], *([value] for value in gone[0]))
+    assert {leader(index, rng) for rng in seeds} == {2, 3}
+    known = [np.array(column) for column in zip(*(rows if goes == "never asked" else gone), strict=True)]
+    assert {BEST.plan(*known, asking, iteration=1, rng=rng)[0].leader for rng in seeds} == {2, 3}
+
+
 def test_items_alike_lead_as_often_as_each_other():
     index, rng = index_of(THRESHOLD, [beta(0, 0)] * 6), np.random.default_rng(3)
     drawn = Counter(leader(index, rng, seen={5}) for _ in range(1500))
@@ -107,19 +125,20 @@ def test_with_fewer_items_than_best_ones_somebody_still_leads():
 
 
 @given(
-    rows=st.lists(item, min_size=2, max_size=12),
-    news=st.lists(st.tuples(st.integers(0, 11), item), max_size=25),
+    rows=st.lists(pooled, min_size=2, max_size=12),
+    news=st.lists(st.tuples(st.integers(0, 11), pooled), max_size=25),
     k=st.integers(1, 11),
 )
 def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
-    score = np.array([place for place, _, _ in rows])
-    k = min(k, len(score) - 1)
-    line = BelowBest(score, k)
-    for number, (place, _, _) in news:
-        score[number % len(score)] = place
+    score, judgments = np.array([place for place, _, _ in rows]), np.array([left for _, _, left in rows])
+    line = BelowBest(score, judgments, k, never=[0])
+    for number, (place, _, left) in news:
+        score[number % len(score)], judgments[number % len(score)] = place, left
         line.move(number % len(score))
-        best = np.sort(score)[::-1]
-        assert line.at == (best[k - 1] + best[k]) / 2
+        best = np.sort(score[1:][judgments[1:] < GONE])[::-1]
+        cut = min(k, len(best) - 1)
+        if cut > 0:
+            assert line.at == (best[cut - 1] + best[cut]) / 2
 
 
 @pytest.mark.parametrize("rule", [BEST, THRESHOLD], ids=lambda rule: rule.name)

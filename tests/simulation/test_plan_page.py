@@ -63,6 +63,21 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert refused.value.code == "too_few_judgments"
 
 
+async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engine, researcher):
+    async def tabs(campaign):
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+        return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
+
+    draft, other = [await running(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
+    plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan"'
+    assert plan_of + ">Plan</a>" in await tabs(draft)
+    assert "/plan" not in await tabs(other)
+    page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
+    assert plan_of + ' aria-current="page">Plan</a>' in page
+    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    assert "/plan" not in await tabs(draft)
+
+
 async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):
     campaign = await running(engine, items=8, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")

@@ -64,9 +64,9 @@ class Moderated:
         """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
         mean, and how many times as wide the median one is; NaN if no item has both.
 
-        Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all (a Normal
-        prior of the variance that the errors leave of the means', Efron & Morris 1975), as a t distribution says, on
-        the scale; each interval holds it with the probability between its ends, however it was made.
+        Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all
+        (`drawn_together`), as a t distribution says, on the scale; each interval holds it with the probability between
+        its ends, however it was made.
 
         That supposes that an interval knows no more of the truth than the means do. One that is made from the order of
         an annotator's scores does: how strict they are moves the means, but no order. So its share is too low where
@@ -76,10 +76,8 @@ class Moderated:
         if not known.any():
             return np.nan, np.nan
         own = self.of(np.flatnonzero(known))
-        noise = own.standard_error**2
-        between = max(own.mean.var() - noise.mean(), 0.0)
-        kept = np.maximum(between / (between + noise), _LEAST_KEPT)
-        centre, error = own.mean.mean() + kept * (own.mean - own.mean.mean()), np.sqrt(kept) * own.standard_error
+        _, kept, centre = drawn_together(own.mean, own.standard_error**2)
+        error = np.sqrt(kept) * own.standard_error
 
         def below(ends: npt.ArrayLike) -> Array:
             inside = np.asarray(ends, dtype=np.float64)
@@ -112,6 +110,27 @@ def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:
     error[judged] = np.sqrt(variance[judged] * tally.repeats[judged]) / tally.judgments[judged]
     together = float(freedom.sum())
     return Moderated(tally.mean, error, np.minimum(all_freedom, together).astype(np.float64), scale, together)
+
+
+def between_items(mean: Array, noise: Array) -> float:
+    """The variance of true means: what their errors' variances, (n,), leave of that of the means, (n,); not above 0
+    where they leave nothing, and 0 of one item.
+    """
+    return float(mean.var(ddof=1) - noise.mean()) if len(mean) > 1 else 0.0
+
+
+def drawn_together(mean: Array, noise: Array) -> tuple[float, Array, Array]:
+    """What other items say of each: a Normal prior of the variance `between_items` (Efron & Morris 1975).
+
+    mean, noise: (n,), n > 0, the variances of errors > 0. Returns where the prior lies, weighed as in a random-effects
+    analysis; how much of each item's difference from there is kept, (n,), above 0 and at most 1; and what that makes of
+    its mean, (n,).
+    """
+    between = max(between_items(mean, noise), 0.0)
+    weight = 1 / (between + noise)
+    middle = float(weight @ mean / weight.sum())
+    kept = np.maximum(between * weight, _LEAST_KEPT)
+    return middle, kept, middle + kept * (mean - middle)
 
 
 def _within(tally: Tally) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ratings.moderated import Moderated
+from app.inference.ratings.moderated import Moderated, between_items, drawn_together
 
 _PLACES = 200  # at which the highest of some items may lie
 _HALVINGS, _ROUGH = 20, 3e-4  # of the range in which the best of the others may lie, and of a probability
@@ -26,7 +26,6 @@ _AT_ONCE = 10_000  # items, in memory
 _TAIL, _NOTHING = 1e-6, 1e-9  # of a probability; the smaller one even a million times
 _MANY, _TABLES, _SHARES, _END = 20_000, 100, 2**14 + 1, 15.0  # when shares are read off tables, and what these are
 _DRAWS, _SEED = 4_000, 2018  # of orders
-_LEAST_KEPT = 1e-6
 FEWEST = 3  # items whose spread says something
 
 
@@ -84,24 +83,15 @@ def believed(known: Moderated) -> tuple[Believed, ...]:
     if there.sum() < FEWEST:
         return ()
     mean, noise = known.mean[there], known.standard_error[there] ** 2
-    if (between := _between_items(mean, noise)) <= 0:
+    if (between := between_items(mean, noise)) <= 0:
         return ()
-    weight = 1 / (between + noise)  # what each mean tells of all, as in a random-effects analysis
-    middle = float(weight @ mean / weight.sum())
-    kept = np.maximum(between / (between + noise), _LEAST_KEPT)
+    middle, kept, drawn = drawn_together(mean, noise)
     freedom = np.where(there, known.freedom, known.freedom[there].min())
     errors = [np.full(len(there), np.sqrt(between)) for _ in range(2)]
     centres = [np.full(len(there), middle) for _ in range(2)]
-    centres[0][there], errors[0][there] = middle + kept * (mean - middle), np.sqrt(kept * noise)
+    centres[0][there], errors[0][there] = drawn, np.sqrt(kept * noise)
     centres[1][there], errors[1][there] = mean, np.sqrt(noise)
     return tuple(Believed(centre, error, freedom) for centre, error in zip(centres, errors, strict=True))
-
-
-def _between_items(mean: Array, noise: Array) -> float:
-    """The variance of true means: what their errors' variances, (n,), leave of that of the means, (n,); < 0 where
-    they leave nothing.
-    """
-    return float(mean.var(ddof=1) - noise.mean())
 
 
 def chance_of_best(known: Believed, score: Array, best: int, within: float) -> float:
@@ -230,6 +220,6 @@ def agreement_of_halves(known: Moderated) -> float:
     noise = known.standard_error**2
     if len(noise) < FEWEST or not np.isfinite(noise).all():
         return 0.0
-    between = max(_between_items(known.mean, noise), 0.0)
+    between = max(between_items(known.mean, noise), 0.0)
     pearson = between / (between + 2 * float(noise.mean()))  # a half has half of the judgments, so twice the noise
     return float(6 / np.pi * np.arcsin(pearson / 2))
