@@ -123,11 +123,11 @@ def main() -> None:
     data += [Data(f"MLQE {languages}", partial(repeated, real_scores(languages))) for languages in MLQE]
     heads = [f"{what}, {n}" for what in ("Spearman", "error") for n in AT]
     heads += [f"error of {n} with" for n in SAME_AS] + [f"evidence, {' '.join(map(str, AT))}"]
-    print(f"{runs} runs\n\n| data | HIT of | {' | '.join(heads)} |\n|---|---{'|---' * len(heads)}|", flush=True)
+    print(f"{runs} runs\n\n| HIT of | data | {' | '.join(heads)} |\n|---|---{'|---' * len(heads)}|", flush=True)
     with a_process_per_core() as pool:
-        for one in data:
-            for n in SIZES:
-                print(f"| {one.name} | {n} | {' | '.join(compared(one, n, runs, pool).cells())} |", flush=True)
+        for n in SIZES:
+            for one in data:
+                print(f"| {n} | {one.name} | {' | '.join(compared(one, n, runs, pool).cells())} |", flush=True)
 
 
 if __name__ == "__main__":

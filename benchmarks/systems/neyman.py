@@ -69,12 +69,11 @@ class GainsMost(FewestFirst):
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
         """An item of the highest gain, of those that are not barred; None if all are."""
-        fewest, tally = super().draw(barred, rng), self.tally
-        if fewest is None or tally.judgments[fewest.item] < FLOOR * tally.judgments.mean():
-            return fewest
-        if not variances_differ(tally):
-            return fewest
-        free = np.setdiff1d(self._known.open_items(), [*barred])
+        free = np.array([item for item in self._known.open_items() if item not in barred], np.intp)
+        tally = self.tally
+        behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
+        if not len(free) or behind.any() or not variances_differ(tally):
+            return super().draw(barred, rng)
         (item,), (probability,) = highest(gains(tally), free, 1, rng)
         return Picked(item, probability)
 
