@@ -21,7 +21,7 @@ def after(answers):
     for item, own in enumerate(answers):
         for n in range(1, len(own) + 1):
             index.update([item], [np.mean(own[:n])], [0.05], [n])
-    nobody = set()
+    nobody: set[int] = set()
     return index.draw(1, seen=nobody, full=nobody, leading=nobody, allow_seen=True, rng=np.random.default_rng(1))
 
 
