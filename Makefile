@@ -46,7 +46,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist worksteal
 
 # Beside each other; both are finished whatever becomes of the other, and each can fail the whole.
 test: setup browser
-	@( $(LINT) ) & lint=$$!; $(PYTEST) --cov --durations=20; tests=$$?; $(BOTH)
+	@( $(LINT) ) & lint=$$!; PYTEST_PLUGINS=tests.covered $(PYTEST) --durations=20; tests=$$?; $(BOTH)
 
 check: setup browser
 	@( $(LINT) ) & lint=$$!; $(PYTEST) $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
@@ -87,4 +87,4 @@ lock: setup
 		--no-annotate --no-header --no-emit-index-url pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -9,7 +9,6 @@ import gc
 import secrets
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
@@ -36,7 +35,6 @@ from app.database.session import create_engine
 from app.main import create_app
 from app.settings import Settings
 from tests.clusters import slim
-from tests.coverage_of_ours import traced_by
 from tests.engines import Engines
 from tests.servers import easel_serving
 
@@ -70,7 +68,6 @@ OBJECTS = text("""
 STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py"}
 PEOPLES_HASHER = passwords.HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
-TRACED = pytest.StashKey[bool]()
 RUNNING = pytest.StashKey[ExitStack]()
 
 
@@ -122,14 +119,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """What is imported and collected stays: to look through all of it again and again takes a tenth of the time.
-
-    Coverage looks away from pytest meanwhile, which collects thousands of tests in each process, and not from ours.
-    """
+    """What is imported and collected stays: to look through all of it again and again takes a tenth of the time."""
     gc.disable()
     try:
-        with _untraced():
-            return (yield)
+        return (yield)
     finally:
         gc.enable()
         gc.freeze()
@@ -138,37 +131,6 @@ def pytest_collection() -> Iterator[Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Servers that are started and ended come first: other processes of pytest work while they wait, not after them."""
     items.sort(key=lambda item: item.path.name not in STARTS_SERVERS)
-    seen: set[object] = set()
-    for item in items:
-        function = getattr(item, "function", item)
-        again = function in seen or hasattr(function, "is_hypothesis_test")
-        item.stash[TRACED] = not again and "browser" not in item.path.parts
-        seen.add(function)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Coverage adds more than a third to the time of a test, so it sees each with its first parameters alone.
-
-    It looks away from properties, which hundreds of examples go through, and from tests in a browser: others make the
-    requests that go through all of the server's lines.
-    """
-    if item.stash[TRACED]:
-        return (yield)
-    with _untraced(), pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # of processes that the test starts
-        return (yield)
-
-
-@contextmanager
-def _untraced() -> Iterator[None]:
-    tracer = sys.gettrace()
-    traced_by(tracer)
-    sys.settrace(None)
-    try:
-        yield
-    finally:
-        sys.settrace(tracer)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

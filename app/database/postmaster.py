@@ -20,7 +20,8 @@ STOP_SECONDS = 60
 ORPHAN_SECONDS = 15  # for each signal: whoever started Easel waits
 RETRY_SECONDS = 0.2
 # What it says while processes of a killed server are still there. They end when they have done what they are at.
-OLD_ONES_LEFT = "pre-existing shared memory block"
+# Backends of a killed server, or a server that a killed owner started in its last moment.
+OLD_ONES_LEFT = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 log = logging.getLogger(__name__)
 
 
@@ -89,6 +90,7 @@ class Postmaster:
         """Start the process and wait until it answers. Raises StartupProblem."""
         deadline = time.monotonic() + START_SECONDS
         while True:
+            end_orphan(self.cluster)
             disown_lock_files(self.cluster, self.sockets)
             with self.turn:
                 if self.stopping:
@@ -98,7 +100,7 @@ class Postmaster:
             if wait_until_ready(self.process, self.cluster, deadline):
                 return
             said = self.log_path.read_bytes()[said_before:].decode(errors="replace")
-            if OLD_ONES_LEFT not in said or time.monotonic() > deadline:
+            if not any(left in said for left in OLD_ONES_LEFT) or time.monotonic() > deadline:
                 raise StartupProblem(reason(said, f"PostgreSQL did not start on {self.cluster}"))
             time.sleep(RETRY_SECONDS)
 

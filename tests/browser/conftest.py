@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -40,20 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Coverage looks away from tests of this folder (pytest asks about all): this process only drives the browser, and
-    our lines have tests of their own.
-    """
-    tracer = sys.gettrace()
-    if item.get_closest_marker("browser"):
-        sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(tracer)
 
 
 @dataclass
@@ -110,7 +95,7 @@ def crowd(crowd_server: Crowd) -> Crowd:
 @pytest.fixture(scope="session")
 def origin(served_database_url: str, crowd_server: Crowd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a running Easel."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("EASEL_", "COVERAGE_"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
     environment |= {
         "DATABASE_URL": served_database_url,
         "EASEL_MTURK_SUBMIT_ORIGINS": crowd_server.origin,

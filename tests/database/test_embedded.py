@@ -239,11 +239,16 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
         assert kept(url) == "a row,another"
 
 
-def test_a_server_left_over_by_a_killed_owner_is_ended_first(data, only_tools):
-    """Where the kernel cannot tie the server to its owner."""
+@pytest.fixture
+def orphans(only_tools: Callable[..., None]) -> None:
+    """The kernel cannot tie the server to its owner."""
     only_tools(*(["unshare"] if ROOT else []))
     if ROOT and not embedded.works(embedded.RENAMED.prefix):
         pytest.skip("needs user namespaces to run without setpriv")
+
+
+@pytest.mark.usefixtures("orphans")
+def test_a_server_left_over_by_a_killed_owner_is_ended_first(data):
     with owner(data) as (process, url):
         query(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
@@ -253,6 +258,24 @@ def test_a_server_left_over_by_a_killed_owner_is_ended_first(data, only_tools):
         with start(data, FAST) as again:
             assert not runs(server)
             assert kept(again) == "a row,another"
+
+
+@pytest.mark.usefixtures("orphans")
+def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monkeypatch):
+    with owner(data) as (process, _):
+        server = postmaster_pid(data)
+        process.kill()
+        process.wait(60)
+        not_there_yet = {"end_orphan", "disown_lock_files"}
+
+        def unless_early(name: str, look: Callable[..., None]) -> Callable[..., None]:
+            return lambda *where: not_there_yet.discard(name) if name in not_there_yet else look(*where)
+
+        for name in set(not_there_yet):
+            monkeypatch.setattr(postmaster, name, unless_early(name, getattr(postmaster, name)))
+        with start(data, FAST) as again:
+            assert not runs(server)
+            assert kept(again) == "a row"
 
 
 def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
