@@ -62,7 +62,7 @@ class HardItems(MadeUp):
         return scores
 
 
-def alike(noise_spread: float, rng: np.random.Generator) -> tuple[Answering, Array]:
+def alike(noise_spread: float, rng: np.random.Generator) -> tuple[HardItems, Array]:
     truth = rng.beta(2, 2, ITEMS)
     return HardItems(truth, 0.15 * np.exp(noise_spread * rng.standard_normal(ITEMS))), truth
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from app.inference.ground.arrays import Array, checked_level
+from app.inference.ground.arrays import Array, Integers, checked_level
 from app.inference.observations.tally import Tally
 
 Scale = tuple[float, float]
@@ -98,11 +98,11 @@ def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:
     scale: where scores can lie; None for no bounds, and then (1) is the pooled variance.
     """
     n = tally.annotators
-    squares, freedom = _within(tally), np.maximum(n - 1, 0)
+    squares, freedom = squares_within(tally), np.maximum(n - 1, 0)
     error = np.full(len(n), np.nan)
     if not squares.any():
         return Moderated(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = _prior(tally, squares, freedom, scale)
+    prior = expected_variance(tally, squares, freedom, scale)
     strength = _strength(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
@@ -133,14 +133,14 @@ def drawn_together(mean: Array, noise: Array) -> tuple[float, Array, Array]:
     return middle, kept, middle + kept * (mean - middle)
 
 
-def _within(tally: Tally) -> Array:
-    """SS, (N,)."""
+def squares_within(tally: Tally) -> Array:
+    """SS, (N,): of the first scores of an item's annotators around their mean."""
     squares = tally.first_squares - tally.first_total**2 / np.maximum(tally.annotators, 1)
     return np.where(squares > _ROUNDING * tally.first_squares, squares, 0.0)
 
 
-def _prior(tally: Tally, squares: Array, freedom: Array, scale: Scale | None) -> Array:
-    """(1), (N,)."""
+def expected_variance(tally: Tally, squares: Array, freedom: Integers, scale: Scale | None) -> Array:
+    """(1), (N,), where some two annotators gave an item different scores; freedom: (N,), n - 1, at least 0."""
     pooled = squares.sum() / freedom.sum()
     if scale is None:
         return np.full(len(squares), pooled)
@@ -152,12 +152,19 @@ def _prior(tally: Tally, squares: Array, freedom: Array, scale: Scale | None) ->
     return prior
 
 
-def _strength(squares: Array, freedom: Array, prior: Array) -> float:
-    """(2): d0. Items count by their degrees of freedom, and chance alone gives a spread of 2 / freedom."""
+def spread_beyond_chance(squares: Array, freedom: Integers, prior: Array) -> tuple[float, float]:
+    """The squared spread of items' variances around (1), as a share of it, beyond that which chance alone gives, and
+    the latter, 2 / freedom. Items count by their degrees of freedom; arrays (N,).
+    """
     weight = freedom / freedom.sum()
     ratio = np.divide(squares, freedom * prior, out=np.zeros(len(prior)), where=freedom > 0)
     mean = weight @ ratio
     chance = float(2.0 * np.count_nonzero(freedom) / freedom.sum())
-    spread = float(weight @ (ratio - mean) ** 2 / mean**2)
-    cv2 = max((spread - chance) / (1.0 + chance), _LEAST_CV2)
+    return float(weight @ (ratio - mean) ** 2 / mean**2) - chance, chance
+
+
+def _strength(squares: Array, freedom: Integers, prior: Array) -> float:
+    """(2): d0."""
+    beyond, chance = spread_beyond_chance(squares, freedom, prior)
+    cv2 = max(beyond / (1.0 + chance), _LEAST_CV2)
     return float(min(4.0 + 2.0 / cv2, _MOST_STRENGTH))
