@@ -20,8 +20,8 @@ import pytest
 import uvicorn
 
 from app import server as servers
+from app import workers as processes
 from app.database.postmaster import command_line
-from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
@@ -183,7 +183,7 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         configuration = uvicorn.Config("tests.servers:hello", lifespan="off", workers=2, log_level="critical")
         with monkeypatch.context() as patched:
             patched.setattr(signal, "signal", lambda *_: None)
-            workers = servers.Workers(configuration, listeners)
+            workers = processes.Workers(configuration, listeners)
         workers.init_processes()
         stack.callback(workers.join_all)
         stack.callback(workers.terminate_all)
@@ -281,7 +281,7 @@ def test_it_serves_from_a_database_that_is_named(database_url, tmp_path):
 def test_a_worker_without_a_parent_watches_nobody(monkeypatch):
     started: list[object] = []
     monkeypatch.setattr(threading, "Thread", started.append)
-    end_with_parent()
+    processes.end_with_parent()
     assert started == []
 
 
@@ -316,7 +316,7 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
     ) as process:
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         os.killpg(process.pid, signal.SIGTERM)  # as Ctrl-C and a service manager do
-        assert process.wait(servers.SILENCE_SECONDS / 2) == 0
+        assert process.wait(processes.SILENCE_SECONDS / 2) == 0
 
 
 def test_two_interrupts_end_the_server_in_order(data):
@@ -331,15 +331,15 @@ def test_two_interrupts_end_the_server_in_order(data):
 
 SIGNAL_IN_A_DESTRUCTOR = """
 import signal, sys
-from app import cli, server
+from app import cli, workers
 class Dropped:
     def __del__(self):
         signal.raise_signal(signal.Signals[sys.argv[1]])
-class Configuration(server.Configuration):
+class Configuration(workers.Configuration):
     def __init__(self, *settings, **more):
         Dropped()
         super().__init__(*settings, **more)
-server.Configuration = Configuration
+workers.Configuration = Configuration
 cli.main(["serve", "--port", "0", "--workers", sys.argv[2]])
 """
 
