@@ -54,7 +54,7 @@ class Configuration(uvicorn.Config):
         end_with_parent()
         with uncollected():
             super().load()
-        gc.freeze()  # nor later: a look through all of it would hold up every request under way
+            gc.freeze()  # nor is it looked through later, which would hold up every request under way
 
 
 class Server(uvicorn.Server):

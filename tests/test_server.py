@@ -1,5 +1,6 @@
 """`easel serve` as people start and end it: real processes, a PostgreSQL of its own, signals."""
 
+import gc
 import json
 import os
 import re
@@ -253,6 +254,14 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(served):
     assert result.returncode == 1
     assert re.fullmatch(r"easel: Another Easel is using .*\n", result.stderr)
     assert answers(served)
+
+
+def test_what_a_server_imports_is_never_looked_through_for_garbage(monkeypatch):
+    collecting: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: collecting.append(gc.isenabled()))
+    processes.Configuration("tests.servers:hello").load()
+    assert collecting == [False]
+    assert gc.isenabled()
 
 
 def test_a_worker_without_a_parent_watches_nobody(monkeypatch):

@@ -72,7 +72,7 @@ def data(made_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def running(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A copy of it and its server, started with an option and beside another port in the environment; only to look at."""
+    """A copy of it and its server, started with an option where the environment has another port; only to look at."""
     data = Path(shutil.copytree(made_once, tmp_path_factory.mktemp("running") / "data"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PGPORT", "1")
