@@ -20,7 +20,7 @@ from tests.servers import easel_serving
 from tests.test_server import answers, assert_ended_in_order
 
 CLIENTS = 6
-SOME_ANSWERS = 60
+SOME_ANSWERS = 30
 
 
 async def work(link, acknowledged):
