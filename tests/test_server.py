@@ -1,5 +1,6 @@
 """`easel serve` as people start and end it: real processes, a PostgreSQL of its own, signals."""
 
+import gc
 import json
 import os
 import re
@@ -18,10 +19,11 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from sqlalchemy import text
 
 from app import server as servers
+from app import workers as processes
 from app.database.postmaster import command_line
-from app.server import end_with_parent
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
@@ -82,37 +84,44 @@ def answers(server: EaselServer) -> bool:
         return False
 
 
-def assert_ended_in_order(server: EaselServer, how: signal.Signals) -> None:
-    """A signal ends everything, PostgreSQL included, and that is said in a word.
+def assert_ended_in_order(server: EaselServer, *how: signal.Signals) -> None:
+    """A signal, or more of them at once, ends everything, PostgreSQL included, and that is said in a word.
 
     A start takes seconds. So tests that need a server of their own end it each in another way, with one and with two
     workers, and no test starts one only to end it.
     """
     database = postmaster_pid(server.data)
-    assert server.end(how) == 0
+    *first, last = how
+    for impatient in first:
+        server.process.send_signal(impatient)
+    assert server.end(last) == 0
     assert not runs(database)
+    assert not (server.data / "address").exists()
     assert server.rest().endswith("Stopped.\n")
     assert "Traceback" not in server.rest()
 
 
-def test_the_demo_is_served_with_a_login_and_a_link_and_survives_a_restart(data):
-    with easel_serving(data, "--demo") as first:
-        assert answers(first)
-        assert "How often is this verb used?" in get(first.link).text
-        assert "/login?token=" not in first.welcome  # a file is no terminal
-        assert get(easel(data, "login").stdout.strip()).status_code == 200
-        assert_ended_in_order(first, signal.SIGTERM)
-    with easel_serving(data, "--demo") as second:
-        assert second.link.rpartition("/")[2] == first.link.rpartition("/")[2]
-        assert easel(data, "campaign", "list").stdout.count("lexical-frequency") == 1
-        assert_ended_in_order(second, signal.SIGHUP)  # a terminal that goes away
+@with_workers(["1"])
+def test_the_demo_is_served_with_a_link_that_stays_the_same_at_the_next_start(served, data):
+    """Both servers start on what the first start of all has made."""
+    assert "How often is this verb used?" in get(served.link).text
+    assert "/login?token=" not in served.welcome  # a file is no terminal
+    with easel_serving(data, "--demo") as again:
+        assert again.link.rpartition("/")[2] == served.link.rpartition("/")[2]
+        assert again.welcome.count("/link/") == 1
+        assert answers(again)
+        assert_ended_in_order(again, signal.SIGINT, signal.SIGINT)
+        assert again.rest().strip() == "Stopped."
 
 
 @with_workers(["1"])
-def test_a_command_finds_the_database_of_the_running_server(served):
-    assert easel(served.data, "verify", "lexical-frequency").returncode == 0
-    link = easel(served.data, "login", "--url", served.base).stdout.strip()
-    assert get(link).status_code == 200
+def test_commands_find_the_database_and_the_address_of_the_running_server(served):
+    said = easel(served.data, "login")
+    assert said.stdout.startswith(f"{served.base}/login?token=")
+    assert said.stderr == ""
+    assert get(said.stdout.strip()).status_code == 200
+    shown = json.loads(easel(served.data, "campaign", "show", "lexical-frequency", "--json").stdout)
+    assert shown["links"]["link"] == served.link
 
 
 @with_workers(["1", "2"])
@@ -122,7 +131,7 @@ def test_a_terminal_that_goes_away_is_nothing_to_a_server_that_is_to_ignore_that
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_when_the_main_process_is_killed_workers_and_postgresql_end_too_and_its_address_is_forgotten(data):
+def test_when_the_main_process_is_killed_workers_and_postgresql_end_too_and_commands_do_without(data):
     with easel_serving(data, "--workers", "2") as server:
         assert answers(server)
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
@@ -131,9 +140,9 @@ def test_when_the_main_process_is_killed_workers_and_postgresql_end_too_and_its_
         wait_until(lambda: not any(runs(pid) for pid in others))
     # The address of a server that was killed is left over, and not used.
     assert (data / "address").read_text() == server.base
-    assert easel(data, "login").stdout.startswith("http://127.0.0.1:8000/login?token=")
-    with easel_serving(data) as again:
-        assert answers(again)
+    said = easel(data, "login")
+    assert said.stdout.startswith("http://127.0.0.1:8000/login?token=")
+    assert said.stderr == "No Easel is running on this data folder; start it with `make run`.\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -183,7 +192,7 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         configuration = uvicorn.Config("tests.servers:hello", lifespan="off", workers=2, log_level="critical")
         with monkeypatch.context() as patched:
             patched.setattr(signal, "signal", lambda *_: None)
-            workers = servers.Workers(configuration, listeners)
+            workers = processes.Workers(configuration, listeners)
         workers.init_processes()
         stack.callback(workers.join_all)
         stack.callback(workers.terminate_all)
@@ -204,18 +213,6 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         assert {get(f"http://127.0.0.1:{port}").text for _ in range(32)} == {"hello"}
 
 
-@pytest.mark.parametrize(("workers", "end"), [("1", signal.SIGTERM), ("2", signal.SIGHUP)])
-def test_a_postgresql_that_is_killed_alone_is_started_again_and_said_in_one_line(data, workers, end):
-    with easel_serving(data, "--workers", workers) as server:
-        assert answers(server)
-        victim = postmaster_pid(data)
-        os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: answers(server) and not runs(victim), PATIENT)
-        assert easel(data, "verify", "lexical-frequency").returncode == 0
-        assert_ended_in_order(server, end)
-        assert server.rest().count("PostgreSQL ended (SIGKILL). It runs again") == 1
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line(data, workers):
     with easel_serving(data, "--workers", workers) as server:
@@ -228,20 +225,8 @@ def test_a_postgresql_that_cannot_be_started_again_ends_the_server_with_one_line
     assert last.endswith("(startup_problem)")
 
 
-@with_workers(["1"])
-def test_commands_print_the_address_that_a_running_server_uses(served):
-    said = easel(served.data, "login")
-    assert said.stdout.startswith(f"{served.base}/login?token=")
-    assert said.stderr == ""
-    shown = json.loads(easel(served.data, "campaign", "show", "lexical-frequency", "--json").stdout)
-    assert shown["links"]["link"] == served.link
-
-
-def test_commands_without_a_server_do_what_they_can_and_say_so(data):
+def test_a_command_without_a_server_starts_the_database_itself(data):
     assert re.search(r"^lexical-frequency +running +150 ", easel(data, "campaign", "list").stdout, re.MULTILINE)
-    said = easel(data, "login")
-    assert said.stdout.startswith("http://127.0.0.1:8000/login?token=")
-    assert said.stderr == "No Easel is running on this data folder; start it with `make run`.\n"
 
 
 @with_workers(["1"])
@@ -271,17 +256,18 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(served):
     assert answers(served)
 
 
-def test_it_serves_from_a_database_that_is_named(database_url, tmp_path):
-    with easel_serving(tmp_path / "none", "--demo", DATABASE_URL=database_url) as server:
-        assert answers(server)
-        assert server.end(signal.SIGINT) == 0
-    assert not (tmp_path / "none").exists()
+def test_what_a_server_imports_is_never_looked_through_for_garbage(monkeypatch):
+    collecting: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: collecting.append(gc.isenabled()))
+    processes.Configuration("tests.servers:hello").load()
+    assert collecting == [False]
+    assert gc.isenabled()
 
 
 def test_a_worker_without_a_parent_watches_nobody(monkeypatch):
     started: list[object] = []
     monkeypatch.setattr(threading, "Thread", started.append)
-    end_with_parent()
+    processes.end_with_parent()
     assert started == []
 
 
@@ -316,35 +302,25 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
     ) as process:
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         os.killpg(process.pid, signal.SIGTERM)  # as Ctrl-C and a service manager do
-        assert process.wait(servers.SILENCE_SECONDS / 2) == 0
-
-
-def test_two_interrupts_end_the_server_in_order(data):
-    with easel_serving(data) as server:
-        assert answers(server)
-        server.process.send_signal(signal.SIGINT)
-        server.process.send_signal(signal.SIGINT)
-        assert_ended_in_order(server, signal.SIGINT)
-        assert server.rest().strip() == "Stopped."
-        assert not (data / "address").exists()
+        assert process.wait(processes.SILENCE_SECONDS / 2) == 0
 
 
 SIGNAL_IN_A_DESTRUCTOR = """
 import signal, sys
-from app import cli, server
+from app import cli, workers
 class Dropped:
     def __del__(self):
         signal.raise_signal(signal.Signals[sys.argv[1]])
-class Configuration(server.Configuration):
+class Configuration(workers.Configuration):
     def __init__(self, *settings, **more):
         Dropped()
         super().__init__(*settings, **more)
-server.Configuration = Configuration
+workers.Configuration = Configuration
 cli.main(["serve", "--port", "0", "--workers", sys.argv[2]])
 """
 
 
-@pytest.mark.parametrize(("how", "workers"), [("SIGINT", "1"), ("SIGTERM", "1"), ("SIGTERM", "2")])
+@pytest.mark.parametrize(("how", "workers"), [("SIGINT", "1"), ("SIGTERM", "2")])
 def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
     command = [sys.executable, "-c", SIGNAL_IN_A_DESTRUCTOR, how, workers]
     environment = ENVIRONMENT | {"EASEL_DATA_DIR": str(data)}
@@ -358,3 +334,12 @@ async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_ur
     words, _ = await servers.welcome(database_url, "http://easel.test", with_demo=False, to_a_person=to_a_person)
     assert ("http://easel.test/login?token=" in words) is to_a_person
     assert ("easel login" in words) is not to_a_person
+
+
+async def test_only_campaigns_that_run_are_named_at_the_start(database_url, engine):
+    first, _ = await servers.welcome(database_url, "http://easel.test", with_demo=True, to_a_person=False)
+    assert re.search(r"^  Annotators   http://easel\.test/link/\S+  \(Lexical frequency\)$", first, re.MULTILINE)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE campaigns SET status = 'finished', finished_at = now()"))
+    later, _ = await servers.welcome(database_url, "http://easel.test", with_demo=True, to_a_person=False)
+    assert "Annotators" not in later

@@ -3,10 +3,7 @@
 import csv
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -18,6 +15,7 @@ from app.database.campaign import campaign_by_slug
 from app.record import replay, revisions
 from app.templating import templates
 from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.commands import outputs
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import TEMPLATES, register
 from tests.toys.smiles import SMILES
@@ -41,22 +39,6 @@ def toys(monkeypatch):
     monkeypatch.setattr(loader, "searchpath", [*loader.searchpath, TEMPLATES])
 
 
-def easel(database_url, *commands):
-    """What commands say that are run one after another, with the toys."""
-    lines = "".join(json.dumps([*map(str, arguments)]) + "\n" for arguments in commands)
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.toys.commands"],
-        input=lines,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"DATABASE_URL": database_url},
-        text=True,
-        check=True,
-    )
-    outcomes = [json.loads(line) for line in process.stdout.splitlines()]
-    assert [code for code, _ in outcomes] == [0] * len(commands), outcomes
-    return [output for _, output in outcomes]
-
-
 async def verified(engine, slug):
     async with snapshot(engine) as connection:
         return await replay.verify(connection, await campaign_by_slug(connection, slug))
@@ -65,8 +47,9 @@ async def verified(engine, slug):
 async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine, database_url, tmp_path):
     (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"m{k},mood {k}\n" for k in range(6)))
     (tmp_path / "results.csv").write_text(RESULTS)
-    *_, simulated, imported, verified, analysed, items, responses, settings = easel(
+    *_, simulated, imported, verified, analysed, items, responses, settings = outputs(
         database_url,
+        "tests.toys",
         CREATE,
         ["campaign", "import", "moods", tmp_path / "items.csv"],
         ["campaign", "launch", "moods"],

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from app.cli.interrupts import ended_by_interrupt
+from app.imports import uncollected
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -11,6 +12,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Read when NumPy is imported, here and in the server's workers. The matrices are small: threads that wait for each
     # other cost a fit more than they give it, and take the cores from annotators where the machine is busy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with ended_by_interrupt():
+    with ended_by_interrupt(), uncollected():
         from app.cli.commands import easel
     easel(arguments)

@@ -8,6 +8,7 @@ import click
 
 from app.cli.interrupts import INTERRUPTED, STOPPED, ended_by_interrupt
 from app.errors import Refusal, StartupProblem
+from app.imports import uncollected
 from app.inference.ground.inestimable import Inestimable
 from app.settings import SettingsProblem
 
@@ -54,7 +55,7 @@ class Commands(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in MODULES:
             return None
-        with ended_by_interrupt():
+        with ended_by_interrupt(), uncollected():
             command: click.Command = getattr(import_module(f"app.cli.{MODULES[cmd_name]}"), cmd_name)
         return command
 

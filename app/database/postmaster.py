@@ -17,10 +17,10 @@ from app.errors import StartupProblem
 PORT = 5432  # only part of the socket's file name
 START_SECONDS = 60  # recovery after a crash included
 STOP_SECONDS = 60
-ORPHAN_SECONDS = 15  # for each signal: whoever started Easel waits
+ORPHAN_ENDS = {signal.SIGINT: 15.0, signal.SIGQUIT: 15.0}  # seconds for each signal: whoever started Easel waits
 RETRY_SECONDS = 0.2
-# What it says while processes of a killed server are still there. They end when they have done what they are at.
-# Backends of a killed server, or a server that a killed owner started in its last moment.
+# What it says while backends of a killed server are still at work, which then end, or where one runs that a killed
+# owner started in its last moment.
 OLD_ONES_LEFT = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 log = logging.getLogger(__name__)
 
@@ -174,8 +174,8 @@ def standing(cluster: Path) -> PostmasterFile | None:
 def end_orphan(cluster: Path) -> None:
     """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
     # As `stop` does. Who was killed while it recovered can take very long to shut down in order.
-    for how in (signal.SIGINT, signal.SIGQUIT):
-        deadline = time.monotonic() + ORPHAN_SECONDS
+    for how, seconds in ORPHAN_ENDS.items():
+        deadline = time.monotonic() + seconds
         while left := orphan(cluster):
             with suppress(ProcessLookupError):
                 os.kill(left, how)

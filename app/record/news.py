@@ -19,11 +19,6 @@ from app.database.pool import counted
 from app.database.session import Record
 from app.record.store import deciding
 
-# A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
-SETTLE_RESTORED = text("""
-    UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
-""")
-
 # Which transactions had ended, of those up to the last that left an answer, and since when the server runs.
 WATERMARK = """
     (SELECT concat(least(pg_snapshot_xmin(present)::text::bigint, beyond), ':',
@@ -161,8 +156,3 @@ async def look(connection: AsyncConnection, campaign_id: int, since: Watermark |
     if since is None or (since.revision, since.server_started) != (now.revision, now.server_started):
         return Look(now, 1, None)
     return Look(now, row.first, since)
-
-
-async def settle_restored(connection: AsyncConnection) -> None:
-    """Before a server starts: what a dump brought along was written before anything this database will write."""
-    await connection.execute(SETTLE_RESTORED)

@@ -1,12 +1,9 @@
 """What holds for every entry of the registry of analysis, and what an entry that a test adds shows everywhere."""
 
-import asyncio
 import csv
 import io
 import json
-import os
 import re
-import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from app.analysis.methods import SCORES, TABLES, every_export, sections_of
 from tests.analysis import toy
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
+from tests.commands import outputs
 
 RESEARCHERS = (Path(__file__).resolve().parents[2] / "docs" / "researchers.md").read_text()
 SETTINGS = {"name": "Outputs", "question": "How good?", "items_per_hit": 6}
@@ -154,19 +152,13 @@ async def test_a_new_method_and_a_new_table_are_in_the_exports(judged, program, 
 
 
 async def test_a_new_method_and_a_new_table_are_in_the_command(judged, database_url):
-    async def easel(*arguments: str) -> str:
-        start = "from tests.analysis import toy; toy.register(); from app.cli.commands import easel; easel()"
-        here = os.environ | {"DATABASE_URL": database_url}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", start, *arguments, env=here, stdout=asyncio.subprocess.PIPE
-        )
-        return (await process.communicate())[0].decode()
-
-    offer, scores, table, export = await asyncio.gather(
-        easel("analyse", "outputs"),
-        easel("analyse", "outputs", "--method", "last_score", "--format", "json"),
-        easel("analyse", "outputs", "--table", "hits", "--format", "csv"),
-        easel("export", "outputs", "hits"),
+    offer, scores, table, export = outputs(
+        database_url,
+        "tests.analysis.toy",
+        ["analyse", "outputs"],
+        ["analyse", "outputs", "--method", "last_score", "--format", "json"],
+        ["analyse", "outputs", "--table", "hits", "--format", "csv"],
+        ["export", "outputs", "hits"],
     )
     assert "Whoever spoke last is right." in offer
     assert [row["score"] for row in json.loads(scores)["rows"]] == SCORED[-1]

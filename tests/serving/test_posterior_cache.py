@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.database.session import driver_of, statements, transaction
 from app.designs.answer import Answer
-from app.record import news
+from app.record.restored import settle_restored
 from app.selection.index import SelectionIndex
 from app.selection.rule import Asking
 from app.serving import posterior_cache, submission
@@ -194,7 +194,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
-        await news.settle_restored(connection)
+        await settle_restored(connection)
     assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judged(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))

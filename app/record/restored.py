@@ -1,0 +1,14 @@
+"""What a database that was restored from a dump needs before it is served."""
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+# A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
+SETTLE_RESTORED = text("""
+    UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
+""")
+
+
+async def settle_restored(connection: AsyncConnection) -> None:
+    """Before a server starts: what a dump brought along was written before anything this database will write."""
+    await connection.execute(SETTLE_RESTORED)
