@@ -70,12 +70,12 @@ def tally_of(hits):
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_what_campaigns_need_lies_within_the_band(goal):
-    """Nine of ten bands hold it; of 12, 9 or more with a probability of .97, and all goals are looked at."""
+    """Of 8 runs the band is from the first to the last, so 7 of 9 hold it. Of more runs it is wider, and finds less."""
     mine = campaign(goal, judgments_per_item=10**6)
     held = []
     for seed in range(12):
         known, needed = realised(mine, 2, seed)
-        _, low, high = forecast(mine, known, PEOPLE, runs=20, seed=seed).band
+        _, low, high = forecast(mine, known, PEOPLE, runs=8, seed=seed).band
         held.append(low - 15 <= needed <= high + 15)
     assert sum(held) >= 9
 
