@@ -31,9 +31,9 @@ from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
-from app.campaigns.experiment_arms import PATH
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
+from app.crowd.places import EXPERIMENT
 from app.crowd.registry import with_pages
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
@@ -200,7 +200,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         middleware.SecurityHeaders,
         form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
         frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
-        framed_paths=(*framed, *(PATH + path for path in framed)),
+        framed_paths=(*framed, *(EXPERIMENT + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.
     app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
-from app.campaigns.experiment_arms import place_of
+from app.crowd.places import place_of
 from app.crowd.registry import public_link
 from app.database.chosen import own_database
 from app.database.experiment_tables import experiment_arms

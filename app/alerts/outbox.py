@@ -65,8 +65,9 @@ class Outbox:
         self.clock = clock
 
     async def run(self) -> None:
-        """Until it is cancelled. While the database is away it waits."""
+        """Until it is cancelled. While the database is away it waits, and before the first look: a start is busy."""
         while True:
+            await asyncio.sleep(PAUSE_SECONDS)
             try:
                 now = await self.clock()
                 await raise_quiet(self.database, now=now)
@@ -74,7 +75,6 @@ class Outbox:
                     pass
             except TROUBLE as trouble:
                 log.warning("alerts wait until the database is back: %s", trouble)
-            await asyncio.sleep(PAUSE_SECONDS)
 
     async def send_due(self, *, now: datetime) -> int:
         """Try to send messages that are due, `AT_ONCE` at most; how many."""

@@ -15,11 +15,11 @@ from app.auth.guards import Who, program
 from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import MEDIA_TYPE
-from app.campaigns.experiment_arms import place_of
 from app.campaigns.questions import questions
 from app.campaigns.routes import downloaded, uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload_routes import packed
+from app.crowd.places import place_of
 from app.crowd.registry import links
 from app.designs.asked import AskedValues
 from app.designs.criteria import for_criterion

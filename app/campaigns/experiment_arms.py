@@ -10,11 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.access import Access, visible
 from app.campaigns.lifecycle import wait_in_line
+from app.crowd.places import place_of
 from app.database.experiment_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import Conflict, NotFound, shortened
-
-PATH = "/experiment"  # before the address of a campaign: there the key is that of an experiment
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,3 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
 def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
     """What `links` makes a campaign's links of, or of an arm those of its experiment."""
     return place_of(base, campaign.link_key, arm and arm.link_key)
-
-
-def place_of(base: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
-    """The same of keys; that of an experiment is None for a campaign that is no arm."""
-    return (base, link_key) if experiment_key is None else (base + PATH, experiment_key)

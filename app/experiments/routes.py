@@ -5,7 +5,7 @@ import secrets
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
-from app.campaigns.experiment_arms import PATH
+from app.crowd.places import EXPERIMENT
 from app.crowd.registry import PLATFORMS
 from app.errors import NotFound
 from app.experiments.which_arm import arms_by_link, chosen
@@ -15,7 +15,7 @@ from app.web import ServingConnection
 router = APIRouter(include_in_schema=False)
 
 
-@router.get(PATH + ADDRESS)
+@router.get(EXPERIMENT + ADDRESS)
 async def come(request: Request, platform_name: str, link_key: str, connection: ServingConnection) -> RedirectResponse:
     """To the campaign of one arm, with all that the platform says. Who has no id there may come to any of them."""
     platform = PLATFORMS[platform_name]

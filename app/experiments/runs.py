@@ -111,8 +111,12 @@ def judgments_for(looks: Sequence[int], values: Array, goal: float) -> float:
     """With how many judgments the mean of runs, (runs, looks), meets a goal, on a line between two looks; infinite
     where it never does, and the first look's where it does from the first on.
     """
-    mean = np.maximum.accumulate(values.mean(axis=0))
-    return float(np.interp(goal, mean, looks)) if mean[-1] >= goal else np.inf
+    return _met(looks, values.mean(axis=0), goal)
+
+
+def _met(looks: Sequence[int], mean: Array, goal: float) -> float:
+    so_far = np.maximum.accumulate(mean)
+    return float(np.interp(goal, so_far, looks)) if so_far[-1] >= goal else np.inf
 
 
 def judgments_for_as_much(looks: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
@@ -120,6 +124,6 @@ def judgments_for_as_much(looks: Sequence[int], values: Array, goal: Array) -> t
     between which numbers that lies in 95 % of resampled runs.
     """
     again = np.random.default_rng(len(values)).integers(len(values), size=(RESAMPLED, len(values)))
-    needed = [judgments_for(looks, values[k], goal[k].mean()) for k in again]
+    needed = [_met(looks, *one) for one in zip(values[again].mean(axis=1), goal[again].mean(axis=1), strict=True)]
     low, high = np.percentile(needed, (2.5, 97.5), method="nearest")
     return judgments_for(looks, values, goal.mean()), float(low), float(high)

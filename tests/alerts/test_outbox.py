@@ -18,7 +18,7 @@ from app.settings import Settings
 from app.web import get_now
 from tests.alerts.receivers import mail_server, webhook_receiver
 from tests.campaigns.drafts import lead
-from tests.serving.campaigns import annotator, execute, hit_of, running, submit, value, values
+from tests.serving.campaigns import annotator, execute, hit_of, running, submit, until, value, values
 
 LATER = timedelta(days=1)
 KINDS = "SELECT kind, about FROM alerts ORDER BY id"
@@ -106,6 +106,25 @@ async def test_a_mail_server_that_is_away_is_tried_again(engine):
     outbox = outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1"))
     await outbox.send_due(now=soon())
     assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail was not taken")
+
+
+async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(engine, monkeypatch):
+    monkeypatch.setattr("app.alerts.outbox.PAUSE_SECONDS", 0.01)
+    away = [ConnectionRefusedError()]
+
+    async def clock():
+        if away:
+            raise away.pop()
+        return soon()
+
+    with webhook_receiver() as got:
+        campaign = await running(engine, alert_webhook=got.address)
+        looking = asyncio.create_task(Outbox(engine, Settings(webhooks_inside=True), "secret", clock).run())
+        for number in range(2):
+            await held(engine, campaign, f"A{number}")
+            await until(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
+        looking.cancel()
+        assert [json.loads(body)["about"] for _, body in got.messages] == ["A0", "A1"]
 
 
 async def test_whoever_flags_everything_fills_no_mailbox(engine):

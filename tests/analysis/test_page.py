@@ -3,6 +3,8 @@
 import csv
 import io
 import re
+from collections import defaultdict
+from itertools import product
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -47,10 +49,10 @@ def words(html):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-@pytest.mark.parametrize("part", ["", "/scores", "/figures/scores.svg", "/tables/agreement.csv"])
-async def test_strangers_are_sent_to_log_in(client, judged, part):
-    reply = await client.get(address(judged, part))
-    assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next=")
+async def test_strangers_are_sent_to_log_in(client, judged):
+    for part in ("", "/scores", "/figures/scores.svg", "/tables/agreement.csv"):
+        reply = await client.get(address(judged, part))
+        assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next="), part
 
 
 async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researcher, judged):
@@ -64,24 +66,16 @@ async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researc
 
 
 @pytest.mark.parametrize("part", PARTS)
-async def test_every_part_is_a_page_of_its_own_without_javascript(researcher, judged, part):
+async def test_every_part_is_a_page_of_its_own_and_our_script_gets_it_alone(researcher, judged, part):
     reply = await researcher.get(address(judged, f"/{part}"))
     assert reply.status_code == 200
     assert f'<section class="part" id="{part}"' in reply.text
     assert "<h1>Verbs</h1>" in reply.text
     assert "All on one page" in reply.text
 
-
-@pytest.mark.parametrize("part", PARTS)
-async def test_our_script_gets_the_part_alone(researcher, judged, part):
     html = (await researcher.get(address(judged, f"/{part}"), headers=FETCH)).text
     assert "<html" not in html
     assert html.count("<section") == 1
-
-
-@pytest.mark.parametrize("part", PARTS)
-async def test_no_part_ever_says_nan(researcher, judged, part):
-    html = (await researcher.get(address(judged, f"/{part}"), headers=FETCH)).text
     assert not re.search(r"\b(nan|NaN|inf|None)\b", html)
     assert "style=" not in html
 
@@ -147,12 +141,19 @@ async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dot
     assert "10 items, counted in small fields" in html
 
 
-@pytest.mark.parametrize("name", [name for name in OFFERED.tables if not name.startswith("graded")])
-async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged, name):
-    html = (await researcher.get(address(judged, f"/{TABLES[name].section.name}"))).text
-    part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
-    assert TABLES[name].explanation.partition(":")[0][:60] in words(html)
-    assert '<th scope="row">' in part or 'class="notice warning"' in part
+SECTIONS = defaultdict(list)
+for name in OFFERED.tables:
+    if not name.startswith("graded"):
+        SECTIONS[TABLES[name].section.name].append(name)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged, section):
+    html = (await researcher.get(address(judged, f"/{section}"))).text
+    for name in SECTIONS[section]:
+        part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
+        assert TABLES[name].explanation.partition(":")[0][:60] in words(html), name
+        assert '<th scope="row">' in part or 'class="notice warning"' in part, name
 
 
 async def test_each_coefficient_stands_with_its_interval_and_its_sentence(researcher, judged):
@@ -281,12 +282,11 @@ async def test_a_draft_says_when_its_analysis_appears(engine, researcher):
     assert "appears once people have answered" in (await researcher.get(address(draft))).text
 
 
-@pytest.mark.parametrize("part", PARTS)
-async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(researcher, campaign, part):
-    for headers in ({}, FETCH):
+async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(researcher, campaign):
+    for part, headers in product(PARTS, ({}, FETCH)):
         reply = await researcher.get(address(campaign, f"/{part}"), headers=headers)
-        assert reply.status_code == 200
-        assert "No answers yet." in reply.text
+        assert reply.status_code == 200, part
+        assert "No answers yet." in reply.text, part
 
 
 async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher, campaign):
@@ -314,18 +314,18 @@ async def test_a_method_without_scores_says_why_beside_one_that_has_them(engine,
     assert 'class="drawing' not in html
 
 
-@pytest.mark.parametrize("part", ["/nothing", "/scores?one=nothing", "/figures/nothing.svg", "/tables/nothing.csv"])
-async def test_what_does_not_exist_is_not_found(researcher, judged, part):
-    assert (await researcher.get(address(judged, part))).status_code == 404
+async def test_what_does_not_exist_is_not_found(researcher, judged):
+    for part in ("/nothing", "/scores?one=nothing", "/figures/nothing.svg", "/tables/nothing.csv"):
+        assert (await researcher.get(address(judged, part))).status_code == 404, part
 
 
 async def test_a_campaign_that_does_not_exist_is_not_found(researcher):
     assert (await researcher.get("/admin/campaigns/nowhere/analysis")).status_code == 404
 
 
-@pytest.mark.parametrize("query", ["classes=1", "classes=11", "page=0", "order=sideways", f"search={'x' * 201}"])
-async def test_an_address_that_makes_no_sense_is_refused(researcher, judged, query):
-    assert (await researcher.get(address(judged, f"/scores?{query}"))).status_code == 422
+async def test_an_address_that_makes_no_sense_is_refused(researcher, judged):
+    for query in ("classes=1", "classes=11", "page=0", "order=sideways", f"search={'x' * 201}"):
+        assert (await researcher.get(address(judged, f"/scores?{query}"))).status_code == 422, query
 
 
 # Files

@@ -29,8 +29,12 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_run_says_of_every_arm_how_it_went_look_by_look():
-    courses = SMALL.run(0)
+@pytest.fixture(scope="module")
+def courses():
+    return SMALL.run(0)
+
+
+def test_a_run_says_of_every_arm_how_it_went_look_by_look(courses):
     assert [course.arm for course in courses] == [arm.name for arm in EVERY]
     for course in courses:
         assert {*course.figures} == {"spearman", "pearson", "best", "sides"}
@@ -39,8 +43,8 @@ def test_a_run_says_of_every_arm_how_it_went_look_by_look():
         assert len(course.scores) == 15
 
 
-def test_runs_in_other_processes_find_what_a_run_here_finds(folder):
-    assert found(SMALL, folder, 3) == [SMALL.run(k) for k in range(3)]
+def test_runs_in_other_processes_find_what_a_run_here_finds(folder, courses):
+    assert found(SMALL, folder, 3) == [courses, SMALL.run(1), SMALL.run(2)]
 
 
 def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, tmp_path):
@@ -53,10 +57,10 @@ def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, 
     assert found(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
-def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path):
+def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path, courses):
     (tmp_path / "small.jsonl").write_text(SMALL.settings() + "\n")
     assert list(runs_of(SMALL, tmp_path, 1)) == [0, 1]
-    assert found(SMALL, tmp_path, 1) == [SMALL.run(0)]
+    assert found(SMALL, tmp_path, 1) == [courses]
 
 
 def test_results_of_other_settings_are_not_mixed_in(folder):
@@ -65,8 +69,8 @@ def test_results_of_other_settings_are_not_mixed_in(folder):
     assert refused.value.code == "other_experiment"
 
 
-def test_a_context_effect_makes_answers_better():
-    of_two = [[replace(SMALL, context=effect).run(k) for k in range(2)] for effect in (0.0, 0.9)]
+def test_a_context_effect_makes_answers_better(folder):
+    of_two = found(SMALL, folder, 3)[:2], [replace(SMALL, context=0.9).run(k) for k in range(2)]
     lost = [1 - np.mean([*by_arm(courses, "spearman").values()]) for courses in of_two]
     assert lost[1] < 0.8 * lost[0]
 
@@ -79,9 +83,9 @@ def test_judgments_between_two_looks_lie_on_a_line():
     assert judgments_for_as_much((1, 2, 3), values, values[:, 1]) == (2, 2, 2)
 
 
-def test_only_the_arms_of_an_experiment_take_part():
-    whole, two = SMALL.run(0), replace(SMALL, arms=("da", "easl")).run(0)
-    assert two == [one for one in whole if one.arm in {"da", "easl"}]
+def test_only_the_arms_of_an_experiment_take_part(courses):
+    two = replace(SMALL, arms=("da", "easl")).run(0)
+    assert two == [one for one in courses if one.arm in {"da", "easl"}]
 
 
 def test_the_best_are_found_by_hand_and_ties_count_in_the_mean_of_all_orders():

@@ -39,66 +39,67 @@ def replayed(law: Law, items: int, hits: list[Hit], parameters: Parameters | Non
 
 
 class Stored:
-    """A campaign as a server keeps it: nothing but text from one HIT to the next, and each question of its law answered
-    from that. asked: the questions of the last HIT.
+    """A campaign as a server keeps it: nothing but text from one HIT to the next, in rows, and each question of its law
+    answered from the rows that it asks for. asked: the questions of the last HIT.
     """
 
     def __init__(self, law: Law, beliefs: Beliefs, parameters: Parameters | None = None) -> None:
         self.law, self.parameters = law, parameters or Parameters()
         self.priors = list(zip(*beliefs.state.tolist(), strict=True))
-        kept: dict[str, Any] = {"campaign": beliefs.kept().campaign, "annotators": {}, "items": {}}
-        self.text = json.dumps({"posteriors": self.priors} | kept)
+        self.posteriors = [json.dumps(prior) for prior in self.priors]
+        self.campaign = json.dumps(beliefs.kept().campaign)
+        self.annotators: dict[int, str] = {}
+        self.short: dict[int, str] = {}  # of items
+        self.long: dict[int, str] = {}
         self.asked: list[Ask] = []
-
-    @property
-    def known(self) -> dict[str, Any]:
-        return dict(json.loads(self.text))
 
     @property
     def state(self) -> list[list[float]]:
         """The posteriors' numbers, a list for each."""
-        return [list(column) for column in zip(*self.known["posteriors"], strict=True)]
+        return [list(column) for column in zip(*map(json.loads, self.posteriors), strict=True)]
 
     def kept(self) -> dict[str, Any]:
         """What the law keeps besides posteriors."""
-        return {name: known for name, known in self.known.items() if name != "posteriors"}
+        annotators = {str(number): json.loads(state) for number, state in self.annotators.items()}
+        items = {str(number): [json.loads(self.short[number]), json.loads(self.long[number])] for number in self.short}
+        return {"campaign": json.loads(self.campaign), "annotators": annotators, "items": items}
 
     def take(self, hit: Hit) -> Change:
         self.asked = []
         change = answered(self.law.step(hit, self.parameters), self.answer)
-        known = self.known
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
-            known["posteriors"][number] = posterior
+            self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.kept.items.items():
-            before = known["items"].get(str(number), ((), []))[1]
-            known["items"][str(number)] = (list(short), before if long is None else long.tolist())
-        known["annotators"] |= {str(number): state for number, state in change.kept.annotators.items()}
-        self.text = json.dumps(known | {"campaign": change.kept.campaign})
+            self.short[number] = json.dumps(list(short))
+            self.long[number] = self.long.get(number, "[]") if long is None else json.dumps(long.tolist())
+        self.annotators |= {number: json.dumps(state) for number, state in change.kept.annotators.items()}
+        self.campaign = json.dumps(change.kept.campaign)
         return change
 
     def answer(self, ask: Ask) -> Any:  # noqa: PLR0911  (one for each kind of question)
         self.asked.append(ask)
-        known = self.known
-        annotators = {int(number): state for number, state in known["annotators"].items()}
-        items = {int(number): lists for number, lists in known["items"].items()}
         match ask:
             case Posteriors(numbers):
-                return tuple(map(list, zip(*(known["posteriors"][number] for number in numbers), strict=True)))
+                return tuple(map(list, zip(*(json.loads(self.posteriors[number]) for number in numbers), strict=True)))
             case Priors(numbers):
                 return [self.priors[number] for number in numbers]
             case OfCampaign():
-                return known["campaign"]
+                return json.loads(self.campaign)
             case OfAnnotators(numbers):
-                return {number: annotators[number] for number in numbers if number in annotators}
+                return {number: json.loads(self.annotators[number]) for number in numbers if number in self.annotators}
             case OfItems(numbers):
-                return {number: (items[number][0], len(items[number][1])) for number in numbers if number in items}
+                return {number: self.of_item(number) for number in numbers if number in self.short}
             case LongOfItems(numbers):
-                return {number: np.array(items[number][1]) for number in numbers if number in items}
+                return {number: np.array(json.loads(self.long[number])) for number in numbers if number in self.long}
             case ItemsAfter(last, limit):
-                ahead = sorted(items, key=lambda number: (number <= last, number))[:limit]
-                return [(number, items[number][0], len(items[number][1])) for number in ahead]
+                ahead = sorted(self.short, key=lambda number: (number <= last, number))[:limit]
+                return [(number, *self.of_item(number)) for number in ahead]
             case TakesLong():
                 return None
+
+    def of_item(self, number: int) -> tuple[list[float], int]:
+        """What is short of it, and how long the rest is."""
+        return json.loads(self.short[number]), len(json.loads(self.long[number]))
 
 
 def as_text(kept: Kept) -> dict[str, Any]:

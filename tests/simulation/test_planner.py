@@ -74,12 +74,12 @@ def nothing(items, law="easl"):
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_what_campaigns_need_lies_within_the_band(goal):
-    """Nine of ten bands hold it; of 12, 9 or more with a probability of .97, and all goals are looked at."""
+    """Of 8 runs the band is from the first to the last, so 7 of 9 hold it. Of more runs it is wider, and finds less."""
     mine = campaign(goal, judgments_per_item=10**6)
     held = []
     for seed in range(12):
         known, needed = realised(mine, 2, seed)
-        _, low, high = forecast(mine, known, PEOPLE, runs=20, seed=seed).band
+        _, low, high = forecast(mine, known, PEOPLE, runs=8, seed=seed).band
         held.append(low - 15 <= needed <= high + 15)
     assert sum(held) >= 9
 
@@ -115,14 +115,14 @@ def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
 
 def test_a_goal_that_is_out_of_reach_is_said_to_be():
     hopeless = campaign("best", goal_within=0, goal_percent=99)
-    found = forecast(hopeless, nothing(ITEMS), Population(noise=0.5), runs=3, seed=1)
+    found = forecast(hopeless, nothing(ITEMS), Population(noise=0.5), runs=1, seed=1)
     assert found.band[0] == np.inf
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
-    mine = campaign(goal, best_items=40, goal_percent=90)
-    plans = [forecast(mine, nothing(400), PEOPLE, runs=3, seed=1, sample=size) for size in (100, None)]
+    mine = campaign(goal, best_items=20, goal_percent=90)
+    plans = [forecast(mine, nothing(200), PEOPLE, runs=3, seed=1, sample=size) for size in (50, None)]
     sample, whole = (plan.band[0] for plan in plans)
     assert sample == pytest.approx(whole, rel=0.35)
 
