@@ -446,28 +446,58 @@ async def test_copying_puts_the_link_on_the_clipboard(enter: Enter, task: Callab
     assert await page.evaluate("navigator.clipboard.readText()") == running.link
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_no_page_has_a_violation_or_scrolls_sideways(enter: Enter, task: Callable[..., Any], width: int) -> None:
-    page = await enter(viewport={"width": width, "height": 900})
-    running = await task([f"verb {k}" for k in range(60)], alert_webhook="https://hook.example/")
-    draft = await task(launched=False)
-    home = f"{running.origin}/admin"
-    await page.goto(f"{home}/campaigns/{running.row.slug}")
-    for change in ("Pause", "Resume"):  # so that there is a change to show
-        await page.get_by_role("button", name=change).click()
-    addresses = [home, f"{home}/log", f"{home}/account", f"{home}/api", f"{home}/campaigns/new"]
-    addresses += [f"{home}/campaigns/new/question", f"{home}/campaigns/new?template=word-senses"]
-    addresses += [f"{home}/campaigns/{one.row.slug}/{part}" for one in (running, draft) for part in PAGES]
-    addresses += [f"{home}/campaigns/{draft.row.slug}/delete/confirm", f"{running.origin}/admin/campaigns/none/items"]
+async def nothing_to_object_to(page: Page, *addresses: str) -> None:
     for address in addresses:
         await page.goto(address)
-        assert await violations(page) == "", address
+        await nothing_at_any_width(page)
+
+
+async def nothing_at_any_width(page: Page, **options: Any) -> None:
+    """On a desk's screen and, as the window becomes narrow, on a phone's."""
+    for width in (1280, 390):
+        await page.set_viewport_size({"width": width, "height": 900})
+        assert await violations(page, **options) == "", (page.url, width)
         sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert await page.evaluate(sideways) == 0, address
+        assert await page.evaluate(sideways) == 0, (page.url, width)
+
+
+async def test_no_page_of_a_running_campaign_has_a_violation_or_scrolls_sideways(
+    enter: Enter, task: Callable[..., Any]
+) -> None:
+    page = await enter()
+    running = await task([f"verb {k}" for k in range(60)], alert_webhook="https://hook.example/")
+    home = f"{running.origin}/admin"
+    campaign = f"{home}/campaigns/{running.row.slug}"
+    await page.goto(campaign)
+    for change in ("Pause", "Resume"):  # so that there is a change to show
+        await page.get_by_role("button", name=change).click()
+    await nothing_to_object_to(page, home, f"{home}/log", *(f"{campaign}/{part}" for part in PAGES))
+
+
+async def test_no_page_of_a_draft_has_a_violation_or_scrolls_sideways(enter: Enter, task: Callable[..., Any]) -> None:
+    draft = await task(launched=False)
+    campaign = f"{draft.origin}/admin/campaigns/{draft.row.slug}"
+    await nothing_to_object_to(await enter(), *(f"{campaign}/{part}" for part in (*PAGES, "delete/confirm")))
+
+
+async def test_no_page_outside_of_campaigns_has_a_violation_or_scrolls_sideways(enter: Enter, origin: str) -> None:
+    page = await enter()
+    parts = ["account", "campaigns/new/question", "campaigns/none/items"]
+    forms = ["campaigns/new", "campaigns/new?template=word-senses"]
+    await nothing_to_object_to(page, *(f"{origin}/admin/{part}" for part in parts + forms))
     await page.context.clear_cookies()
-    for address in (home, f"{running.origin}{login.one_time_login_path('x')}"):
-        await page.goto(address)
-        assert await violations(page) == "", address
+    await nothing_to_object_to(page, f"{origin}/admin", f"{origin}{login.one_time_login_path('x')}")
+
+
+async def test_the_api_reference_has_no_violation_and_does_not_scroll_sideways(enter: Enter, origin: str) -> None:
+    page = await enter()
+    await page.goto(f"{origin}/admin/api")
+    await nothing_at_any_width(page, colours=False)
+    # Its calls look alike, and to look at the colours of all takes a minute.
+    alike = ".calls li:nth-child(n + 9), .call:nth-of-type(n + 9):nth-last-of-type(n + 9)"
+    await page.evaluate("alike => document.querySelectorAll(alike).forEach((call) => call.remove())", alike)
+    assert 0 < await page.locator(".call").count() < 20
+    await nothing_at_any_width(page)
 
 
 async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callable[..., Any]) -> None:
