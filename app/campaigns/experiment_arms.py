@@ -79,7 +79,7 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
 
 def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
     """What `links` makes a campaign's links of, or of an arm those of its experiment."""
-    return place_of(base, campaign.link_key, arm and arm.link_key)
+    return place_of(base, campaign.link_key, None if arm is None else arm.link_key)
 
 
 def place_of(base: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
