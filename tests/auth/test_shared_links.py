@@ -51,6 +51,18 @@ async def test_a_visitor_finds_no_button_and_no_way_that_is_closed(client, engin
             assert (await client.get(unescape(address))).status_code == 200, (path, address)
 
 
+async def test_a_visitor_reads_the_goal_and_the_page_of_its_plan_and_hears_of_no_other_campaign(client, engine):
+    campaign, _ = await running(engine, goal="best", best_items=2), await running(engine, name="Nouns")
+    await opened(engine, client, campaign)
+    for part in ("", "/plan"):
+        page = (await client.get(f"/admin/campaigns/{campaign.slug}{part}")).text
+        assert "The best 2 are settled" in page
+        assert f'href="/admin/campaigns/{campaign.slug}/plan"' in page
+        assert 'method="post"' not in page
+        assert "/edit" not in page
+        assert "Nouns" not in page
+
+
 async def test_a_link_is_no_login_leaks_nowhere_and_is_kept_by_no_search_engine(client, engine):
     campaign = await running(engine)
     secret, response = await opened(engine, client, campaign)

@@ -222,8 +222,9 @@ async def test_an_arms_pages_say_so_and_share_the_link_of_the_experiment(engine,
     assert "by-personal" not in share
 
 
+@pytest.mark.usefixtures("few_verbs")
 async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_for_an_arm(
-    database_url, monkeypatch, app, engine, client, few_verbs
+    database_url, monkeypatch, app, engine, client
 ):
     made = await begun(engine)
     other = await running(engine, name="Nouns")

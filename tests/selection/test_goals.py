@@ -108,8 +108,9 @@ def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
         assert {leader(index, rng) for rng in seeds} == {1, 2}
         index.update([0], *([value] for value in gone[0]))
     assert {leader(index, rng) for rng in seeds} == {2, 3}
-    known = [np.array(column) for column in zip(*(rows if goes == "never asked" else gone), strict=True)]
-    assert {BEST.plan(*known, asking, iteration=1, rng=rng)[0].leader for rng in seeds} == {2, 3}
+    score, variance, judgments = map(np.array, zip(*(rows if goes == "never asked" else gone), strict=True))
+    planned = [BEST.plan(score, variance, judgments, asking, iteration=1, rng=rng) for rng in seeds]
+    assert {plan[0].leader for plan in planned} == {2, 3}
 
 
 def test_items_alike_lead_as_often_as_each_other():
