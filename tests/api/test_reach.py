@@ -84,8 +84,15 @@ async def run(database_url, *arguments: str):
     return await asyncio.to_thread(CliRunner().invoke, easel, arguments, env={"DATABASE_URL": database_url})
 
 
-async def test_page_command_api_and_exports_offer_the_same(answered, program, researcher, database_url):
+async def test_all_offer_the_same_which_is_there_and_everything_else_is_refused(
+    answered, program, researcher, database_url
+):
     offer = await got(program, f"{answered}/analysis")
+    await page_command_and_exports_offer_it_too(offer, answered, researcher, database_url)
+    await what_is_offered_is_there_and_everything_else_is_refused(offer, answered, program, database_url)
+
+
+async def page_command_and_exports_offer_it_too(offer, answered, researcher, database_url) -> None:
     scores, tables = ([one["name"] for one in offer[part]] for part in ("scores", "tables"))
     assert {*NEEDS_NOTHING} <= {*tables}
     slug = answered.rpartition("/")[2]
@@ -112,8 +119,7 @@ async def test_page_command_api_and_exports_offer_the_same(answered, program, re
     assert [name for name in files if name in needing] == [*(["scores"] if scores else []), *offered]
 
 
-async def test_what_is_offered_is_there_and_everything_else_is_refused(answered, program, database_url):
-    offer = await got(program, f"{answered}/analysis")
+async def what_is_offered_is_there_and_everything_else_is_refused(offer, answered, program, database_url) -> None:
     slug = answered.rpartition("/")[2]
     scores, tables = ([one["name"] for one in offer[part]] for part in ("scores", "tables"))
     for name in scores:
