@@ -2,19 +2,22 @@
 
 Campaigns in memory of 25 items, with HITs of 5, whose plan is made as the page *Plan* makes it: before the first
 answer, by how the annotators are, or after 2 judgments of each item, by what these tell. Then they go on until their
-goal is reached, at which they look as often as the plan does. Of each goal: in how many of the campaigns that was
-within the band of the plan, below it and above it; and by how much the median of the plan was off, as the median over
-campaigns of its ratio to what was needed, with nine of ten of them.
+goal is reached, at which they look as often as the plan does: under `easl` with 200 annotators, and under `easl-aware`,
+which measures two of the goals by itself, with 20, of whom none or 15 % answer at random. Of each goal: in how many of
+the campaigns that was within the band of the plan, below it and above it; and by how much the median of the plan was
+off, as the median over campaigns of its ratio to what was needed, with nine of ten of them.
 """
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Hit, Parameters
@@ -27,20 +30,31 @@ from app.simulation.planned import RUNS
 from app.simulation.planner import MOST_JUDGMENTS, WITHOUT_END, forecast
 from benchmarks.annotator_aware import a_process_per_core
 
-ITEMS, ANNOTATORS, N = 25, 200, 5
+ITEMS, N = 25, 5
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
 RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
 BEFORE = (0, 2)  # judgments of each item, when the plan is made
 
+Known = TypeVar("Known", Tally, GoalEvidence)
+
 
 class Row(NamedTuple):
-    """A goal, and how many judgments each item had when it was planned."""
+    """A goal, how many judgments each item had when it was planned, the law, how many annotators there are, and which
+    share of them answers at random.
+    """
 
     goal: str
     before: int
+    law: str = "easl"
+    annotators: int = 200
+    at_random: float = 0.0
 
 
-ROWS = tuple(Row(goal, before) for before in BEFORE for goal in RULE_FOR)
+AWARE = "easl-aware", 20
+ROWS = (
+    *(Row(goal, before) for before in BEFORE for goal in RULE_FOR),
+    *(Row(goal, k, *AWARE, share) for share in (0, 0.15) for k in BEFORE for goal in ("best", "intervals")),
+)
 
 
 class Planned(NamedTuple):
@@ -55,13 +69,14 @@ class Planned(NamedTuple):
 def planned(row: Row, seed: int) -> Planned:
     """One campaign, whose items are spread over the scale."""
     rng = np.random.default_rng([seed, 1])
-    people = MadeUp(PEOPLE.people(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
+    crowd = replace(PEOPLE, careless={"random": row.at_random})
+    people = MadeUp(crowd.people(row.annotators, rng), rng.beta(2, 2, ITEMS))
     campaign = settings_of(row)
-    mine = InMemory(RULES[campaign.rule], ONLINE["easl"], asking_of(campaign), Parameters(), ITEMS, rng)
+    mine = InMemory(RULES[campaign.rule], ONLINE[row.law], asking_of(campaign), Parameters(), ITEMS, rng)
     for _ in range(row.before):
         mine.round_by(people)
-    known = with_answers(Tally.nothing(ITEMS), mine.hits)
-    found = forecast(campaign, known, PEOPLE, runs=RUNS, seed=seed)
+    known = with_answers(GoalEvidence.nothing(mine.law, ITEMS), mine.hits)
+    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed)
     return Planned(needed(campaign, mine, people, known, found.looks.tolist()), *found.band)
 
 
@@ -80,7 +95,7 @@ def settings_of(row: Row) -> Any:
     return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
 
 
-def needed(campaign: Any, mine: InMemory, people: MadeUp, tally: Tally, looks: list[int]) -> float:
+def needed(campaign: Any, mine: InMemory, people: MadeUp, known: GoalEvidence, looks: list[int]) -> float:
     """Infinite where a campaign does not get there in the time of a plan."""
     hits = mine.answered_by(people)
     more = 0
@@ -89,18 +104,19 @@ def needed(campaign: Any, mine: InMemory, people: MadeUp, tally: Tally, looks: l
         while more < look:
             new.append(next(hits))
             more += len(new[-1].items)
-        tally = with_answers(tally, new)
-        found = progress(campaign, moderated(tally), mine.score)
+        known = with_answers(known, new)
+        measured = known.measured(campaign, moderated(known.tally))
+        found = progress(campaign, measured.known, mine.score, measured.by)
         if found is not None and found.reached:
             return look
     return np.inf
 
 
-def with_answers(tally: Tally, hits: Sequence[Hit]) -> Tally:
-    """A tally with these answers too."""
+def with_answers(known: Known, hits: Sequence[Hit]) -> Known:
+    """With these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return tally.after(items, who, [value for hit in hits for value in hit.values])
+    return known.after(items, who, [value for hit in hits for value in hit.values])
 
 
 def line_of(row: Row, found: list[Planned]) -> str:
@@ -112,14 +128,14 @@ def line_of(row: Row, found: list[Planned]) -> str:
     where = f"{within.sum()} | {(needs < low).sum()} | {(needs > high).sum()}"
     needs_an_item = np.median(needs) / ITEMS
     off = f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f})"
-    return f"| {row.before} | {row.goal} | {where} | {needs_an_item:.1f} | {off} |"
+    return f"| {row.law} | {row.at_random:.0%} | {row.before} | {row.goal} | {where} | {needs_an_item:.1f} | {off} |"
 
 
 def main() -> None:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     print(f"{campaigns} campaigns each, {RUNS} runs a plan, up to {MOST_JUDGMENTS} judgments an item\n")
-    print("| judgments before | goal | within | below | above | needed an item | plan / needed |")
-    print("|---|---|---|---|---|---|---|")
+    print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
+    print("|---|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in ROWS:
             print(line_of(row, list(pool.map(partial(planned, row), range(campaigns)))), flush=True)

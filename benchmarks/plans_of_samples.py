@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.goals.evidence import GoalEvidence
 from app.inference.ground.arrays import Array
-from app.inference.observations.tally import Tally
+from app.inference.online.laws import ONLINE
 from app.simulation.annotators import POPULATIONS
 from app.simulation.planned import USUAL
 from app.simulation.planner import WITHOUT_END, forecast
@@ -44,7 +45,8 @@ def planned(row: Row, seed: int) -> Array:
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": 5, "fewest_items": 1}
     line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
-    found = forecast(campaign, Tally.nothing(ITEMS), POPULATIONS[USUAL], runs=RUNS, seed=seed, sample=row.simulated)
+    known = GoalEvidence.nothing(ONLINE["easl"], ITEMS)
+    found = forecast(campaign, known, POPULATIONS[USUAL], runs=RUNS, seed=seed, sample=row.simulated)
     return np.array([*(each / ITEMS for each in found.band), (time.process_time() - begun) / RUNS])
 
 

@@ -17,6 +17,7 @@ from app.designs.unit import Unit
 from app.goals.evidence import GoalEvidence, Measured
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
+from app.inference.online.law import Law
 from app.inference.ratings.moderated import Moderated, moderated
 from app.record.law import law_of
 from app.record.news import Watermark, look
@@ -67,14 +68,18 @@ async def intervals(connection: AsyncConnection, campaign: Any) -> Moderated:
     return (await newest(connection, campaign)).intervals
 
 
-async def newest(connection: AsyncConnection, campaign: Any, known: Counted | None = None) -> Counted:
-    """As of now; what was `known` spares reading it again. Give it a `snapshot`."""
+async def newest(
+    connection: AsyncConnection, campaign: Any, known: Counted | None = None, *, law: Law | None = None
+) -> Counted:
+    """As of now; what was `known` spares reading it again. law: that reads them, None for the campaign's. Give it a
+    `snapshot`.
+    """
     if known is not None and not known.tally.judgments.any():
         known = None  # before the launch there may be more items since
     now, first, since = await look(connection, campaign.id, known.watermark if known else None)
     if known is None or since is None:
         count = await item_count(connection, campaign.id)
-        evidence, after = GoalEvidence.nothing(law_of(campaign), count), 0
+        evidence, after = GoalEvidence.nothing(law or law_of(campaign), count), 0
     elif first is None:
         return replace(known, watermark=now)
     else:

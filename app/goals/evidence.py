@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.goals.settings import RELEASE
+from app.inference.ground.arrays import Integers
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
@@ -54,6 +55,10 @@ class GoalEvidence:
             known = known.after(items, annotators, scores) if len(known.items) + np.size(items) <= MOST else None
         return GoalEvidence(self.law, self.tally.after(items, annotators, scores), known)
 
+    def of(self, items: Integers) -> "GoalEvidence":
+        """That of some items alone, by their numbers in order, which are numbered anew."""
+        return GoalEvidence(self.law, self.tally.of(items), self.said and self.said.of(items))
+
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
@@ -71,7 +76,11 @@ class GoalEvidence:
             return None
         return self.law.fit(self.said, self.tally)
 
+    def fits(self, campaign: Any) -> bool:
+        """Whether the goal is measured by the law, as soon as that can tell."""
+        return self.law.fit is not None and self.said is not None and law_may(campaign)
+
     def measured(self, campaign: Any, means: Moderated) -> Measured:
         """By the law where it can tell and `law_may`; else by the means."""
-        fitted = self.fitted if law_may(campaign) else None
+        fitted = self.fitted if self.fits(campaign) else None
         return Measured(means, MEANS) if fitted is None else Measured(fitted, self.law.name)

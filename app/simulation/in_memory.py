@@ -18,8 +18,9 @@ from app.simulation.annotators import Answering
 
 @dataclass
 class InMemory:
-    """A campaign of N items. begun: the numbers of its posteriors at first, (N,) each, and how many judgments are in
-    them; None for those of the law. beliefs: those of its law. index: of its rule. hits: those that were answered.
+    """A campaign of N items. begun: what its law believes at first, and how many judgments are in that, (N,); None
+    before the first. beliefs: those of its law. index: of its rule. hits: those that were answered since. seen: the
+    items that annotators have seen.
     """
 
     rule: Rule
@@ -28,17 +29,20 @@ class InMemory:
     parameters: Parameters
     size: int
     rng: np.random.Generator
-    begun: tuple[Sequence[Array], Counts] | None = None
+    begun: tuple[Beliefs, Counts] | None = None
     beliefs: Beliefs = field(init=False)
     index: Index = field(init=False)
     hits: list[Hit] = field(default_factory=list)
     seen: dict[int, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        priors: Sequence[Array] = [np.full(self.size, number) for number in self.law.family.default_prior]
-        priors, judgments = self.begun or (priors, np.zeros(self.size, np.int64))
-        self.beliefs = self.law.begin(priors, self.parameters)
+        self.beliefs, judgments = self.begun or (self.nothing(), np.zeros(self.size, np.int64))
         self.index = self.rule.index(self.score, self.variance, judgments, self.asking)
+
+    def nothing(self) -> Beliefs:
+        """What the law believes before the first HIT."""
+        priors: Sequence[Array] = [np.full(self.size, number) for number in self.law.family.default_prior]
+        return self.law.begin(priors, self.parameters)
 
     @property
     def score(self) -> Array:

@@ -17,25 +17,27 @@ from app.database.bulk import snapshot
 from app.database.session import create_engine
 from app.drawing import Scale, round_step
 from app.errors import Conflict, Invalid, plural
-from app.goals.evidence import law_may
+from app.goals.evidence import GoalEvidence
 from app.goals.progress import MOST_IN_ORDER
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.tally import Tally
+from app.inference.online.law import Law
 from app.record import pace
 from app.record.apart import apart, tell
 from app.record.law import law_of
 from app.record.per_minute import recent_pace
 from app.selection.registry import asking_of
-from app.simulation.annotators import POPULATIONS, Population
+from app.simulation.annotators import POPULATIONS
 from app.simulation.planner import (
     BAND,
     FEWEST_BEST,
+    MOST_BY_LAW,
     MOST_ITEMS,
     MOST_JUDGMENTS,
     MOST_SAMPLED,
     Forecast,
+    fits,
     forecast,
     sampled,
 )
@@ -43,6 +45,7 @@ from app.simulation.planner import (
 RUNS = 20
 AT_ONCE = 5  # annotators, if nobody says how many
 SECONDS_A_HIT = 0.0005  # of a processor, in a run: `python -m benchmarks.plans_of_samples`
+BY_LAW = 0.005  # the same where a law measures the goal
 USUALLY = 15  # judgments an item that a goal takes, in how long planning is said to take
 USUAL = "mlqe-et-en"
 MOST_SECONDS = 180  # that one plan may keep others waiting
@@ -172,11 +175,11 @@ async def plan(
     async with snapshot(engine) as connection:
         campaign = await find_counted(connection, slug)
         refuse_unless_planned(campaign)
-        known = (await calibrated.newest(connection, campaign)).tally
-        crowd = POPULATIONS[like] if like in POPULATIONS else await earlier(connection, like)
+        known = (await calibrated.newest(connection, campaign)).evidence
+        crowd = POPULATIONS[like] if like in POPULATIONS else await earlier(connection, like, known.law)
         an_hour = await pace_of(connection, campaign, now=now)
     settings, known = those_asked(campaign, known)
-    sample = min(sampled(campaign), len(known.total))
+    sample = min(sampled(campaign), len(known.tally.total))
     try:
         found = forecast(settings, known, crowd, runs=runs, seed=campaign.seed, sample=sample, told=told)
     except Inestimable as problem:
@@ -184,26 +187,25 @@ async def plan(
         raise Invalid(why, code="too_few_judgments") from problem
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
-    size = campaign.item_count, sample, int(known.judgments.sum()), each * len(known.total), each
-    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(campaign))
+    size = campaign.item_count, sample, int(known.tally.judgments.sum()), each * len(known.tally.total), each
+    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(settings, known))
 
 
-def caution(campaign: Any) -> str:
+def caution(campaign: Any, known: GoalEvidence) -> str:
     """Where simulated campaigns measure the goal otherwise than the campaign does: that they do."""
-    law = law_of(campaign)
-    if law.fit is None or not law_may(campaign):
+    if not known.fits(campaign) or fits(campaign, known):
         return ""
     return (
-        f"Simulated campaigns measure the goal by plain means, and this campaign by the scores of {law.short_title}: "
-        "where some annotators answer at random, it may need far fewer."
+        f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
+        f"the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."
     )
 
 
-def those_asked(campaign: Any, known: Tally) -> tuple[Any, Tally]:
+def those_asked(campaign: Any, known: GoalEvidence) -> tuple[Any, GoalEvidence]:
     """A campaign's settings, and what is known, of the items that are drawn: without those that every HIT shows."""
     settings = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
     if campaign.always_shown:
-        known = known.of(np.setdiff1d(np.arange(len(known.total)), campaign.always_shown))
+        known = known.of(np.setdiff1d(np.arange(len(known.tally.total)), campaign.always_shown))
         settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
     return settings, known
 
@@ -211,7 +213,8 @@ def those_asked(campaign: Any, known: Tally) -> tuple[Any, Tally]:
 def how_long(campaign: Any) -> str:
     """What planning takes, in words. campaign: with its `item_count`."""
     simulated = sampled(campaign)
-    usual = RUNS * simulated * USUALLY / asking_of(campaign).n * SECONDS_A_HIT
+    by_law = fits(campaign, GoalEvidence.nothing(law_of(campaign), campaign.item_count))
+    usual = RUNS * simulated * USUALLY / asking_of(campaign).n * (BY_LAW if by_law else SECONDS_A_HIT)
     some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"
     far = spoken(usual * MOST_JUDGMENTS / USUALLY)
@@ -247,9 +250,9 @@ async def pace_of(connection: AsyncConnection, campaign: Any, *, now: datetime) 
     return await recent_pace(connection, campaign.id, now=now) if campaign.status == "running" else None
 
 
-async def earlier(connection: AsyncConnection, slug: str) -> Population | Tally:
-    """What was said in an earlier campaign."""
-    return (await calibrated.newest(connection, await find_counted(connection, slug))).tally
+async def earlier(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:
+    """What was said in an earlier campaign, to this law, whatever its own is."""
+    return (await calibrated.newest(connection, await find_counted(connection, slug), law=law)).evidence
 
 
 @dataclass

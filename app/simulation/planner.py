@@ -1,8 +1,8 @@
 """What a campaign's goal will cost: campaigns in memory go on from what is known, until they reach it.
 
-Each run draws true values from what is believed of the items, asks by the campaign's rule, and answers with the noise
-that its annotators have shown; before the first answer, items and annotators are as those of an earlier campaign, or of
-`POPULATIONS`. Scores are the means that `easl` learns, whatever the campaign's law is. Pure.
+Each run draws true values and annotators as far as they are known (`supposed`), and asks by the campaign's rule. Where
+the campaign's law measures its goal (`evidence`), that law learns and measures here too, up to `MOST_BY_LAW` items;
+else scores are the means that `easl` learns, whatever the campaign's law is. Pure.
 
 Of many items a random sample is simulated, and what it needs is scaled up. Narrow intervals and halves that agree mean
 the same there; of the best items a sample has its share; and a probability that holds for all N items holds for M of
@@ -10,52 +10,37 @@ them with the power M / N, as if items were settled independently. `python -m be
 far such a plan is from one of all items.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
 from app.goals.settings import RELEASE
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
+from app.inference.online.law import Beliefs, Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import moderated
-from app.inference.ratings.settled import believed
 from app.selection.registry import RULES, asking_of
-from app.simulation.annotators import Answering, MadeUp, Population, on_steps
+from app.simulation.annotators import Population
 from app.simulation.in_memory import InMemory
+from app.simulation.supposed import Supposing, acquainted, by_law, by_means, replayed
 
 MOST_ITEMS = 1_000_000
 SAMPLE, MOST_SAMPLED = 1_000, 5_000  # items
+MOST_BY_LAW = 300  # items: a HIT takes such a law ten times as long
 FEWEST_BEST = 2  # in a sample
 MOST_JUDGMENTS = 60  # an item, beyond those that are there
-LOOKS = 60  # at how near the goal is, in one run
-PEOPLE = 200  # who answer
+LOOKS, LOOKS_BY_LAW = 60, 40  # at how near the goal is, in one run
 OTHERS = 10**9  # is added to their numbers, so that they are not those who have answered
 WITHOUT_END = 10**6  # judgments
 BAND = 2.5, 97.5  # per cent of the runs
 LAW = ONLINE["easl"]
-AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
-
-
-@dataclass
-class Likely:
-    """Annotators who answer as those before did. truth, noise: (N,), on 0 to 1."""
-
-    truth: Array
-    noise: Array
-    number: int = PEOPLE
-
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
-        """Scores, (n,)."""
-        chosen = [*items]
-        return on_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
 
 
 @dataclass(frozen=True)
@@ -95,10 +80,59 @@ def of_sample(campaign: Any, share: float) -> Any:
     return SimpleNamespace(**{**campaign.__dict__, **changed})
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where all runs of a plan begin. campaign: its settings. known: what its judgments say. beliefs: those of the law.
+    people: draws who answers. there: the numbers of annotators who have answered, (J,), the first ones of `people`.
+    seen: the items that each of them has seen, by their places.
+    """
+
+    campaign: Any
+    known: GoalEvidence
+    beliefs: Beliefs
+    people: Supposing
+    there: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
+    seen: Mapping[int, set[int]] = field(default_factory=dict)
+
+    def begun(self, rng: np.random.Generator) -> InMemory:
+        """The campaign as it stands, to go on with."""
+        size, judgments = len(self.known.tally.total), self.known.tally.judgments
+        asking = replace(asking_of(self.campaign), wanted=WITHOUT_END)
+        begun = self.beliefs.copy(), judgments
+        mine = InMemory(RULES[self.campaign.rule], self.known.law, asking, Parameters(), size, rng, begun)
+        mine.seen |= {place: set(items) for place, items in self.seen.items()}
+        return mine
+
+    def number(self, place: int) -> int:
+        """That of an annotator, by their place among `people`."""
+        return int(self.there[place]) if place < len(self.there) else OTHERS + place
+
+
+def fits(campaign: Any, known: GoalEvidence) -> bool:
+    """Whether a plan measures the goal by the law, where the campaign does."""
+    return known.fits(campaign) and len(known.tally.total) <= MOST_BY_LAW
+
+
+def start(campaign: Any, known: GoalEvidence, like: Population | GoalEvidence) -> Start:
+    """By the law or by plain means."""
+    if not fits(campaign, known):
+        return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally), by_means(known.tally, like))
+    n = asking_of(campaign).n
+    replay = replayed(known, n)
+    people = by_law(known.tally, acquainted(known, replay), like, n)
+    return Start(campaign, known, replay.beliefs, people, replay.there, replay.seen)
+
+
+def means(tally: Tally) -> Beliefs:
+    """What `easl` has learned: it adds scores to one number and what they lack to the other."""
+    high, low = LAW.family.default_prior
+    return LAW.begin([high + tally.total, low + tally.judgments - tally.total], Parameters())
+
+
 def forecast(
     campaign: Any,
-    known: Tally,
-    like: Population | Tally,
+    known: GoalEvidence,
+    like: Population | GoalEvidence,
     *,
     runs: int,
     seed: int,
@@ -106,76 +140,51 @@ def forecast(
     told: Callable[[int], None] = lambda _runs: None,
 ) -> Forecast:
     """What the goal of a campaign will cost. campaign: its settings as attributes of a namespace. known: what its
-    judgments add up to. like: who answers, or the judgments of an earlier campaign, where its own tell nothing yet.
+    judgments say. like: who answers, or what is known of an earlier campaign, where its own answers tell nothing yet.
     sample: how many items are simulated, None for all. told: hears after each run how many there were.
     """
-    size, drawn = len(known.total), asking_of(campaign).n
+    size, drawn = len(known.tally.total), asking_of(campaign).n
     share = min(1.0, (sample or size) / size)
     if share < 1:
         some = np.random.default_rng([seed, size]).choice(size, sample, replace=False)
-        campaign, known = of_sample(campaign, share), known.of(np.sort(some))
-    at = np.unique(np.linspace(0, -(-len(known.total) * MOST_JUDGMENTS // drawn), LOOKS + 1).astype(np.intp))
+        campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(np.sort(some)), None)
+    begin = start(campaign, known, like)
+    at = looked_at(-(-len(known.tally.total) * MOST_JUDGMENTS // drawn), costly=begin.known.said is not None)
     near = np.empty((runs, len(at)))
     for k in range(runs):
-        near[k] = run(campaign, known, like, at, np.random.default_rng([seed, k]))
+        near[k] = run(begin, at, np.random.default_rng([seed, k]))
         told(k + 1)
     over = np.isnan(near)
     looks = at * drawn / share
     return Forecast(looks, near, np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf))
 
 
-def run(campaign: Any, known: Tally, like: Population | Tally, at: Integers, rng: np.random.Generator) -> list[float]:
+def looked_at(hits: int, *, costly: bool) -> Integers:
+    """After how many HITs it is looked how near the goal is, (L,), the last time after so many; where a look is costly,
+    seldom later on, when it matters less.
+    """
+    evenly = np.linspace(0, hits, LOOKS + 1).astype(np.intp)
+    kept = np.append(0, np.geomspace(1, LOOKS, LOOKS_BY_LAW).round().astype(np.intp))
+    return np.unique(evenly[kept] if costly else evenly)
+
+
+def run(begin: Start, at: Integers, rng: np.random.Generator) -> list[float]:
     """How near the goal is after so many HITs, (L,); NaN once it was reached."""
-    tally, near = known, list[float]()
-    people = those_who_answer(known, like, rng)
-    mine = begun(campaign, known, rng)
+    evidence, near = begin.known, list[float]()
+    people = begin.people(rng)
+    mine = begin.begun(rng)
     hits = mine.answered_by(people)
     for more in np.diff(at, prepend=0).tolist():
         if more:
             new = list(islice(hits, more))
-            who = [OTHERS + hit.annotator for hit in new for _ in hit.items]
+            who = [begin.number(hit.annotator) for hit in new for _ in hit.items]
             items = [item for hit in new for item in hit.items]
-            tally = tally.after(items, who, [value for hit in new for value in hit.values])
-        found = progress(campaign, moderated(tally), mine.score)
+            evidence = evidence.after(items, who, [value for hit in new for value in hit.values])
+        measured = evidence.measured(begin.campaign, moderated(evidence.tally))
+        found = progress(begin.campaign, measured.known, mine.score, measured.by)
         if found is None or found.reached:
             break
-        if campaign.when_reached == RELEASE:
+        if begin.campaign.when_reached == RELEASE:
             mine.release(np.isin(np.arange(mine.size), found.settled))
         near.append(found.now)
     return near + [np.nan] * (len(at) - len(near))
-
-
-def begun(campaign: Any, known: Tally, rng: np.random.Generator) -> InMemory:
-    """The campaign as it stands, to go on with: `easl` adds scores to one number and what they lack to the other."""
-    size, (high, low) = len(known.total), LAW.family.default_prior
-    states = [high + known.total, low + known.judgments - known.total]
-    asking = replace(asking_of(campaign), wanted=WITHOUT_END)
-    return InMemory(RULES[campaign.rule], LAW, asking, Parameters(), size, rng, (states, known.judgments))
-
-
-def those_who_answer(known: Tally, like: Population | Tally, rng: np.random.Generator) -> Answering:
-    """Annotators, and true values that may be those of the campaign."""
-    size = len(known.total)
-    if (own := likely(known, rng)) is not None:
-        return own
-    if isinstance(like, Population):
-        return MadeUp(like.people(PEOPLE, rng), rng.beta(AT_FIRST, AT_FIRST, size))
-    if (earlier := likely(like, rng)) is None:
-        raise Inestimable("The earlier campaign tells too little of its items.", code="too_few_judgments")
-    some = rng.integers(len(earlier.truth), size=size)
-    return Likely(earlier.truth[some], earlier.noise[some])
-
-
-def likely(known: Tally, rng: np.random.Generator) -> Likely | None:
-    """As what was said tells of items and annotators; None where it tells too little."""
-    found = moderated(known)
-    if not believed(found):
-        return None
-    # How far annotators differ is known as well as so many degrees of freedom tell it; the less of the spread of means
-    # is theirs, the more is of the items.
-    freedom = int(np.maximum(known.annotators - 1, 0).sum())
-    drawn = replace(found, standard_error=found.standard_error * np.sqrt(freedom / rng.chisquare(freedom)))
-    beliefs = (believed(drawn) or believed(found))[0]
-    truth = beliefs.centre + beliefs.error * rng.standard_t(beliefs.freedom)
-    noise = drawn.standard_error * np.sqrt(known.judgments)
-    return Likely(np.clip(truth, 0, 1), np.where(np.isfinite(noise), noise, np.nanmedian(noise)))

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.plans import ITEMS, ROWS, Planned, line_of, planned
 
 
-@pytest.mark.parametrize("row", ROWS[-2:], ids=lambda row: f"{row.goal} after {row.before}")
+@pytest.mark.parametrize("row", ROWS[6:8], ids=lambda row: f"{row.goal} after {row.before}")
 def test_a_campaign_needs_about_what_was_planned(row):
     found = planned(row, 3)
     assert found.low <= found.middle <= found.high
@@ -17,5 +17,5 @@ def test_a_campaign_needs_about_what_was_planned(row):
 def test_a_line_counts_what_lies_below_in_and_above_the_bands():
     below, within, above = Planned(10, 30, 20, 40), Planned(20, 20, 20, 40), Planned(np.inf, 30, 20, 40)
     assert line_of(ROWS[0], [below, within, above, within]) == (
-        f"| 0 | {ROWS[0].goal} | 2 | 1 | 1 | {20 / ITEMS:.1f} | 1.00 (1.00 to 2.80) |"
+        f"| easl | 0% | 0 | {ROWS[0].goal} | 2 | 1 | 1 | {20 / ITEMS:.1f} | 1.00 (1.00 to 2.80) |"
     )

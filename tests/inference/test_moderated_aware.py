@@ -61,3 +61,13 @@ def test_an_item_that_nobody_judged_has_no_error():
 def test_nothing_is_said_before_it_is_known_how_far_annotators_differ(scores):
     _, items, who, _ = judgments(1)
     assert both(items[: len(scores)], who[: len(scores)], scores)[0] is None
+
+
+def test_what_was_said_of_some_items_is_what_their_judgments_alone_say():
+    _, items, who, scores = judgments(1)
+    some = np.array([3, 10, 59])
+    kept = np.isin(items, some)
+    alone = Said.nothing(3).after(np.searchsorted(some, items[kept]), who[kept], scores[kept])
+    of_some = Said.nothing(ITEMS).after(items, who, scores).of(some)
+    for name in ("n_items", "items", "annotators", "scores"):
+        assert np.array_equal(getattr(of_some, name), getattr(alone, name))

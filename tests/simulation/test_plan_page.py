@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from app.errors import NotFound, Refusal
+from app.goals.evidence import GoalEvidence
+from app.inference.online.laws import ONLINE
 from app.record.per_minute import recent_pace
 from app.simulation.planned import Plan, Plans, caution, plan
-from app.simulation.planner import Forecast
+from app.simulation.planner import MOST_BY_LAW, Forecast
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
@@ -37,10 +39,17 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 
 
 @pytest.mark.parametrize(
-    ("law", "goal", "warns"), [("easl", "best", False), ("easl-aware", "halves", False), ("easl-aware", "best", True)]
+    ("law", "goal", "items", "warns"),
+    [
+        ("easl", "best", MOST_BY_LAW + 1, False),
+        ("easl-aware", "halves", MOST_BY_LAW + 1, False),
+        ("easl-aware", "best", MOST_BY_LAW, False),
+        ("easl-aware", "best", MOST_BY_LAW + 1, True),
+    ],
 )
-def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, warns):
-    said = caution(SimpleNamespace(update_law=law, goal=goal, when_reached="tell"))
+def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
+    known = GoalEvidence.nothing(ONLINE[law], items)
+    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known)
     assert ("measure the goal by plain means" in said) == warns
 
 
@@ -57,6 +66,16 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engin
     assert plan_of + ' aria-current="page">Plan</a>' in page
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
     assert "/plan" not in await tabs(draft)
+
+
+async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
+    campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "which takes about 10 seconds, and up to 50 seconds" in page
+    earlier = await running(engine, items=8, **GOAL)
+    with pytest.raises(Refusal) as refused:
+        await plan(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+    assert refused.value.code == "too_few_judgments"
 
 
 async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):

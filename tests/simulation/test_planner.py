@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.tally import Tally
 from app.inference.online.law import Parameters
 from app.inference.online.laws import ONLINE
 from app.inference.ratings.moderated import moderated
 from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import MadeUp, Population
 from app.simulation.in_memory import InMemory
-from app.simulation.planner import MOST_JUDGMENTS, begun, forecast, of_sample, sampled
+from app.simulation.planner import MOST_BY_LAW, MOST_JUDGMENTS, fits, forecast, of_sample, sampled, start
 
 ITEMS = 25
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -43,9 +43,9 @@ def realised(mine, known, seed):
     there.asking = asking_of(mine)
     for _ in range(known):
         there.round_by(people)
-    tally = tally_of(there.hits)
-    before, more = tally, 0
-    while not is_reached(mine, there, tally) and more < MOST_JUDGMENTS * ITEMS:
+    known = evidence_of(there.hits)
+    before, more = known, 0
+    while not is_reached(mine, there, known) and more < MOST_JUDGMENTS * ITEMS:
         for _ in range(3):
             draw = there.index.draw(5, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng) or pytest.fail(
                 "the campaign wants no more"
@@ -53,19 +53,23 @@ def realised(mine, known, seed):
             who = int(rng.integers(200))
             there.submit(type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist()))
         more += 15
-        tally = tally_of(there.hits)
+        known = evidence_of(there.hits)
     return before, more
 
 
-def is_reached(mine, there, tally):
-    found = progress(mine, moderated(tally), there.score)
+def is_reached(mine, there, known):
+    found = progress(mine, moderated(known.tally), there.score)
     return found is not None and found.reached
 
 
-def tally_of(hits):
+def evidence_of(hits, law="easl"):
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return Tally.nothing(ITEMS).after(items, who, [value for hit in hits for value in hit.values])
+    return nothing(ITEMS, law).after(items, who, [value for hit in hits for value in hit.values])
+
+
+def nothing(items, law="easl"):
+    return GoalEvidence.nothing(ONLINE[law], items)
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -82,7 +86,7 @@ def test_what_campaigns_need_lies_within_the_band(goal):
 
 def test_a_draft_is_planned_by_whom_its_annotators_are_like():
     quiet, loud = (
-        forecast(campaign("intervals"), Tally.nothing(ITEMS), Population(noise=noise), runs=5, seed=1).band[0]
+        forecast(campaign("intervals"), nothing(ITEMS), Population(noise=noise), runs=5, seed=1).band[0]
         for noise in (0.05, 0.2)
     )
     assert 0 < 3 * quiet < loud
@@ -90,17 +94,17 @@ def test_a_draft_is_planned_by_whom_its_annotators_are_like():
 
 def test_a_draft_is_planned_by_an_earlier_campaign():
     earlier, _ = realised(campaign("intervals", judgments_per_item=10**6), 4, 1)
-    found = forecast(campaign("intervals"), Tally.nothing(50), earlier, runs=5, seed=1)
-    like = forecast(campaign("intervals"), Tally.nothing(50), PEOPLE, runs=5, seed=1)
+    found = forecast(campaign("intervals"), nothing(50), earlier, runs=5, seed=1)
+    like = forecast(campaign("intervals"), nothing(50), PEOPLE, runs=5, seed=1)
     assert found.band[0] == pytest.approx(like.band[0], rel=0.5)
     with pytest.raises(Inestimable) as refused:
-        forecast(campaign("intervals"), Tally.nothing(50), Tally.nothing(9), runs=2, seed=1)
+        forecast(campaign("intervals"), nothing(50), nothing(9), runs=2, seed=1)
     assert refused.value.code == "too_few_judgments"
 
 
 def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
     mine = campaign("intervals")
-    found = forecast(mine, Tally.nothing(ITEMS), PEOPLE, runs=8, seed=2)
+    found = forecast(mine, nothing(ITEMS), PEOPLE, runs=8, seed=2)
     assert np.all(np.diff(found.chances) >= 0)
     assert found.chances[0] == 0
     assert found.chances[-1] == 1
@@ -111,14 +115,14 @@ def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
 
 def test_a_goal_that_is_out_of_reach_is_said_to_be():
     hopeless = campaign("best", goal_within=0, goal_percent=99)
-    found = forecast(hopeless, Tally.nothing(ITEMS), Population(noise=0.5), runs=3, seed=1)
+    found = forecast(hopeless, nothing(ITEMS), Population(noise=0.5), runs=3, seed=1)
     assert found.band[0] == np.inf
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
     mine = campaign(goal, best_items=40, goal_percent=90)
-    plans = [forecast(mine, Tally.nothing(400), PEOPLE, runs=3, seed=1, sample=size) for size in (100, None)]
+    plans = [forecast(mine, nothing(400), PEOPLE, runs=3, seed=1, sample=size) for size in (100, None)]
     sample, whole = (plan.band[0] for plan in plans)
     assert sample == pytest.approx(whole, rel=0.35)
 
@@ -144,7 +148,8 @@ def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simula
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     known, _ = realised(campaign("best", judgments_per_item=10**6), 3, 1)
-    mine = begun(campaign("best"), known, np.random.default_rng(1))
+    mine = start(campaign("best"), known, PEOPLE).begun(np.random.default_rng(1))
+    known = known.tally
     assert mine.judgments.tolist() == known.judgments.tolist()
     law = ONLINE["easl"]
     first = [number * np.ones(ITEMS) for number in law.family.default_prior]
@@ -156,7 +161,7 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
     each, together = (
         forecast(
             campaign("intervals", goal_percent=99, goal_width=12, when_reached=wish),
-            Tally.nothing(ITEMS),
+            nothing(ITEMS),
             PEOPLE,
             runs=4,
             seed=3,
@@ -164,3 +169,57 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
         for wish in ("release", "tell")
     )
     assert each.band[0] < together.band[0] < np.inf
+
+
+def with_careless(rounds, law="easl-aware"):
+    """What 20 people said, five of them at random: annotators 30 to 49."""
+    rng = np.random.default_rng(5)
+    crowd = Population(noise=0.08, careless={"random": 0.25}).people(20, rng)
+    people = MadeUp(crowd, rng.beta(2, 2, ITEMS))
+    there = InMemory(RULES["scores"], ONLINE["easl-aware"], asking_of(campaign("intervals")), Parameters(), ITEMS, rng)
+    for _ in range(rounds):
+        there.round_by(people)
+    return evidence_of([hit._replace(annotator=30 + hit.annotator) for hit in there.hits], law), there, crowd
+
+
+def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
+    known, there, crowd = with_careless(6)
+    begin = start(campaign("intervals"), known, PEOPLE)
+    mine = begin.begun(np.random.default_rng(1))
+    assert mine.judgments.tolist() == there.judgments.tolist()
+    assert mine.score == pytest.approx(there.score)
+    assert [begin.number(place) for place in range(3)] == [30, 31, 32]
+    people = begin.people(np.random.default_rng(1))
+    assert isinstance(people, MadeUp)
+    supposed = [people.people[place].careless for place in range(len(begin.there))]
+    assert supposed == [crowd[number - 30].careless for number in begin.there]
+
+
+def test_careless_annotators_raise_the_cost_less_where_the_law_knows_them():
+    aware, means = (
+        forecast(campaign("intervals", goal_width=10), with_careless(5, law)[0], PEOPLE, runs=2, seed=1).band[0]
+        for law in ("easl-aware", "easl")
+    )
+    assert 0 < 1.5 * aware < means
+
+
+def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_campaign():
+    earlier, *_ = with_careless(5)
+    like, strangers = (
+        forecast(campaign("intervals", goal_width=12), nothing(ITEMS, "easl-aware"), whom, runs=2, seed=1).band[0]
+        for whom in (earlier, Population(noise=0.08, careless={"random": 0.25}))
+    )
+    assert like == pytest.approx(strangers, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("goal", "law", "items", "so"),
+    [
+        ("best", "easl-aware", MOST_BY_LAW, True),
+        ("best", "easl-aware", MOST_BY_LAW + 1, False),
+        ("halves", "easl-aware", 9, False),
+        ("best", "easl", 9, False),
+    ],
+)
+def test_a_plan_measures_by_the_law_what_the_campaign_does_unless_it_is_large(goal, law, items, so):
+    assert fits(campaign(goal), nothing(items, law)) == so

@@ -32,6 +32,12 @@ class Said:
             np.append(self.scores, np.asarray(scores, np.float64)),
         )
 
+    def of(self, items: Integers) -> "Said":
+        """Those of some items alone, by their numbers in order, which are numbered anew."""
+        place = np.searchsorted(items, self.items)
+        kept = items.take(place, mode="clip") == self.items
+        return Said(len(items), place[kept], self.annotators[kept], self.scores[kept])
+
     @property
     def nbytes(self) -> int:
         """How much memory they take."""

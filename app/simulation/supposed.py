@@ -1,0 +1,191 @@
+"""Whom simulated campaigns ask: annotators, and true values of items, as what was said tells of both.
+
+By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of
+annotators measures the goal, those who have answered go on, among others like them: as strict as the law takes them
+for, some of them at random (`ratings.who_looks`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.goals.evidence import GoalEvidence
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.said import Said
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Beliefs, Hit, Parameters
+from app.inference.ratings import who_looks
+from app.inference.ratings.annotator_evidence import Judged
+from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.ratings.settled import believed
+from app.inference.ratings.who_looks import MADE_UP
+from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
+
+PEOPLE = 200  # who answer, where it makes no difference who they are
+FEWEST_PEOPLE, ITEMS_A_PERSON = 20, 5  # where a law learns of who answers; with 10 judgments an item, 50 by each
+AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
+
+Supposing = Callable[[np.random.Generator], Answering]
+
+
+@dataclass
+class Likely:
+    """Annotators who answer as those before did. truth, noise: (N,), on 0 to 1."""
+
+    truth: Array
+    noise: Array
+    number: int = PEOPLE
+
+    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+        """Scores, (n,)."""
+        chosen = [*items]
+        return on_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
+
+
+@dataclass(frozen=True, eq=False)
+class Acquainted:
+    """What a law has learned. known: of the N items. at_random, bias: of the J annotators who have answered, (J,) each,
+    the probability that they do not look, and how much higher they score. noise: standard deviation of answers of who
+    looks. number: how many people answer, J or more.
+    """
+
+    known: Moderated
+    at_random: Array
+    bias: Array
+    noise: float
+    number: int
+
+    def people(self, rng: np.random.Generator, truth: Array, factor: float) -> MadeUp:
+        """Those who have answered, by their places, and others like them; factor: by what their noise is multiplied."""
+        there = len(self.bias)
+        who = np.append(np.arange(there), rng.integers(there, size=self.number - there))
+        share = rng.beta(*(np.array([self.at_random.sum(), (1 - self.at_random).sum()]) + MADE_UP))
+        without_looking = rng.random(self.number) < np.where(np.arange(self.number) < there, self.at_random[who], share)
+        habits = [
+            Habits(bias=bias, noise=factor * self.noise, careless="random" if careless else None)
+            for bias, careless in zip(self.bias[who].tolist(), without_looking.tolist(), strict=True)
+        ]
+        return MadeUp(habits, truth)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a law learned from HITs as they may have been. there: the numbers of annotators who have answered, (J,),
+    whose places in it are theirs in `hits` and `beliefs`.
+    """
+
+    hits: Sequence[Hit]
+    beliefs: Beliefs
+    there: Integers
+
+    @property
+    def seen(self) -> dict[int, set[int]]:
+        """The items that each annotator has seen."""
+        seen: dict[int, set[int]] = {}
+        for hit in self.hits:
+            seen.setdefault(hit.annotator, set()).update(hit.items)
+        return seen
+
+
+def replayed(known: GoalEvidence, n: int) -> Replay:
+    """By the law for which something is known. n: items of a HIT."""
+    size, said = len(known.tally.total), known.said or Said.nothing(len(known.tally.total))
+    there, who = np.unique(said.annotators, return_inverse=True)
+    hits = hits_of(replace(said, annotators=who), n)
+    beliefs = known.law.begin([np.full(size, prior) for prior in known.law.family.default_prior], Parameters())
+    beliefs.take(hits)
+    return Replay(hits, beliefs, there)
+
+
+def hits_of(said: Said, n: int) -> list[Hit]:
+    """Judgments in a row by one annotator, of no item twice, and of n at most, as HITs."""
+    hits: list[Hit] = []
+    for item, who, value in zip(said.items.tolist(), said.annotators.tolist(), said.scores.tolist(), strict=True):
+        last = hits[-1] if hits else None
+        if last and last.annotator == who and len(last.items) < n and item not in last.items:
+            hits[-1] = Hit(who, [*last.items, item], [*last.values, value])
+        else:
+            hits.append(Hit(who, [item], [value]))
+    return hits
+
+
+def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
+    """None where too little was said."""
+    said, fitted, learned = known.said, known.fitted, replay.beliefs.kept()
+    if said is None or fitted is None or learned.campaign is None or not believed(fitted):
+        return None
+    told = known.law.described(learned.annotators, learned.campaign)
+    bias = np.nan_to_num([told[place].bias for place in range(len(told))])
+    who = np.searchsorted(replay.there, said.annotators)
+    # Biases stay in the noise: what is known of each is too little to take it out.
+    found = who_looks.fit(Judged.of(said.items, who, said.scores, said.n_items, len(bias)))
+    return Acquainted(fitted, found.at_random, bias, found.noise, people_in_all(replay.hits))
+
+
+def people_in_all(hits: Sequence[Hit]) -> int:
+    """How many answer, by how many did so once and twice (Chao 1984, "Nonparametric estimation of the number of classes
+    in a population", in the form without bias): the fewest that are likely, and `FEWEST_PEOPLE` or more.
+    """
+    often = np.unique([hit.annotator for hit in hits], return_counts=True)[1]
+    once, twice = np.count_nonzero(often == 1), np.count_nonzero(often == 2)
+    return max(FEWEST_PEOPLE, len(often) + round(once * (once - 1) / (2 * (twice + 1))))
+
+
+def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence, n: int) -> Supposing:
+    """Who answers, drawn anew for each run: a campaign's own annotators; where it tells too little, those of an earlier
+    one or whom they are like. n: items of a HIT.
+    """
+    if own is not None:
+        return lambda rng: own.people(rng, *truths(own.known, rng))
+    earlier = None if isinstance(like, Population) else acquainted(like, replayed(like, n))
+    if earlier is None:
+        return by_means(known, like, max(FEWEST_PEOPLE, len(known.total) // ITEMS_A_PERSON))
+
+    def like_earlier(rng: np.random.Generator) -> Answering:
+        truth, factor = truths(earlier.known, rng)
+        return earlier.people(rng, rng.choice(truth, len(known.total)), factor)
+
+    return like_earlier
+
+
+def by_means(known: Tally, like: Population | GoalEvidence, people: int = PEOPLE) -> Supposing:
+    """The same, of annotators who are alike; so many `people`, if it is said what they are like. What it returns raises
+    `Inestimable` (`too_few_judgments`).
+    """
+    size = len(known.total)
+
+    def those_who_answer(rng: np.random.Generator) -> Answering:
+        if (own := likely(known, rng)) is not None:
+            return own
+        if isinstance(like, Population):
+            return MadeUp(like.people(people, rng), rng.beta(AT_FIRST, AT_FIRST, size))
+        if (earlier := likely(like.tally, rng)) is None:
+            raise Inestimable("The earlier campaign tells too little of its items.", code="too_few_judgments")
+        some = rng.integers(len(earlier.truth), size=size)
+        return Likely(earlier.truth[some], earlier.noise[some])
+
+    return those_who_answer
+
+
+def likely(known: Tally, rng: np.random.Generator) -> Likely | None:
+    """As what was said tells of items and annotators; None where it tells too little."""
+    found = moderated(known)
+    if not believed(found):
+        return None
+    truth, factor = truths(found, rng)
+    noise = found.standard_error * factor * np.sqrt(known.judgments)
+    return Likely(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)))
+
+
+def truths(known: Moderated, rng: np.random.Generator) -> tuple[Array, float]:
+    """True values that may be those of the items, (N,), and how many times as large errors may be as they seem: how far
+    annotators differ is known as well as so many degrees of freedom tell it, and the less of the spread of scores is
+    theirs, the more is of the items. known: of which something is `believed`.
+    """
+    factor = float(np.sqrt(known.together / rng.chisquare(known.together)))
+    drawn = replace(known, standard_error=known.standard_error * factor)
+    beliefs = (believed(drawn) or believed(known))[0]
+    truth = beliefs.centre + beliefs.error * rng.standard_t(beliefs.freedom)
+    return np.clip(truth, 0, 1), factor
