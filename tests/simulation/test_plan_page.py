@@ -53,16 +53,6 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     assert ("measure the goal by plain means" in said) == warns
 
 
-async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
-    campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
-    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
-    assert "which takes about 10 seconds, and up to 50 seconds" in page
-    earlier = await running(engine, items=8, **GOAL)
-    with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
-    assert refused.value.code == "too_few_judgments"
-
-
 async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engine, researcher):
     async def tabs(campaign):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
@@ -76,6 +66,16 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engin
     assert plan_of + ' aria-current="page">Plan</a>' in page
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
     assert "/plan" not in await tabs(draft)
+
+
+async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
+    campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "which takes about 10 seconds, and up to 50 seconds" in page
+    earlier = await running(engine, items=8, **GOAL)
+    with pytest.raises(Refusal) as refused:
+        await plan(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+    assert refused.value.code == "too_few_judgments"
 
 
 async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):
