@@ -1,7 +1,8 @@
 """The rule for the whole scale: all items as often as each other, and beside each other where they are alike.
 
 To ask about some items more than about others orders them all no better, on simulated and on real scores (`python -m
-benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain.
+benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain. To ask
+more about those helps where items have far more than 10 judgments, and harms where they have few (`benchmarks.neyman`).
 """
 
 from collections.abc import Collection, Iterator
