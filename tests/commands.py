@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 
-def outputs(database_url: str, registering: str, *commands: list[object]) -> list[str]:
+def outputs(database_url: str, registering: str, *commands: Sequence[object]) -> list[str]:
     """What commands say that are run one after another, once the module `registering` has registered what it has."""
     lines = "".join(json.dumps([*map(str, arguments)]) + "\n" for arguments in commands)
     process = subprocess.run(
