@@ -2,7 +2,7 @@
 
 To ask about some items more than about others orders them all no better, on simulated and on real scores (`python -m
 benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain. To ask
-more about those helps where items have far more than 10 judgments, and harms where they have few (`benchmarks.neyman`).
+more about those saves few judgments, and orders real scores worse while there are few (`python -m benchmarks.neyman`).
 """
 
 from collections.abc import Collection, Iterator
