@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 from axe_playwright_python.async_playwright import Axe
@@ -12,6 +12,17 @@ from playwright.async_api import ElementHandle, FloatRect, Frame, Locator, Page,
 SUBMIT = ".answer .primary"
 # An animation that another one replaces never finishes, it is cancelled.
 AT_REST = "() => Promise.allSettled(document.getAnimations().map(animation => animation.finished)).then(() => null)"
+# Away from the strip, which may cover it; its size once nothing moves any more.
+CENTRED = f"""async (rail) => {{
+  rail.scrollIntoView({{ block: "center" }});
+  await ({AT_REST})();
+  const {{ width, height }} = rail.getBoundingClientRect();
+  return [width, height];
+}}"""
+SCORES = """rows => rows.map((row) => {
+  const placed = row.querySelector(".thumb")?.checkVisibility({ visibilityProperty: true });
+  return placed ? Number(row.querySelector("input").value) : null;
+})"""
 COLOURS = ["color-contrast", "link-in-text-block"]  # nine tenths of the work of axe-core
 PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
@@ -20,8 +31,14 @@ def sliders(page: Page | Frame) -> Locator:
     return page.locator(".scripted .row input")
 
 
-async def open_hit(page: Page, link: str) -> None:
-    """Arrive by link and start; the HIT is ready when this returns."""
+async def open_hit(page: Page, address: str) -> None:
+    """Arrive where a HIT is shown at once, as from Prolific; it is ready when this returns."""
+    await page.goto(address)
+    await hit_shown(page)
+
+
+async def start_by_link(page: Page, link: str) -> None:
+    """Arrive by link, where one presses a button first; the HIT is ready when this returns."""
     await page.goto(link)
     await page.get_by_role("button", name="Start").click()
     await hit_shown(page)
@@ -63,18 +80,18 @@ async def see_score(page: Page | Frame, row: int, expected: Any) -> None:
 
 async def scores(page: Page | Frame) -> list[int | None]:
     """What each row shows, top to bottom; None where there is no thumb."""
-    return [
-        int(await row.locator("input").input_value()) if await row.locator(".thumb").is_visible() else None
-        for row in await page.locator(".row").all()
-    ]
+    shown: list[int | None] = await page.locator(".row").evaluate_all(SCORES)
+    return shown
 
 
 async def click_at(page: Page | Frame, row: int, score: float) -> None:
     """Click on a row's rail at `score`."""
-    rail = page.locator(".row .rail").nth(row)
-    await rail.evaluate("rail => rail.scrollIntoView({block: 'center'})")  # the strip may cover it
-    box = await box_of(rail)
-    await rail.click(position={"x": box["width"] * score / 100, "y": box["height"] / 2}, force=True)
+    await click_rail(page.locator(".row .rail").nth(row), score)
+
+
+async def click_rail(rail: Locator, score: float) -> None:
+    width, height = await rail.evaluate(CENTRED)
+    await rail.click(position={"x": width * score / 100, "y": height / 2}, force=True)
 
 
 async def score_all(page: Page | Frame, values: Sequence[float]) -> None:
@@ -106,6 +123,13 @@ async def submit(page: Page | Frame) -> None:
     form: ElementHandle | None = await page.locator("form.answer").element_handle()
     await page.locator(SUBMIT).click()
     await page.wait_for_function("form => !form.isConnected", arg=form)
+
+
+async def seen_at(page: Page, *widths: int) -> AsyncIterator[int]:
+    """The same page as its window takes one width after the other."""
+    for width in widths:
+        await page.set_viewport_size({"width": width, "height": 900 if width > 500 else 844})
+        yield width
 
 
 async def violations(page: Page, *, colours: bool = True) -> str:

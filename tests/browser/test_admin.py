@@ -6,14 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import login
 from app.designs.registry import DESIGNS
-from tests.browser.acts import violations
+from tests.browser.acts import seen_at, violations
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -406,14 +405,14 @@ COVERED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1280, 900), (1280, 500), (800, 900), (390, 844)])
-async def test_the_button_of_the_settings_covers_nothing(enter: Enter, size: tuple[int, int]) -> None:
-    page = await enter(viewport={"width": size[0], "height": size[1]})
+async def test_the_button_of_the_settings_covers_nothing(enter: Enter) -> None:
+    page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    assert await page.evaluate(COVERED) == []
-    if size == (1280, 900):
-        await page.get_by_label("Prolific completion code").scroll_into_view_if_needed()
-        await expect(page.get_by_role("button", name="Create draft")).to_be_in_viewport()
+    for width, height in [(390, 844), (800, 900), (1280, 500), (1280, 900)]:
+        await page.set_viewport_size({"width": width, "height": height})
+        assert await page.evaluate(COVERED) == [], (width, height)
+    await page.get_by_label("Prolific completion code").scroll_into_view_if_needed()
+    await expect(page.get_by_role("button", name="Create draft")).to_be_in_viewport()
 
 
 async def test_a_password_of_ones_own_logs_in(enter: Enter, origin: str) -> None:
@@ -453,9 +452,8 @@ async def nothing_to_object_to(page: Page, *addresses: str) -> None:
 
 
 async def nothing_at_any_width(page: Page, **options: Any) -> None:
-    """On a desk's screen and, as the window becomes narrow, on a phone's."""
-    for width in (1280, 390):
-        await page.set_viewport_size({"width": width, "height": 900})
+    """On a desk's screen and on a phone's."""
+    async for width in seen_at(page, 1280, 390):
         assert await violations(page, **options) == "", (page.url, width)
         sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert await page.evaluate(sideways) == 0, (page.url, width)
@@ -568,18 +566,18 @@ async def test_who_chooses_a_goal_is_offered_the_rule_that_suits_it_and_it_chang
     await expect(offer).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_people_get_links_of_their_own(enter: Enter, task: Any, width: int) -> None:
+async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     campaign = await task()
-    page = await enter(viewport={"width": width, "height": 900})
+    page = await enter()
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
     await page.get_by_role("link", name="People and their links").click()
     await page.get_by_label("Or names and mail addresses").fill("Ann\nbea@example.org")
     await page.get_by_role("button", name="Make links").click()
     await expect(page.get_by_text("2 people have a link, 0 of them used.")).to_be_visible()
-    assert await violations(page) == ""
-    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await nothing_at_any_width(page)
     if folder := os.environ.get("EASEL_PICTURES"):
-        await page.screenshot(path=f"{folder}/people-{width}.png", full_page=True)
+        async for width in seen_at(page, 1280, 390):
+            await page.screenshot(path=f"{folder}/people-{width}.png", full_page=True)
         await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
-        await page.screenshot(path=f"{folder}/share-{width}.png", full_page=True)
+        async for width in seen_at(page, 1280, 390):
+            await page.screenshot(path=f"{folder}/share-{width}.png", full_page=True)

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.auth import login
-from tests.browser.acts import becomes, box_of, violations
+from tests.browser.acts import becomes, box_of, seen_at, violations
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of, submit
@@ -281,19 +281,19 @@ async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -
     await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_the_names_of_the_parts_stand_on_a_line_each(judged: Any, study: Any, width: int) -> None:
-    page = await study(judged, whole=False, **looks(width))
+async def test_the_names_of_the_parts_stand_on_a_line_each(judged: Any, study: Any) -> None:
+    page = await study(judged, whole=False, **looks(1280))
     lines = "links => links.map((link) => link.getClientRects().length + (link.offsetHeight > 40))"
     parts = page.get_by_role("navigation", name="Parts of the analysis").get_by_role("link")
-    assert await parts.evaluate_all(lines) == [1] * len(PARTS)
+    async for width in seen_at(page, 1280, 390):
+        assert await parts.evaluate_all(lines) == [1] * len(PARTS), width
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-async def test_the_page_is_accessible_and_fits(judged: Any, study: Any, width: int) -> None:
-    page = await study(judged, **looks(width))
-    assert await violations(page) == ""
-    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+async def test_the_page_is_accessible_and_fits(judged: Any, study: Any) -> None:
+    page = await study(judged, **looks(1280))
+    async for width in seen_at(page, 1280, 390):
+        assert await violations(page) == "", width
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
 
 
 async def test_on_a_phone_a_wide_table_says_that_it_goes_on(judged: Any, study: Any) -> None:

@@ -18,6 +18,7 @@ from tests.browser.acts import (
     point_on_strip,
     score_all,
     see_scores,
+    seen_at,
     submit,
     violations,
 )
@@ -42,56 +43,72 @@ def looks(width: int) -> dict[str, Any]:
     return {"viewport": {"width": width, "height": 900 if width > 500 else 844}, "reduced_motion": "reduce"}
 
 
+FITS = "document.documentElement.scrollWidth <= innerWidth"
+
+
 @pytest.fixture(params=[1280, 390])
 async def page(request: pytest.FixtureRequest, visit: Any) -> AsyncIterator[Page]:
     page: Page = (await visit(**looks(request.param))).page
     yield page
-    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await page.evaluate(FITS)
 
 
-async def test_scoring_is_accessible(page: Page, task: Any) -> None:
+@pytest.fixture
+async def phone(visit: Any) -> Page:
+    page: Page = (await visit(**looks(390))).page
+    return page
+
+
+async def is_good(page: Page) -> None:
+    """On a desk's screen and on a phone's, axe finds nothing and nothing sticks out."""
+    async for width in seen_at(page, 1280, 390):
+        assert await violations(page) == "", width
+        assert await page.evaluate(FITS), width
+
+
+async def test_scoring_is_accessible(phone: Page, task: Any) -> None:
     campaign = await task(middle_label="now and then")
-    await page.goto(campaign.link)
-    assert await violations(page) == ""
-    await page.get_by_role("button", name="Start").click()
-    await hit_shown(page)
-    assert await violations(page) == ""
-    await score_all(page, [71, 93, 17])
-    await page.keyboard.press("?")
-    assert await violations(page) == ""
-    await score_all(page, [50] * 5)
-    await page.locator(SUBMIT).click()
-    await expect(page.locator(SUBMIT)).to_have_text("Submit all equal")
-    assert await violations(page) == ""
-    await page.route("**/link/**", lambda route: route.abort())
-    await page.locator(SUBMIT).click()
-    await expect(page.get_by_role("button", name="Try now")).to_be_visible()
-    assert await violations(page) == ""
+    await phone.goto(campaign.link)
+    await is_good(phone)
+    await phone.get_by_role("button", name="Start").click()
+    await hit_shown(phone)
+    await is_good(phone)
+    await score_all(phone, [71, 93, 17])
+    await phone.keyboard.press("?")
+    await is_good(phone)
+    await score_all(phone, [50] * 5)
+    await phone.locator(SUBMIT).click()
+    await expect(phone.locator(SUBMIT)).to_have_text("Submit all equal")
+    await is_good(phone)
+    await phone.route("**/link/**", lambda route: route.abort())
+    await phone.locator(SUBMIT).click()
+    await expect(phone.get_by_role("button", name="Try now")).to_be_visible()
+    await is_good(phone)
 
 
-async def test_long_texts_are_accessible(page: Page, task: Any) -> None:
-    await open_hit(page, (await task(texts=LONG, items_per_hit=2, show_numbers=False)).link)
-    await score_all(page, [71, 71])
-    assert await violations(page) == ""
+async def test_long_texts_are_accessible(phone: Page, task: Any) -> None:
+    await open_hit(phone, (await task(texts=LONG, items_per_hit=2, show_numbers=False)).prolific())
+    await score_all(phone, [71, 71])
+    await is_good(phone)
 
 
-async def test_pages_without_a_hit_are_accessible(page: Page, task: Any, crowd: Any) -> None:
+async def test_pages_without_a_hit_are_accessible(phone: Page, task: Any, crowd: Any) -> None:
     campaign = await task(texts=["abide", "run"], items_per_hit=2, prolific_completion_code="C0DE")
-    await page.goto(campaign.mturk(crowd, "ASSIGNMENT_ID_NOT_AVAILABLE"))
-    assert await violations(page) == ""
-    await page.goto(campaign.prolific())
-    await score_all(page, [71, 93])
-    await submit(page)
-    assert await violations(page) == ""
-    await page.goto((await task(launched=False)).prolific())
-    assert await violations(page) == ""
-    await page.goto(f"{campaign.link}-unknown")
-    assert await violations(page) == ""
+    await phone.goto(campaign.mturk(crowd, "ASSIGNMENT_ID_NOT_AVAILABLE"))
+    await is_good(phone)
+    await phone.goto(campaign.prolific())
+    await score_all(phone, [71, 93])
+    await submit(phone)
+    await is_good(phone)
+    await phone.goto((await task(launched=False)).prolific())
+    await is_good(phone)
+    await phone.goto(f"{campaign.link}-unknown")
+    await is_good(phone)
 
 
 async def test_nothing_jumps_while_a_hit_is_loaded_and_scored(page: Page, task: Any) -> None:
     await page.add_init_script(SHIFTS)
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, [71, 93, 17])
     await grab(page, ".chip:nth-child(4)")
     for score in range(5, 60, 5):
@@ -152,7 +169,7 @@ async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page,
 
 async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:
     opened = await visit()
-    await open_hit(opened.page, (await task(items_per_hit=10)).link)
+    await open_hit(opened.page, (await task(items_per_hit=10)).prolific())
     loaded = await opened.page.evaluate(LOADED)
     names = {name.removeprefix(f"{origin}/static/").partition("?")[0] for name in list(loaded)[1:]}
     folders = [STATIC / "hit", STATIC / "designs" / "slider"]
@@ -176,7 +193,7 @@ async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) ->
     campaign = await task(prior=[123457.0, 234567.0])
     page = (await visit()).page
     sources: list[str] = []
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     sources.append(await page.content())
     await score_all(page, [1, 2, 3, 4, 5])
     async with page.expect_response(lambda response: response.request.method == "POST") as reply:
@@ -191,7 +208,7 @@ async def test_the_current_estimate_is_not_in_the_page(task: Any, visit: Any) ->
 
 async def test_colours_are_left_to_the_reader_who_forces_them(task: Any, visit: Any) -> None:
     page = (await visit(forced_colors="active")).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, [71, 93])
     assert await violations(page) == ""
     thumb, rail = page.locator(".thumb").first, page.locator(".row .rail").first
@@ -206,7 +223,7 @@ async def test_colours_are_left_to_the_reader_who_forces_them(task: Any, visit: 
 
 async def test_rows_slide_to_their_new_place_unless_motion_is_unwanted(task: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, [1, 2, 3, 4, 5])
     moving = await page.evaluate(
         "() => { document.querySelector('.sort').click(); return document.getAnimations().length; }"

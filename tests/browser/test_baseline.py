@@ -12,7 +12,7 @@ async def test_the_baseline_is_in_every_hit_and_not_marked(task: Any, visit: Any
         texts=["abide", "run", "make"], design="baseline", design_settings={"baseline": "1"}, judgments_per_item=1
     )
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     others = set()
     for done in (1, 2):
         await hit_shown(page)

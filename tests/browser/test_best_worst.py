@@ -23,7 +23,7 @@ def places(best: str, worst: str, items: list[str]) -> dict[str, float]:
 async def test_by_mouse_a_choice_moves_the_other_one_away(task: Any, visit: Any) -> None:
     campaign = await task(texts=["go", "abide", "run", "hum"], **ASKED)
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     items = await texts(page)
     status = page.locator(".status .message")
     await expect(status).to_have_text("Still to choose: most and least")
@@ -49,7 +49,7 @@ async def test_by_mouse_a_choice_moves_the_other_one_away(task: Any, visit: Any)
 async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     campaign = await task(**ASKED, judgments_per_item=2)
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     first = await texts(page)
     for key in (
         "b",
@@ -77,7 +77,7 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
 async def test_by_touch_and_of_two_items_one_choice_is_both(task: Any, visit: Any) -> None:
     campaign = await task(texts=["go", "abide"], items_per_hit=4, **ASKED)
     page = (await visit(**PHONE)).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     items = await texts(page)
     assert await violations(page) == ""
     box = await choice(page, "least", items[0]).locator("xpath=..").bounding_box()

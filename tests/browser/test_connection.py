@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.browser.acts import SUBMIT, click_at, hit_shown, open_hit, score_all, see_scores, sliders, submit, texts
+from tests.browser.acts import SUBMIT, click_at, hit_shown, score_all, see_scores, sliders, start_by_link, submit, texts
 
 KEPT = "Your answer is kept and will be sent."
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ async def page(campaign: Any, visit: Any) -> Page:
     opened: Page = (await visit()).page
     await opened.clock.install(time=NOON)
     await opened.clock.pause_at(NOON + timedelta(seconds=1))
-    await open_hit(opened, campaign.link)
+    await start_by_link(opened, campaign.link)
     return opened
 
 
@@ -189,10 +189,10 @@ async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
 async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page, task: Any, visit: Any) -> None:
     campaign = await task(texts=["abide", "run", "accrue"], items_per_hit=3)
     late, quick = page, (await visit()).page
-    await open_hit(late, campaign.link)
+    await start_by_link(late, campaign.link)
     await score_all(late, [1, 2, 3])
     await campaign.expire_leases()
-    await open_hit(quick, campaign.link)
+    await start_by_link(quick, campaign.link)
     await score_all(quick, [4, 5, 6])
     await submit(quick)
     await submit(late)
@@ -247,7 +247,7 @@ async def test_each_reason_for_no_hit_has_its_own_words(page: Page, campaign: An
 
 async def test_who_has_seen_everything_is_told_that_nothing_is_left_for_them(page: Page, task: Any) -> None:
     campaign = await task(texts=["abide", "run"], items_per_hit=2, judgments_per_item=2, repeat_items=False)
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     await score_all(page, [1, 2])
     await submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()

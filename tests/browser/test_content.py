@@ -10,7 +10,7 @@ from playwright.async_api import expect
 
 from app.campaigns import items, lifecycle
 from app.campaigns.settings import CampaignSettings
-from tests.browser.acts import open_hit, score_all, submit, violations
+from tests.browser.acts import score_all, start_by_link, submit, violations
 from tests.browser.conftest import Task
 from tests.designs.hostile import HOSTILE
 from tests.media.files import packed, png, table, wav
@@ -55,7 +55,7 @@ async def test_images_are_seen_and_one_that_is_broken_is_reported_with_the_keybo
     given = {f"{k}.png": png(200, 100, grey=40 * k) for k in range(4)}
     campaign = await files(given | {"4.png": png()[:40]}, content="image")
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     note = page.locator(".broken.seen")
     await expect(note).to_have_count(1)
     await expect(note).to_contain_text("This could not be loaded.")
@@ -90,7 +90,7 @@ async def test_without_a_script_enter_submits_and_does_not_report(files, visit):
 async def test_a_recording_can_be_played_without_choosing_its_side(files, visit):
     campaign = await files({f"{k}.wav": wav(0.5) for k in range(2)}, content="audio", design="pairwise")
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     player = page.locator("audio").first
     await expect(player).to_be_visible()
     box = await player.bounding_box()
@@ -105,7 +105,7 @@ async def test_source_and_marked_differences_are_accessible_in_every_direction(f
         {}, f"id,he,text,en\n{rows}", source_column="he", reference_column="en", differences="reference"
     )
     page = (await visit(viewport={"width": 320, "height": 800})).page
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     source = page.locator(".beside-items dd").first
     await expect(source).to_have_text("שלום עולם")
     assert await source.evaluate("it => getComputedStyle(it).direction") == "rtl"

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from app.designs.registry import DESIGNS
-from tests.browser.acts import SUBMIT, box_of, hit_shown, submit, violations
+from tests.browser.acts import SUBMIT, box_of, click_rail, hit_shown, submit, violations
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SMALLEST = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
@@ -68,10 +68,7 @@ async def press(page: Page, keys: str) -> None:
 
 
 async def set_at(row: Locator, score: float) -> None:
-    rail = row.locator(".track .rail")
-    await rail.evaluate("rail => rail.scrollIntoView({block: 'center'})")
-    box = await box_of(rail)
-    await rail.click(position={"x": box["width"] * score / 100, "y": box["height"] / 2}, force=True)
+    await click_rail(row.locator(".track .rail"), score)
 
 
 async def fits(page: Page) -> None:

@@ -27,7 +27,7 @@ async def campaign(task: Any) -> Any:
 
 async def test_values_are_given_by_keyboard_and_the_factor_is_told_at_once(campaign: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     await expect(page.locator(".how")).to_contain_text(
         "The reference has 100. Give each item a number in proportion to it"
     )
@@ -94,7 +94,7 @@ async def test_it_is_done_by_touch_on_a_phone_where_the_reference_stays_in_sight
     settings = {"reference": REFERENCE}
     campaign = await task(design="magnitude", items_per_hit=10, design_settings=settings)
     page = (await visit(viewport={"width": 390, "height": 600}, has_touch=True, is_mobile=True)).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     for place in range(10):
         await fields(page).nth(place).tap()
         await page.keyboard.type(str(10 * (place + 1)))

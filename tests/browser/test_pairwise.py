@@ -28,7 +28,7 @@ async def places(campaign: Any) -> list[list[tuple[str, float]]]:
 async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     campaign = await task(texts=["abide", "run"], **PAIR | {"judgments_per_item": 3})
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     first = await sides(page)
     await page.keyboard.press("Enter")
     await expect(page.locator("#announcer")).to_have_text("Choose, then submit.")  # nothing was sent
@@ -164,7 +164,7 @@ async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task:
     chosen = {"design_settings": {"submit_on_choice": True}, "judgments_per_item": 3}
     campaign = await task(texts=["abide", "run"], **PAIR | chosen)
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     first = await sides(page)
     await page.keyboard.press("ArrowRight")
     await expect(page.locator(".progress")).to_have_text("1 set done")

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.async_api import Frame, Page, Route, expect
 
-from tests.browser.acts import hit_shown, open_hit, score_all, submit
+from tests.browser.acts import hit_shown, score_all, start_by_link, submit
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -142,7 +142,7 @@ async def test_prolific_without_a_code_says_where_to_finish(task: Any, returned:
 
 async def test_a_visitor_by_link_is_thanked(task: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, (await task(hits_per_annotator=1)).link)
+    await start_by_link(page, (await task(hits_per_annotator=1)).link)
     await expect(page.get_by_role("button", name="Submit", exact=True)).to_be_visible()
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)

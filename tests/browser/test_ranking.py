@@ -42,7 +42,7 @@ async def drag(page: Page, item: str, other: str, down: float) -> None:
 async def test_by_mouse(task: Any, visit: Any) -> None:
     campaign = await task(texts=VERBS, **ASKED)
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     items = await texts(page)
     a, b, c, d = items
     assert await violations(page) == ""
@@ -107,7 +107,7 @@ async def test_by_keyboard_alone_and_after_a_reload(task: Any, visit: Any) -> No
 async def test_by_touch_a_badge_is_dragged_and_the_rest_scrolls(task: Any, visit: Any) -> None:
     campaign = await task(texts=VERBS, **ASKED | {"design_settings": {"ties_allowed": False}})
     page = (await visit(**PHONE)).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     a, b, c, d = await texts(page)
     assert await violations(page) == ""
     for item in (a, b, c, d):
@@ -198,5 +198,5 @@ MOVED_ABOUT = """async () => {
 
 async def test_however_items_are_moved_about_their_places_are_competition_ranks(task: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, (await task(texts=VERBS, **ASKED)).link)
+    await open_hit(page, (await task(texts=VERBS, **ASKED)).prolific())
     assert await page.evaluate(MOVED_ABOUT) == []

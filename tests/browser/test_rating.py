@@ -31,7 +31,7 @@ async def campaign(task: Any) -> Any:
 
 async def test_items_that_come_alone_are_rated_by_mouse(campaign: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     first = await texts(page)
     await expect(page.locator(LETTERS)).to_have_count(0)
     await expect(page.get_by_text("comes alone")).to_have_count(0)
@@ -81,7 +81,7 @@ async def test_items_that_come_alone_are_rated_by_keyboard(campaign: Any, visit:
 async def test_a_list_is_rated_without_a_strip_and_asks_once_whether_all_are_the_same(task: Any, visit: Any) -> None:
     campaign = await task(["abide", "run", "hum"], design="rating", items_per_hit=3)
     page = (await visit(reduced_motion="reduce")).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     await expect(page.locator(".letter")).to_have_text(["a", "b", "c"])
     await expect(page.locator(".mark, .chip, .sort")).to_have_count(0)
     ends, rail = await box_of(page.locator(".ends")), await box_of(page.locator(".track").first)
@@ -111,7 +111,7 @@ async def phone(visit: Any) -> Page:
 
 
 async def test_an_item_alone_is_rated_by_touch(campaign: Any, phone: Page) -> None:
-    await open_hit(phone, campaign.link)
+    await open_hit(phone, campaign.prolific())
     assert await phone.locator(".hint").all_inner_texts() == ["tap"]
     await phone.locator(".row .rail").tap(position={"x": 100, "y": 22}, force=True)
     await see_score(phone, 0, pytest.approx(31, abs=1))
@@ -126,7 +126,7 @@ async def test_an_item_alone_is_rated_by_touch(campaign: Any, phone: Page) -> No
 async def test_on_the_narrowest_screen_nothing_is_cut_off(task: Any, phone: Page) -> None:
     long = "A sentence that is long enough to stand above the slider, over the whole width of the page. " * 12
     await phone.set_viewport_size({"width": 320, "height": 480})
-    await open_hit(phone, (await task([long], design="rating", low_label="x" * 40, high_label="y" * 40)).link)
+    await open_hit(phone, (await task([long], design="rating", low_label="x" * 40, high_label="y" * 40)).prolific())
     await expect(phone.get_by_role("button", name="Show all")).to_be_visible()
     assert await phone.evaluate("document.documentElement.scrollWidth") == 320
 

@@ -14,7 +14,7 @@ ASKING: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "items_per_hi
 async def test_by_keys_a_comment_takes_its_digits_and_the_sliders_keep_theirs(task: Any, visit: Any) -> None:
     campaign = await task(**ASKING)
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     fold = page.locator(".remarks > summary")
     for key in ["a", "7", "Tab", "5"]:
         await page.keyboard.press(key)
@@ -34,7 +34,7 @@ async def test_by_keys_a_comment_takes_its_digits_and_the_sliders_keep_theirs(ta
 async def test_a_draft_keeps_what_was_said_over_a_reload(task: Any, visit: Any, design: str) -> None:
     campaign = await task(**ASKING, design=design)
     page = (await visit(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     await page.locator(".remarks > summary").click()
     async with page.expect_response(lambda reply: reply.request.method == "PUT"):
         await page.get_by_label("Comment on the whole set").fill("It's <b>alike</b>")
@@ -65,7 +65,7 @@ async def test_without_scripts(task: Any, visit: Any) -> None:
 async def test_a_choice_that_would_submit_waits_for_who_is_about_to_say_something(task: Any, visit: Any) -> None:
     campaign = await task(**ASKING, design="pairwise", design_settings={"submit_on_choice": True})
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     await page.locator(".remarks > summary").click()
     await page.locator(".side").first.click()
     await expect(page.locator(".side[data-chosen]")).to_have_count(1)

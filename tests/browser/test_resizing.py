@@ -53,7 +53,7 @@ async def see_whole_hit(page: Page) -> None:
 )
 async def test_sliders_stay_when_the_window_changes_its_width(task: Any, visit: Any, sizes: Any) -> None:
     page = (await visit(viewport=sizes[0])).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, GIVEN)
     await see_whole_hit(page)
     before = await page.evaluate(CENTRES)
@@ -68,7 +68,7 @@ async def test_sliders_stay_when_the_window_changes_its_width(task: Any, visit: 
 
 async def test_sliders_stay_when_a_window_is_narrowed_little_by_little(task: Any, visit: Any) -> None:
     page = (await visit(viewport=WIDE)).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, GIVEN)
     for width in (720, 700, 680, 640, 600, 660, 720):
         await page.set_viewport_size({"width": width, "height": 900})
@@ -80,7 +80,7 @@ async def test_sliders_stay_when_the_keys_are_shown_and_the_whole_page_is_pictur
     task: Any, visit: Any, size: Any
 ) -> None:
     page = (await visit(viewport=size)).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await score_all(page, GIVEN)
     await page.keyboard.press("?")
     for _ in range(2):

@@ -4,32 +4,29 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, open_hit, score_all, submit, violations
+from tests.browser.acts import hit_shown, score_all, seen_at, start_by_link, submit, violations
 
 
-@pytest.mark.parametrize("width", [320, 1280])
-async def test_what_stands_beside_the_work_is_quiet_and_the_end_says_what_was_earned(
-    task: Any, visit: Any, width: int
-) -> None:
+async def test_what_stands_beside_the_work_is_quiet_and_the_end_says_what_was_earned(task: Any, visit: Any) -> None:
     campaign = await task(
         hits_per_annotator=2, leave_early=True, pay_per_hit=0.35, minutes_per_hit=1.5, return_completed="D0NE-7",
         in_short="Judge how often you meet the verb, not how you like it.",
     )  # fmt: skip
-    page = (await visit(viewport={"width": width, "height": 844}, reduced_motion="reduce")).page
-    await open_hit(page, campaign.link)
+    page = (await visit(viewport={"width": 320, "height": 844}, reduced_motion="reduce")).page
+    await start_by_link(page, campaign.link)
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
     await hit_shown(page)
     await expect(page.locator(".progress")).to_have_text("1 of 2 sets done · about 2 min left · $0.35 earned")
     folder = os.environ.get("EASEL_PICTURES")  # to look at
     for name in ("work", "end"):
-        assert await violations(page) == ""
-        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth")
-        if folder:
-            await page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
+        async for width in seen_at(page, 1280, 320):
+            assert await violations(page) == "", width
+            assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+            if folder:
+                await page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
         if name == "work":
             await page.get_by_role("button", name="Finish here").click()
             await expect(page.get_by_text("D0NE-7")).to_be_visible()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import hit_shown, violations
+from tests.browser.acts import hit_shown, seen_at, violations
 
 CONSENT = """## Your data
 
@@ -18,27 +18,33 @@ We keep **your answers** and how long they took. We do not ask for your name.
 SCRIPTED, PLAIN = True, False
 
 
-@pytest.fixture(params=[(1280, SCRIPTED), (320, SCRIPTED), (320, PLAIN)], ids=["wide", "narrow", "narrow, no scripts"])
+@pytest.fixture(params=[SCRIPTED, PLAIN], ids=["scripts", "no scripts"])
 async def page(request: pytest.FixtureRequest, visit: Any) -> Page:
-    width, scripted = request.param
-    page: Page = (
-        await visit(viewport={"width": width, "height": 844}, reduced_motion="reduce", java_script_enabled=scripted)
-    ).page
+    return await narrow(visit, scripted=request.param)
+
+
+async def narrow(visit: Any, *, scripted: bool = True) -> Page:
+    phone = {"viewport": {"width": 320, "height": 844}, "reduced_motion": "reduce"}
+    page: Page = (await visit(**phone, java_script_enabled=scripted)).page
     page.scripted = scripted  # type: ignore[attr-defined]
     return page
 
 
 async def is_good(page: Page, name: str) -> None:
-    """Nothing sticks out, and axe finds nothing; a picture is kept where somebody wants to look."""
-    if page.scripted:  # type: ignore[attr-defined]
-        assert await violations(page) == ""
-    assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth")
+    """Wide and narrow, nothing sticks out, and axe finds nothing; a picture is kept where somebody wants to look."""
+    async for width in seen_at(page, 1280, 320):
+        if page.scripted:  # type: ignore[attr-defined]
+            assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+        await keep_a_picture(page, f"{name}-{width}")
+
+
+async def keep_a_picture(page: Page, name: str) -> None:
     if folder := os.environ.get("EASEL_PICTURES"):
-        width = page.viewport_size["width"]  # type: ignore[index]
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme)
             plain = "" if page.scripted else "-plain"  # type: ignore[attr-defined]
-            await page.screenshot(path=f"{folder}/{name}-{width}{plain}-{scheme}.png", full_page=True)
+            await page.screenshot(path=f"{folder}/{name}{plain}-{scheme}.png", full_page=True)
         await page.emulate_media(color_scheme="light")
 
 
@@ -169,15 +175,13 @@ async def test_who_fails_is_thanked(page: Page, task: Any) -> None:
 @pytest.mark.parametrize(("language", "heading"), [("de", "Bevor Sie beginnen"), ("ar", "قبل أن تبدأ")])
 async def test_steps_speak_the_language_of_the_campaign(visit: Any, task: Any, language: str, heading: str) -> None:
     campaign = await task(items_per_hit=2, consent=CONSENT, training=TABLE, language=language)
-    for width in (320, 1280):
-        page = (await visit(viewport={"width": width, "height": 844}, reduced_motion="reduce")).page
-        page.scripted = True
-        await page.goto(campaign.prolific(f"p{width}"))
-        await expect(page.get_by_role("heading", name=heading)).to_be_visible()
-        assert await page.locator("html").get_attribute("dir") == ("rtl" if language == "ar" else "ltr")
-        await is_good(page, f"consent-{language}")
-        await page.locator("button[value=yes]").press("Enter")
-        await answer(page, ("90", "10"))
-        await page.locator(".answer .primary").press("Enter")
-        await expect(page.locator(".explained-item").first).to_be_visible()
-        await is_good(page, f"explained-{language}")
+    page = await narrow(visit)
+    await page.goto(campaign.prolific())
+    await expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    assert await page.locator("html").get_attribute("dir") == ("rtl" if language == "ar" else "ltr")
+    await is_good(page, f"consent-{language}")
+    await page.locator("button[value=yes]").press("Enter")
+    await answer(page, ("90", "10"))
+    await page.locator(".answer .primary").press("Enter")
+    await expect(page.locator(".explained-item").first).to_be_visible()
+    await is_good(page, f"explained-{language}")

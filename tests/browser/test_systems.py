@@ -44,7 +44,7 @@ async def campaign(task: Any) -> Any:
 
 async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any, visit: Any) -> None:
     page: Page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     first = await texts(page)
     segment = first[0].split()[1]
     assert sorted(first) == [f"other {segment}", f"same {segment}"]
@@ -110,7 +110,7 @@ async def speech(task: Any) -> Any:
 @pytest.mark.parametrize("width", [320, 1280])
 async def test_recordings_are_heard_below_what_they_say_each_once(speech: Any, visit: Any, width: int) -> None:
     page: Page = (await visit(viewport={"width": width, "height": 800})).page
-    await open_hit(page, speech.link)
+    await open_hit(page, speech.prolific())
     await expect(page.locator(".beside-items dd")).to_have_text(["Good morning, everybody."])
     players = page.locator(".row audio")
 

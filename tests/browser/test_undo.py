@@ -4,14 +4,14 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.acts import SUBMIT, open_hit, score_all, see_scores, submit, texts
+from tests.browser.acts import SUBMIT, score_all, see_scores, start_by_link, submit, texts
 
 CHANGE = "Change my last answers"
 
 
 async def test_the_last_set_comes_back_as_it_was_filled_in_and_the_newer_scores_are_sent(task: Any, visit: Any) -> None:
     campaign, page = await task(), (await visit()).page
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     order = await texts(page)
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
@@ -31,7 +31,7 @@ async def test_the_last_set_comes_back_as_it_was_filled_in_and_the_newer_scores_
 
 async def test_who_keeps_them_goes_on_where_they_were(task: Any, visit: Any) -> None:
     campaign, page = await task(), (await visit()).page
-    await open_hit(page, campaign.link)
+    await start_by_link(page, campaign.link)
     await score_all(page, [71, 93, 17, 4, 41])
     await submit(page)
     following = await texts(page)

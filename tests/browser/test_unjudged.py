@@ -60,7 +60,7 @@ async def fits(page: Page) -> None:
 async def test_an_answer_in_which_nothing_can_be_judged(task: Any, visit: Any, design: str) -> None:
     campaign = await task(**asked(design))
     page = (await visit(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     count = 2 if design in PAIRS else 4
     for place in range(count):
         await mark(page, place)
@@ -76,7 +76,7 @@ async def test_an_answer_in_which_nothing_can_be_judged(task: Any, visit: Any, d
 async def test_the_others_are_answered_by_keys(task: Any, visit: Any, design: str) -> None:
     campaign = await task(**asked(design))
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     fold = page.locator(".cannot-judge")
     await fold.locator("summary").press("Enter")
     await fold.get_by_role("combobox").first.focus()
@@ -96,7 +96,7 @@ async def test_the_others_are_answered_by_keys(task: Any, visit: Any, design: st
 async def test_a_number_beside_a_reference_is_not_asked_for(task: Any, visit: Any) -> None:
     campaign = await task(**asked("magnitude"))
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     await page.locator(".judged input").first.fill("not a number")
     await mark(page, 0)
     for place in (1, 2, 3):
@@ -109,7 +109,7 @@ async def test_a_number_beside_a_reference_is_not_asked_for(task: Any, visit: An
 async def test_what_was_said_can_be_taken_back_and_the_item_is_asked_again(task: Any, visit: Any) -> None:
     campaign = await task(**asked("slider"))
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     for key in ["a", "9", *KEYS["slider"]]:
         await page.keyboard.press(key)
     await mark(page, 0)
@@ -128,7 +128,7 @@ async def test_what_was_said_can_be_taken_back_and_the_item_is_asked_again(task:
 async def test_a_draft_keeps_it_over_a_reload(task: Any, visit: Any, design: str) -> None:
     campaign = await task(**asked(design))
     page = (await visit()).page
-    await open_hit(page, campaign.link)
+    await open_hit(page, campaign.prolific())
     async with page.expect_response(lambda reply: reply.request.method == "PUT"):
         await mark(page, 1)
     await page.evaluate("sessionStorage.clear()")
@@ -160,5 +160,5 @@ async def test_without_scripts(task: Any, visit: Any, design: str) -> None:
 
 async def test_a_campaign_that_does_not_offer_it_shows_nothing_of_it(task: Any, visit: Any) -> None:
     page = (await visit()).page
-    await open_hit(page, (await task()).link)
+    await open_hit(page, (await task()).prolific())
     await expect(page.get_by_text("Cannot be judged")).to_have_count(0)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import hit_shown, open_hit, score_all, see_scores, submit, texts, violations
+from tests.browser.acts import hit_shown, score_all, see_scores, start_by_link, submit, texts, violations
 
 CONTINUE, NEW = "Continue where you were", "Start as someone new"
 ANNOTATORS = "SELECT id FROM annotators WHERE campaign_id = :campaign"
@@ -20,7 +20,7 @@ async def campaign(task: Any) -> Any:
 async def page(campaign: Any, visit: Any) -> Page:
     """A HIT with three of five scores."""
     opened: Page = (await visit()).page
-    await open_hit(opened, campaign.link)
+    await start_by_link(opened, campaign.link)
     await score_all(opened, [71, 93, 17])
     return opened
 
