@@ -43,7 +43,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if WORKER:
         session.config.workeroutput["covered"] = json.dumps(WATCHED.get_coverage())  # type: ignore[attr-defined]
-    elif share() < ENOUGH and session.exitstatus == pytest.ExitCode.OK:
+    elif session.exitstatus == pytest.ExitCode.OK and share() < ENOUGH:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -57,6 +57,8 @@ def share() -> float:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not SEEN:  # the run ended before any worker did
+        return
     table = io.StringIO()
     slipcover.print_coverage(merged(), outfile=table, skip_covered=True)
     terminalreporter.section("coverage")

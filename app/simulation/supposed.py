@@ -25,6 +25,7 @@ from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_
 
 PEOPLE = 200  # who answer, where it makes no difference who they are
 FEWEST_PEOPLE, ITEMS_A_PERSON = 20, 5  # where a law learns of who answers; with 10 judgments an item, 50 by each
+MOST_PEOPLE = 5_000  # beside those who have answered: hardly anybody of more would answer twice
 AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
 
 Supposing = Callable[[np.random.Generator], Answering]
@@ -126,11 +127,12 @@ def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
 
 def people_in_all(hits: Sequence[Hit]) -> int:
     """How many answer, by how many did so once and twice (Chao 1984, "Nonparametric estimation of the number of classes
-    in a population", in the form without bias): the fewest that are likely, and `FEWEST_PEOPLE` or more.
+    in a population", in the form without bias): the fewest that are likely, but `FEWEST_PEOPLE` or more. Where each
+    answered once that grows with the square of their number, so `MOST_PEOPLE` more at most.
     """
     often = np.unique([hit.annotator for hit in hits], return_counts=True)[1]
     once, twice = np.count_nonzero(often == 1), np.count_nonzero(often == 2)
-    return max(FEWEST_PEOPLE, len(often) + round(once * (once - 1) / (2 * (twice + 1))))
+    return max(FEWEST_PEOPLE, len(often) + min(MOST_PEOPLE, round(once * (once - 1) / (2 * (twice + 1)))))
 
 
 def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence, n: int) -> Supposing:

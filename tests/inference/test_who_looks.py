@@ -41,3 +41,12 @@ def test_people_who_all_say_the_same_are_no_error():
     same = who_looks.fit(Judged.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 0.5), 2, 2))
     assert np.isfinite(same.at_random).all()
     assert 0 < same.noise <= 0.01
+
+
+def test_that_everybody_answers_at_random_is_told():
+    people, items = 6, 300
+    who, shown = np.repeat(np.arange(people), items), np.tile(np.arange(items), people)
+    scores = np.random.default_rng(1).random(people * items)
+    found = who_looks.fit(Judged.of(shown, who, scores, items, people))
+    assert found.at_random.min() > 0.99
+    assert np.isfinite(found.noise)

@@ -4,7 +4,7 @@ import numpy as np
 
 from app.inference.observations.said import Said
 from app.inference.online.law import Hit
-from app.simulation.supposed import FEWEST_PEOPLE, hits_of, people_in_all
+from app.simulation.supposed import FEWEST_PEOPLE, MOST_PEOPLE, hits_of, people_in_all
 
 
 def test_judgments_in_a_row_by_one_annotator_are_a_hit_until_it_is_full_or_an_item_comes_again():
@@ -21,3 +21,7 @@ def test_how_many_people_answer_is_guessed_from_how_many_did_so_once_and_twice()
     hits = [Hit(who, [0], [0.5]) for who, count in enumerate(often) for _ in range(count)]
     assert people_in_all(hits) == 68
     assert people_in_all(hits[:3]) == FEWEST_PEOPLE
+
+
+def test_where_everybody_answered_once_no_millions_are_supposed():
+    assert people_in_all([Hit(who, [0], [0.5]) for who in range(3000)]) == 3000 + MOST_PEOPLE

@@ -18,6 +18,7 @@ from app.inference.ratings.annotator_evidence import Judged
 _ROUNDS = 50
 MADE_UP = 1.0, 9.0  # annotators at random, and who look, before anybody has answered
 _LEAST = 1e-4  # a variance, on 0 to 1: a slider's step
+_SUREST = 1 - 1e-6  # so that something is left to weigh where everybody answers at random
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def fit(judged: Judged) -> WhoLooks:
         spread = variance + 1 / precision
         square = (y - expected) ** 2 / spread
         told = judged.by_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))
-        random = expit(np.log(share / (1 - share)) - told)
+        random = np.minimum(expit(np.log(share / (1 - share)) - told), _SUREST)
         share = (MADE_UP[0] + random.sum()) / (sum(MADE_UP) + len(random))
         looks = (1 - random)[judged.annotators]
         variance = max(_LEAST, variance * float(looks @ square / looks.sum()))
