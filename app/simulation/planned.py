@@ -37,8 +37,8 @@ from app.simulation.planner import (
     MOST_JUDGMENTS,
     MOST_SAMPLED,
     Forecast,
-    fits,
     forecast,
+    law_measures,
     sampled,
 )
 
@@ -193,7 +193,7 @@ async def plan(
 
 def caution(campaign: Any, known: GoalEvidence) -> str:
     """Where simulated campaigns measure the goal otherwise than the campaign does: that they do."""
-    if not known.fits(campaign) or fits(campaign, known):
+    if not known.fits(campaign) or law_measures(campaign, known):
         return ""
     return (
         f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
@@ -213,7 +213,7 @@ def those_asked(campaign: Any, known: GoalEvidence) -> tuple[Any, GoalEvidence]:
 def how_long(campaign: Any) -> str:
     """What planning takes, in words. campaign: with its `item_count`."""
     simulated = sampled(campaign)
-    by_law = fits(campaign, GoalEvidence.nothing(law_of(campaign), campaign.item_count))
+    by_law = law_measures(campaign, GoalEvidence.nothing(law_of(campaign), campaign.item_count))
     usual = RUNS * simulated * USUALLY / asking_of(campaign).n * (BY_LAW if by_law else SECONDS_A_HIT)
     some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"

@@ -108,14 +108,14 @@ class Start:
         return int(self.there[place]) if place < len(self.there) else OTHERS + place
 
 
-def fits(campaign: Any, known: GoalEvidence) -> bool:
+def law_measures(campaign: Any, known: GoalEvidence) -> bool:
     """Whether a plan measures the goal by the law, where the campaign does."""
     return known.fits(campaign) and len(known.tally.total) <= MOST_BY_LAW
 
 
 def start(campaign: Any, known: GoalEvidence, like: Population | GoalEvidence) -> Start:
     """By the law or by plain means."""
-    if not fits(campaign, known):
+    if not law_measures(campaign, known):
         return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally), by_means(known.tally, like))
     n = asking_of(campaign).n
     replay = replayed(known, n)

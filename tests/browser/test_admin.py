@@ -560,7 +560,7 @@ async def test_who_chooses_a_goal_is_offered_the_rule_that_suits_it_and_it_chang
     await expect(offer).to_have_count(1)
     await expect(rule).to_have_value("easl")
     assert await violations(page) == ""
-    await page.get_by_role("button", name="Ask by it").click()
+    await page.get_by_role("button", name="Use this rule").click()
     await expect(rule).to_have_value("best")
     await expect(rule).to_be_focused()
     await expect(offer).to_have_count(0)

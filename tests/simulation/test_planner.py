@@ -15,7 +15,7 @@ from app.inference.ratings.moderated import moderated
 from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import MadeUp, Population
 from app.simulation.in_memory import InMemory
-from app.simulation.planner import MOST_BY_LAW, MOST_JUDGMENTS, fits, forecast, of_sample, sampled, start
+from app.simulation.planner import MOST_BY_LAW, MOST_JUDGMENTS, forecast, law_measures, of_sample, sampled, start
 
 ITEMS = 25
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -222,4 +222,4 @@ def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_camp
     ],
 )
 def test_a_plan_measures_by_the_law_what_the_campaign_does_unless_it_is_large(goal, law, items, so):
-    assert fits(campaign(goal), nothing(items, law)) == so
+    assert law_measures(campaign(goal), nothing(items, law)) == so
