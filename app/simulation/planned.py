@@ -1,7 +1,7 @@
 """The plan of a campaign: what its goal will cost, from what is known of it or of an earlier one, worked out apart."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
@@ -9,16 +9,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.campaigns.counted import find_counted
 from app.database.bulk import snapshot
+from app.database.pool import judgeable
 from app.database.session import create_engine
 from app.drawing import Scale, round_step
 from app.errors import Conflict, Invalid, plural
 from app.goals.evidence import GoalEvidence
-from app.goals.progress import MOST_IN_ORDER
+from app.goals.progress import MOST_IN_ORDER, counting
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.inestimable import Inestimable
@@ -27,6 +29,7 @@ from app.record import pace
 from app.record.apart import apart, tell
 from app.record.law import law_of
 from app.record.per_minute import recent_pace
+from app.record.store import PRESENT
 from app.selection.registry import asking_of
 from app.simulation.annotators import POPULATIONS
 from app.simulation.planner import (
@@ -49,6 +52,9 @@ BY_LAW = 0.005  # the same where a law measures the goal
 USUALLY = 15  # judgments an item that a goal takes, in how long planning is said to take
 USUAL = "mlqe-et-en"
 MOST_SECONDS = 180  # that one plan may keep others waiting
+OUT_OF_POOL = text(f"""
+    SELECT p.subject FROM posteriors p WHERE {PRESENT} AND NOT {judgeable("p", people=":people")}
+""")  # noqa: S608  (made of constants)
 LEFT, RIGHT, TOP, BOTTOM = 64, 616, 16, 232  # of the axes of a curve that is 640 wide
 
 
@@ -178,7 +184,9 @@ async def plan(
         known = (await calibrated.newest(connection, campaign)).evidence
         crowd = POPULATIONS[like] if like in POPULATIONS else await earlier(connection, like, known.law)
         an_hour = await pace_of(connection, campaign, now=now)
-    settings, known = those_asked(campaign, known)
+        left = {"campaign": campaign.id, "people": campaign.unjudged_people}
+        gone = (await connection.scalars(OUT_OF_POOL, left)).all()
+    settings, known = those_asked(campaign, known, gone)
     sample = min(sampled(campaign), len(known.tally.total))
     try:
         found = forecast(settings, known, crowd, runs=runs, seed=campaign.seed, sample=sample, told=told)
@@ -201,11 +209,20 @@ def caution(campaign: Any, known: GoalEvidence) -> str:
     )
 
 
-def those_asked(campaign: Any, known: GoalEvidence) -> tuple[Any, GoalEvidence]:
-    """A campaign's settings, and what is known, of the items that are drawn: without those that every HIT shows."""
+def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tuple[Any, GoalEvidence]:
+    """A campaign's settings, and what is known, of the items that count for its goal. gone: the numbers of those that
+    left the pool.
+
+    Raises `Conflict` (`no_items`) where none is left.
+    """
     settings = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
-    if campaign.always_shown:
-        known = known.of(np.setdiff1d(np.arange(len(known.tally.total)), campaign.always_shown))
+    in_pool = np.ones(len(known.tally.total), bool)
+    in_pool[gone] = False
+    counted = counting(campaign, in_pool)
+    if not len(counted):
+        raise Conflict(f"No item of “{campaign.name}” is left that can be judged.", code="no_items")
+    if len(counted) < len(in_pool):
+        known = known.of(counted)
         settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
     return settings, known
 
@@ -217,8 +234,12 @@ def how_long(campaign: Any) -> str:
     usual = RUNS * simulated * USUALLY / asking_of(campaign).n * (BY_LAW if by_law else SECONDS_A_HIT)
     some = f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     words = f"{RUNS} campaigns with {some} are simulated, which takes about {spoken(usual)}"
-    far = spoken(usual * MOST_JUDGMENTS / USUALLY)
-    return f"{words}." if far == spoken(usual) else f"{words}, and up to {far} if the goal is far."
+    most = usual * MOST_JUDGMENTS / USUALLY
+    if most > MOST_SECONDS:
+        waits = f"This page waits {spoken(MOST_SECONDS)} at most; "
+        waits += f"“easel plan {campaign.slug}” takes the time that it needs."
+        return f"{words}, and longer if the goal is far. {waits}"
+    return f"{words}." if spoken(most) == spoken(usual) else f"{words}, and up to {spoken(most)} if the goal is far."
 
 
 def spoken(seconds: float) -> str:

@@ -53,6 +53,17 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     assert ("measure the goal by plain means" in said) == warns
 
 
+async def test_items_that_left_the_pool_are_not_planned(engine):
+    campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
+    for gone, wanted in ((0, 24), (3, 15)):
+        await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
+        assert (await plan(engine, campaign.slug, runs=1, now=NOW)).wanted == wanted
+    await execute(engine, "UPDATE posteriors SET unjudged = 2")
+    with pytest.raises(Refusal, match="No item of “Verbs” is left") as refused:
+        await plan(engine, campaign.slug, runs=1, now=NOW)
+    assert refused.value.code == "no_items"
+
+
 async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engine, researcher):
     async def tabs(campaign):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
@@ -72,6 +83,9 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert "which takes about 10 seconds, and up to 50 seconds" in page
+    large = await running(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{large.slug}/plan")).text
+    assert f"This page waits 3 minutes at most; “easel plan {large.slug}” takes the time that it needs." in page
     earlier = await running(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
         await plan(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
