@@ -40,7 +40,7 @@ STATEMENTS = {
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_USE": tokens.NOTE_USE,
 }
-for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS", "news.SETTLE_RESTORED"):
+for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS"):
     del STATEMENTS[elsewhere]
 WHOLE_CAMPAIGN = {"states.ALL"}  # of verification
 
