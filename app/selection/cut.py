@@ -50,18 +50,18 @@ class BelowBest:
         numbers of items that are not asked about.
         """
         self._score, self._judgments, self._wanted, self._never = score, judgments, best, frozenset(never)
+        self._at: float | None = None
         self._place()
 
     @property
     def at(self) -> float:
-        if self._size < 2:  # nobody has to be told apart
-            return float(self._score[self._counts].sum())
-        self._settle()
-        middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
-        return middle
+        if self._at is None:  # a HIT's companions are drawn at the same line as its leader
+            self._at = self._middle()
+        return self._at
 
     def move(self, item: int) -> None:
         """O(log N). It has another score now, or has left the pool or come back."""
+        self._at = None
         counts = self._judgments.item(item) < GONE and item not in self._never
         self._size += counts - self._counts.item(item)
         self._counts[item] = counts
@@ -71,6 +71,13 @@ class BelowBest:
             self._side(item, best=False)
         if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
             self._place()
+
+    def _middle(self) -> float:
+        if self._size < 2:  # nobody has to be told apart
+            return float(self._score[self._counts].sum())
+        self._settle()
+        middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
+        return middle
 
     def _place(self) -> None:
         self._counts = self._judgments < GONE

@@ -43,15 +43,22 @@ class Noise:
     def of(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
         """s^2 of items with so many judgments, and s'^2 after another one."""
         n, v = np.asarray(judgments, np.float64), self.variance
-        after = np.where(n > 0, v / (n + 1.0), self.first * v / (self.first + v))
-        return np.where(n > 0, v / np.maximum(n, 1.0), self.first), after
+        begun = n > 0
+        after = np.where(begun, v / (n + 1.0), self.first * v / (self.first + v))
+        return np.where(begun, v / np.maximum(n, 1.0), self.first), after
 
 
 def gain_of(distance: Array, variance: Array, after: Array) -> Array:
     """The logarithm of what another judgment gains, up to a constant. Arrays that broadcast: distances from the line,
     s^2 and s'^2 < s^2.
     """
-    gain: Array = np.log(np.sqrt(variance) - np.sqrt(after)) - distance * distance / (2.0 * variance)
+    gain: Array = gain_on_line(variance, after) - distance * distance / (2.0 * variance)
+    return gain
+
+
+def gain_on_line(variance: Array, after: Array) -> Array:
+    """`gain_of` at no distance."""
+    gain: Array = np.log(np.sqrt(variance) - np.sqrt(after))
     return gain
 
 

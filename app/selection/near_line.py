@@ -20,7 +20,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.bags import Bag, Bags, Picked
 from app.selection.cut import Line
-from app.selection.gain import Noise, gain_of
+from app.selection.gain import Noise, gain_of, gain_on_line
 from app.selection.leaders import each_of
 from app.selection.plane import Plane
 from app.selection.rule import Counts
@@ -150,10 +150,9 @@ class NearLine:
         steeply it falls with the square of the distance.
         """
         if self._bounds is None:  # a HIT's companions are found in the same order as its leader
-            low, high, counts = self._cells.known
-            judgments = counts.astype(np.intp)
-            variance, after = self.noise.of(np.arange(judgments.max(initial=0) + 1))
-            highest, steepness = gain_of(np.zeros(1), variance, after)[judgments], (0.5 / variance)[judgments]
+            low, high, judgments = self._cells.known
+            variance, after = self.noise.of(judgments)
+            highest, steepness = gain_on_line(variance, after), 0.5 / variance
             distance = np.maximum(np.maximum(low - at, at - high), 0.0)
             bounds = highest - distance * distance * steepness
             self._bounds = bounds, highest, steepness, Sorted(bounds)
