@@ -122,8 +122,9 @@ class NearLine:
         for bound, number, highest, steepness in self._descending(at):
             while found and -found[0][0] >= bound:
                 yield from each_of(self._bags, heappop(found)[2], barred, rng)
-            for score, bag in self._within[number].values():
-                heappush(found, ((score - at) ** 2 * steepness - highest, rng.random(), bag))
+            within = self._within[number].values()
+            for (score, bag), tie in zip(within, rng.random(len(within)).tolist(), strict=True):
+                heappush(found, ((score - at) ** 2 * steepness - highest, tie, bag))
         while found:
             yield from each_of(self._bags, heappop(found)[2], barred, rng)
 
