@@ -89,7 +89,10 @@ class Plan:
         if middle == 0:
             return "The goal is reached."
         if middle == float("inf"):
-            return f"More than {MOST_JUDGMENTS} judgments an item would be needed. Choose a goal that asks for less."
+            return (
+                f"More than {MOST_JUDGMENTS} judgments an item would be needed. Choose a goal that asks for less, or "
+                "the rule of selection that suits it, or find more annotators."
+            )
         most = f"{high:,.0f}" if high != float("inf") else "many more"
         return f"About {plural(round(middle), 'more judgment')} ({low:,.0f} to {most})"
 
