@@ -114,13 +114,15 @@ class Plan:
     def ends_before(self) -> str:
         """That the campaign may end before its goal, as a sentence; empty where it has judgments enough."""
         left = max(0, self.wanted - self.judgments)
-        if self.found.band[2] <= left:
+        middle, _, high = self.found.band
+        if high <= left:
             return ""
         asked = f"{plural(self.per_item, 'judgment')} of each item"
-        return (
-            f"This campaign ends at {asked}, which are {left:,} more, and may not have reached its goal by then. Ask "
-            "for more judgments of each item, or choose a goal that asks for less."
-        )
+        more = "Ask for more judgments of each item, or choose a goal that asks for less."
+        if not left:
+            return f"This campaign has {asked}, as many as it asks for, and has not reached its goal. {more}"
+        likely = "will hardly have reached" if middle > left else "may not have reached"
+        return f"This campaign ends at {asked}, which are {left:,} more, and {likely} its goal by then. {more}"
 
     @property
     def hours(self) -> float | None:
@@ -199,13 +201,22 @@ async def plan(
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
     size = campaign.item_count, sample, int(known.tally.judgments.sum()), each * len(known.tally.total), each
-    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(settings, known))
+    return Plan(
+        words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(settings, known, found.people)
+    )
 
 
-def caution(campaign: Any, known: GoalEvidence) -> str:
-    """Where simulated campaigns measure the goal otherwise than the campaign does: that they do."""
-    if not known.fits(campaign) or law_measures(campaign, known):
+def caution(campaign: Any, known: GoalEvidence, people: int) -> str:
+    """Where simulated campaigns measure the goal otherwise than the campaign does: that they do; where it matters, how
+    many people answer in them.
+    """
+    if not known.fits(campaign):
         return ""
+    if law_measures(campaign, known):
+        return (
+            f"{people} annotators are supposed to answer. What somebody says of an item once more narrows little, so "
+            "with more of them the goal may take fewer judgments, and be reached where it is not here."
+        )
     return (
         f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
         f"the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."

@@ -46,12 +46,14 @@ LAW = ONLINE["easl"]
 @dataclass(frozen=True)
 class Forecast:
     """Of R runs: after how many more judgments each looked, (L,), and how near its goal it was, (R, L), NaN once it was
-    reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time.
+    reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time. people: how many
+    annotators each has.
     """
 
     looks: Array
     near: Array
     needed: Array
+    people: int
 
     @property
     def band(self) -> tuple[float, float, float]:
@@ -156,7 +158,8 @@ def forecast(
         told(k + 1)
     over = np.isnan(near)
     looks = at * drawn / share
-    return Forecast(looks, near, np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf))
+    needed = np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf)
+    return Forecast(looks, near, needed, begin.people(np.random.default_rng(seed)).number)
 
 
 def looked_at(hits: int, *, costly: bool) -> Integers:

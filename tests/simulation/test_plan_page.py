@@ -49,8 +49,9 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
     known = GoalEvidence.nothing(ONLINE[law], items)
-    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known)
+    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known, 20)
     assert ("measure the goal by plain means" in said) == warns
+    assert ("20 annotators are supposed" in said) == (law == "easl-aware" and goal == "best" and not warns)
 
 
 async def test_items_that_left_the_pool_are_not_planned(engine):
@@ -106,12 +107,17 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
     assert "Chance that the goal is reached" not in page
 
 
-@pytest.mark.parametrize(("each", "said"), [(2, "ends at 2 judgments of each item, which are 16 more"), (60, "")])
+@pytest.mark.parametrize(
+    ("each", "said"), [(2, "ends at 2 judgments of each item, which are 16 more, and will hardly have"), (60, "")]
+)
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
     found = await plan(engine, campaign.slug, runs=2, now=NOW)
     assert said in found.ends_before
     assert bool(said) == bool(found.ends_before)
+    some = replace(found, wanted=16, found=replace(found.found, needed=np.array([5.0, 10.0, 20.0])))
+    assert "which are 16 more, and may not have reached its goal by then." in some.ends_before
+    assert "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before
 
 
 async def test_our_script_is_told_how_far_it_is(engine, researcher):
@@ -148,7 +154,7 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 
 
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
-    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3))
+    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), 200)
     plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
     assert plan.by_the_clock == "About 30 min by the clock, at the present pace of 24 HITs an hour."
     assert plan.there_at == NOW + timedelta(minutes=30)
