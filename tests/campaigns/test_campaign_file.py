@@ -207,7 +207,7 @@ def possible(design, drawn, own):
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@hypothesis.settings(max_examples=12)
+@hypothesis.settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_written_of_any_settings_makes_equal_ones(design, data):
     kept = {name for name, field in CampaignSettings.model_fields.items() if not is_private(field)}
