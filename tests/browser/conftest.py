@@ -15,7 +15,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
-from sqlalchemy import NullPool, Row, insert, text
+from sqlalchemy import Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login
@@ -158,7 +158,7 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 @pytest_asyncio.fixture(scope="session")
 async def served(served_database_url: str) -> AsyncIterator[AsyncEngine]:
     """An engine on the database that the server uses."""
-    engine = create_async_engine(served_database_url, poolclass=NullPool)
+    engine = create_async_engine(served_database_url)
     yield engine
     await engine.dispose()
 

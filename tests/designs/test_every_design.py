@@ -25,6 +25,7 @@ CAMPAIGN = {
     "hits_answered": 0,
 }  # fmt: skip
 PLACES = [Path(__file__).parents[2] / "templates", Path(TEMPLATES)]
+PAGES = templates.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
 
 
 @pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
@@ -159,9 +160,8 @@ class Controls(HTMLParser):
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
     fields = {"numbers": items, "drawn": plain(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
-    environment = templates.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
     campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
-    return environment.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
+    return PAGES.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
 
 
 def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items):
