@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import Who, researcher
-from app.campaigns import campaign_zip, experiment_arms, form, lifecycle, listing, stored_file
+from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages
@@ -211,6 +211,7 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
 def action_page(request: Request, campaign: Any, action: str, refusal: Refusal | None = None) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, "refusal": refusal}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
+    context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

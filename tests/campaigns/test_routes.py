@@ -247,6 +247,18 @@ async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(research
     assert "6 items with 10 judgments each are 60 judgments" in page
     assert "Fixed from then on" in page
     assert f"{address}/try/hit" in page  # a HIT to try
+    assert "the rule of selection (easl);" in page
+    assert "/plan" not in page
+
+
+async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_end(researcher):
+    address = await create(researcher, goal="best", best_items="3", rule="threshold", when_reached="pause")
+    await upload(researcher, address)
+    page = (await researcher.get(f"{address}/launch/confirm")).text
+    assert "the rule of selection (threshold), how many items are the best (3), the threshold (50);" in page
+    assert "Goal: The best 3 are settled" in page
+    assert "the campaign pauses. It ends once each item has its 10 judgments, reached or not." in page
+    assert f'<a href="{address}/plan">Plan</a> tells how many' in page
 
 
 async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
