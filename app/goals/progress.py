@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,14 @@ class Progress:
     @property
     def reached(self) -> bool:
         return self.now >= self.wanted
+
+    @property
+    def told(self) -> float:
+        """`now`; until it is as wanted, in hundredths and rounded down, so that it never looks as if it were."""
+        if self.reached:
+            return self.now
+        hundredths = floor(100 * self.now + 1e-9)  # 0.29 is 29 of them
+        return (hundredths - (hundredths / 100 >= self.wanted)) / 100
 
     def of(self, items: Integers) -> "Progress":
         """Where it was measured by these items alone, of all."""
@@ -104,6 +113,11 @@ def words(campaign: Any) -> str:
         "intervals": f"Intervals of {campaign.goal_percent} % of items are ±{campaign.goal_width:g} points or less",
         "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",
     }[campaign.goal]
+
+
+def figure(campaign: Any, found: Progress) -> str:
+    """How near a goal is, as people read it."""
+    return f"{found.told:.2f}" if campaign.goal == "halves" else f"{100 * found.told:.0f} %"
 
 
 def of_beliefs(chance: Callable[[Any, Believed, Array], float]) -> Callable[[Any, Moderated, Array], float]:
