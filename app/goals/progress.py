@@ -88,9 +88,16 @@ def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
         return np.zeros(len(score), bool)
     if campaign.goal == "intervals":
         return narrow(campaign, known)
-    chances = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
-    least: Array = np.min(chances, axis=0) if chances else np.zeros(len(score))
-    return np.asarray(least >= campaign.goal_percent / 100)
+    return np.asarray(chances(campaign, known, score) >= campaign.goal_percent / 100)
+
+
+def chances(campaign: Any, known: Moderated, score: Array) -> Array:
+    """Of each item, (N,), the probability that it is where it belongs, on its side of the line that a goal draws: the
+    smaller one of two beliefs; NaN as long as nothing can be believed.
+    """
+    found = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
+    least: Array = np.min(found, axis=0) if found else np.full(len(score), np.nan)
+    return least
 
 
 def wanted(campaign: Any) -> float:

@@ -16,30 +16,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.analysis.calibrated import Counted
+from app.analysis.goal_columns import scores
 from app.campaigns import lifecycle
 from app.database.alerts import raise_alert, raised_from
 from app.database.audit_log import ACTING, SERVER
-from app.database.bulk import numbers_of, snapshot
+from app.database.bulk import snapshot
 from app.database.campaign import finish_if_complete
-from app.database.pool import judgeable
-from app.database.session import driver_of
 from app.errors import Conflict
 from app.goals.evidence import Measured
-from app.goals.progress import Progress, counting, figure, progress, words
+from app.goals.progress import Progress, figure, progress, words
 from app.goals.settings import NONE
-from app.inference.ground.arrays import Array, Integers
 from app.quality.look import look as look_at_annotators
-from app.record.store import present
 from app.stopping import released
 
 STOPS = ("pause", "finish")  # that may be done when a goal is reached
 
 CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
-
-SCORES = f"""
-    SELECT p.score, CASE WHEN {judgeable("p", people="$2::int")} THEN 1 ELSE 0 END AS in_pool
-    FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
-"""  # noqa: S608  (made of constants)
 
 # Of several processes that find it at once, and several looks, one acts.
 REACHED = text(f"""
@@ -106,15 +98,6 @@ async def progress_of(connection: AsyncConnection, campaign: Row[Any], measured:
     items, score = await scores(connection, campaign)
     found = await asyncio.to_thread(progress, campaign, measured.known.of(items), score, measured.by)
     return found and found.of(items)
-
-
-async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
-    """The numbers of the items that count for a goal, and their scores, (n,)."""
-    driver = await driver_of(connection)
-    found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4")
-    items = counting(campaign, found["in_pool"] > 0)
-    score: Array = found["score"]
-    return items, score[items]
 
 
 async def reached(engine: AsyncEngine, campaign: Row[Any], found: Progress, *, now: datetime) -> None:
