@@ -159,7 +159,8 @@ async def edit_launched(request: Request, values: Entered, connection: Transacti
         await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
-        shown = form.filled(lifecycle.settings_of(campaign)) | values
+        entered = {name: value for name, value in values.items() if name in OPEN_AFTER_LAUNCH}
+        shown = form.filled(lifecycle.settings_of(campaign)) | entered
         return settings_page(request, shown, form.problems_in_form(error, values), campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 

@@ -364,6 +364,15 @@ async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also
     assert page.status_code == 422
     said = page.text.partition("Nothing was saved yet. Please look at these fields")[2].partition("</ul>")[0]
     assert re.findall("#([a-z_]+)", said) == ["goal", "rule"]
+    assert [page.text.count(f' id="{name}"') for name in ("goal", "rule")] == [1, 1]
+    assert "<dd>nope" not in page.text
+
+
+async def test_every_setting_of_a_launched_campaign_can_be_linked_to(researcher):
+    address = await launched(researcher)
+    places = re.findall(r' id="([^"]+)"', (await researcher.get(f"{address}/edit")).text)
+    assert {"rule", "best_items", "question", "goal"} <= {*places}
+    assert len(places) == len({*places})
 
 
 async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):
