@@ -213,6 +213,7 @@ def action_page(request: Request, campaign: Any, action: str, refusal: Refusal |
     context = {"campaign": campaign, "action": action, "refusal": refusal}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
+    context["advice"] = hints.advice(campaign)
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

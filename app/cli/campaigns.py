@@ -383,6 +383,8 @@ def launch(slug: str, *, yes: bool) -> None:
         draft = in_transaction(partial(lifecycle.find, slug=slug))
         if goal := hints.goal_before_launch(draft):
             click.echo(f"{goal} How many it will take: easel plan {slug}")
+        if advice := hints.advice(draft):
+            click.echo(advice)
         click.confirm(f"Launch {slug}? {FIXED.format(rule=hints.fixed_rule(draft))}", abort=True)
 
     async def work(connection: AsyncConnection) -> tuple[Row[Any], experiment_arms.ArmOfExperiment | None]:

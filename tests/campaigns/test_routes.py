@@ -259,6 +259,7 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
     assert "Goal: The best 3 are settled" in page
     assert "the campaign pauses. It ends once each item has its 10 judgments, reached or not." in page
     assert f'<a href="{address}/plan">Plan</a> tells how many' in page
+    assert "“best” suits this goal" in page
 
 
 async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
