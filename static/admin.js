@@ -25,6 +25,14 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+// A crowd that may be too small for what its campaign wants.
+for (const few of document.querySelectorAll("[data-fewest]")) {
+  const { annotators } = few.closest("form").elements;
+  const compare = () => { few.hidden = annotators.valueAsNumber >= few.dataset.fewest; };
+  annotators.addEventListener("input", compare);
+  compare();  // a browser may have kept another number
+}
+
 // Windows in small: each as wide as there is room for.
 for (const small of document.querySelectorAll(".window")) {
   const fit = () => small.style.setProperty("--scale", Math.min(1, small.clientWidth / small.dataset.width));

@@ -20,7 +20,7 @@ class AlertSettings(BaseModel):
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
         default=[], title="E-mail addresses for alerts", json_schema_extra=OPEN | PRIVATE,
         description="Optional, one per line, up to 10. They get a mail when a rule holds somebody, an item is "
-        "flagged, no answers come, the goal is reached, or the campaign is finished.",
+        "flagged, no answers come, the goal is reached, or the campaign is finished, perhaps without it.",
     )  # fmt: skip
     alert_webhook: Address | None = Field(
         default=None, title="Webhook for alerts", json_schema_extra=OPEN | PRIVATE,

@@ -61,18 +61,11 @@ def cells(of_some: Moderated) -> list[tuple[Any, ...]]:
     return rows_of(*columns(of_some))
 
 
-async def intervals(connection: AsyncConnection, campaign: Any) -> Moderated:
-    """By item number, on 0 to 1, of the criterion by which the campaign is read; give it a `snapshot`. Time: some
-    microseconds a judgment, in a thread.
-    """
-    return (await newest(connection, campaign)).intervals
-
-
 async def newest(
     connection: AsyncConnection, campaign: Any, known: Counted | None = None, *, law: Law | None = None
 ) -> Counted:
     """As of now; what was `known` spares reading it again. law: that reads them, None for the campaign's. Give it a
-    `snapshot`.
+    `snapshot`. Time: some microseconds a judgment, in a thread.
     """
     if known is not None and not known.tally.judgments.any():
         known = None  # before the launch there may be more items since

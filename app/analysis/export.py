@@ -35,6 +35,7 @@ from app.analysis.formats import (
     json_lines,
     spreadsheet_lines,
 )
+from app.analysis.goal_columns import GoalColumns, goal_columns
 from app.analysis.remarks_export import remarks_table
 from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
@@ -68,6 +69,7 @@ EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
 Format = Literal["csv", "jsonl", "json"]
+Unjudged = Callable[[Sequence[int]], Sequence[Sequence[Any]]]
 
 
 @dataclass(frozen=True)
@@ -170,15 +172,12 @@ async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableF
     """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, or
     as ratios, and the mean of what was given with its standard error and calibrated interval. Where the posterior
     counts classes, the likeliest label and its share; where values have no order, no mean. Where annotators may say
-    that an item cannot be judged, how many did and why. Of several criteria, a row per item by the first, then by the
-    next.
+    that an item cannot be judged, how many did and why; what a goal says of it. Of several criteria, a row per item by
+    the first, then by the next.
     """
     told_of_unjudged = await unjudged_cells(connection, campaign)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
-    parts = [
-        ItemCells(one, await calibrated.intervals(connection, one), told_of_unjudged, uploaded)
-        for one in criteria_of(campaign)
-    ]
+    parts = [await item_cells(connection, one, told_of_unjudged, uploaded) for one in criteria_of(campaign)]
     own = ("id", "shown", *parts[0].columns)
     renamed = [apart(name, {*own, *uploaded}) if name in own else name for name in uploaded]
 
@@ -197,8 +196,9 @@ class ItemCells:
 
     campaign: Any
     known: Moderated
-    unjudged: Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None
+    unjudged: Unjudged | None
     uploaded: Sequence[str]
+    of_goal: GoalColumns
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ class ItemCells:
         posterior = (*family.parameter_names, *label, score, "variance", "low_95", "high_95", "judgments")
         means = tuple(calibrated.columns_in(design.unit, self.known.of([]))) if design.ordered else ()
         unjudged = UNJUDGED_COLUMNS if self.unjudged else ()
-        return (*criterion, *posterior, *means, *unjudged, *(SETTLED if self.releases else ()))
+        return (*criterion, *posterior, *means, *unjudged, *(SETTLED if self.releases else ()), *self.of_goal.names)
 
     @property
     def releases(self) -> bool:
@@ -232,7 +232,17 @@ class ItemCells:
         unable = self.unjudged(n["number"].tolist()) if self.unjudged else []
         settled = [(n["settled"] > 0).tolist()] if self.releases else []
         told = (*criterion, *columns_of(*state), *labels, *posterior, *columns_of(*known), *unable, *settled)
+        told += (*self.of_goal.cells(n["number"]),)
         return list(zip(items.ids, items.shown, *items.values(self.uploaded), *told, strict=True))
+
+
+async def item_cells(
+    connection: AsyncConnection, campaign: Any, unjudged: Unjudged | None, uploaded: Sequence[str]
+) -> ItemCells:
+    """Of what all judgments say; what is needed of each item is kept, and no more."""
+    counted = await calibrated.newest(connection, campaign)
+    of_goal = await goal_columns(connection, campaign, counted)
+    return ItemCells(campaign, counted.intervals, unjudged, uploaded, of_goal)
 
 
 def likeliest_labels(campaign: Any, state: Array, judgments: Numbers) -> list[str | None]:

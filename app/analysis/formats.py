@@ -31,7 +31,8 @@ def file_name(slug: str, what: str, end: str, criterion: str = "", group: str = 
     return "-".join([slug, what, *re.findall("[a-z0-9]+", f"{criterion} {group}".lower())])[:150] + f".{end}"
 
 
-FLOATS = frozenset({float, type(None)})
+FLOATS, FLAGS = frozenset({float, type(None)}), frozenset({bool, type(None)})
+WRITTEN_FLAGS = {True: "true", False: "false", None: ""}
 QUOTED = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
 EMPTY = '""'
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
@@ -45,7 +46,10 @@ def csv_lines(_columns: Sequence[str], rows: Iterable[Cells]) -> str:
 
 
 def csv_column(cells: Cells) -> list[str]:
-    if FLOATS.issuperset(map(type, cells)):
+    kinds = set(map(type, cells))
+    if kinds <= FLAGS:
+        return [WRITTEN_FLAGS[cell] for cell in cells]
+    if kinds <= FLOATS:
         # Few are different, and to write one takes longest of all. But 0.0 and -0.0 are equal.
         written = {cell: repr(cell) for cell in set(cells) if cell}
         return [written[cell] if cell else in_csv(cell) for cell in cells]

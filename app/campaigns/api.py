@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.auth.guards import Who, program
 from app.auth.roles import SEE_SETTINGS
-from app.campaigns import campaign_zip, counted, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import downloaded, uploaded
@@ -53,6 +53,9 @@ class Campaign(BaseModel):
     experiment: str | None = Field(description="The experiment with people of which it is an arm, if any.")
     arm: str | None = Field(description="Which arm of it.")
     settings: CampaignSettings
+    better_rule: str | None = Field(
+        description="The rule of selection that suits the goal, where the campaign asks by another one."
+    )
     values: AskedValues = Field(description="What annotators give each item; of several criteria, by the first.")
     items: int
     judgments_taken: int
@@ -72,6 +75,7 @@ class Campaign(BaseModel):
         asked = AskedValues.of(design_of(for_criterion(row, 0)))
         come = links(*place_of(base, row.link_key, row.experiment_key))
         more = {"settings": lifecycle.settings_of(row), "values": asked, "links": come}
+        more["better_rule"] = hints.better_rule(row)
         return cls.model_validate(counted.summary(row) | more)
 
 

@@ -1,15 +1,27 @@
-"""What the form says of a setting beside its description, as far as that depends on the design, the update law or the
-goal.
+"""What is said of settings beside their descriptions, as far as it depends on the design, the update law or the goal:
+by the form, before a launch, and of a rule of selection that does not suit the goal.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from app.campaigns.together import can_ask
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
-from app.goals.settings import RULE_FOR
+from app.errors import plural
+from app.goals.progress import words
+from app.goals.settings import NONE, RULE_FOR, TAKES_FEWER, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.selection.registry import RULES
+
+THEN: dict[WhenReached, str] = {
+    "tell": "When it is reached, you are told, and the campaign goes on.",
+    "pause": "When it is reached, the campaign pauses.",
+    "finish": "When it is reached, the campaign finishes.",
+    "release": "Nobody is asked about items any more as they settle.",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,51 @@ class RuleOffer:
     goal: str
     rule: str
     shown: bool
+
+    @property
+    def said(self) -> str:
+        return suits(self.rule)
+
+
+def suits(rule: str) -> str:
+    """Why a rule of selection is offered to a campaign with the goal that it is for."""
+    return f"The rule of selection “{rule}” suits this goal: in simulations it {TAKES_FEWER}."
+
+
+def better_rule(settings: Any) -> str | None:
+    """The rule of selection that suits a campaign's goal, where it asks by another one; None where its law keeps too
+    little for it.
+    """
+    rule = RULE_FOR.get(settings.goal)
+    able = rule is not None and can_ask(RULES[rule], ONLINE[settings.update_law])
+    return rule if able and rule != settings.rule else None
+
+
+def advice(campaign: Any) -> str:
+    """That another rule of selection would suit its goal, as sentences; empty where none would."""
+    rule = better_rule(campaign)
+    if rule is None:
+        return ""
+    fixed = " The launch has fixed the rule: copy the campaign to ask by another one."
+    return f"This campaign asks by “{campaign.rule}”. {suits(rule)}{fixed * (campaign.status != 'draft')}"
+
+
+def fixed_rule(campaign: Any) -> str:
+    """What a launch fixes of how items are chosen, with its numbers, in words."""
+    numbers = {
+        "best": f"how many items are the best ({campaign.best_items:,})",
+        "threshold": f"the threshold ({campaign.threshold:g})",
+    }
+    told = [number for name, number in numbers.items() if name in (campaign.rule, campaign.goal)]
+    return ", ".join([f"the rule of selection ({campaign.rule})", *told])
+
+
+def goal_before_launch(campaign: Any) -> str:
+    """What will happen because of a campaign's goal, as sentences; empty where it has none."""
+    if campaign.goal == NONE:
+        return ""
+    last = f"It ends once each item has its {plural(campaign.judgments_per_item, 'judgment')}, reached or not."
+    return f"Goal: {words(campaign)}. {THEN[campaign.when_reached]} {last}"
 
 
 def offers_of(name: str, values: Mapping[str, str]) -> list[RuleOffer]:

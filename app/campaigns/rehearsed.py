@@ -1,27 +1,34 @@
 """What a campaign's pages say of its rehearsal: whether there is one, and what a made-up crowd could believe."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.campaign import item_count
 from app.database.tables import campaigns, items
-from app.errors import NotFound
+from app.designs.registry import design_of
+from app.errors import NotFound, plural
+from app.goals.settings import NONE
 from app.upload import as_number
 
 LOOKED_AT = 20  # items, to tell which columns hold numbers
+MOST_ANNOTATORS = 100  # of a crowd
 USUAL_TRUTHS = ("oracle", "truth", "gold")
 
 
 @dataclass(frozen=True)
 class RehearsalOffer:
     """The form that starts a rehearsal: the one that is there already, the columns that hold numbers, and the one that
-    is plainly meant.
+    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence.
     """
 
     there: Row[Any] | None
     columns: list[str]
+    fewest: int
+    why: str
 
     @property
     def column(self) -> str:
@@ -33,9 +40,26 @@ async def offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOff
     """None for a campaign that is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
-    return RehearsalOffer(
-        await rehearsal_of(connection, campaign.id), await columns_of_numbers(connection, campaign.id)
-    )
+    count = await connection.scalar(select(item_count(campaign.id))) or 0
+    there, columns = await rehearsal_of(connection, campaign.id), await columns_of_numbers(connection, campaign.id)
+    return RehearsalOffer(there, columns, *fewest_annotators(campaign, count))
+
+
+def fewest_annotators(campaign: Any, count: int) -> tuple[int, str]:
+    """How many annotators a campaign with so many items needs, and why, as a sentence; 1 where any number does."""
+    always, each = len(design_of(campaign).always_shown), campaign.judgments_per_item
+    hits = ceil(max(0, count - always) * each / (campaign.items_per_hit - always))
+    limit = campaign.hits_per_annotator
+    needed = [(1, "")]
+    if limit:
+        needed.append((ceil(hits / limit), f"it asks for {plural(hits, 'HIT')}, and each may answer {limit:,}"))
+    if not campaign.segment_count and not campaign.repeat_items:
+        needed.append((each, f"each item wants {plural(each, 'judgment')} by different people"))
+    elif not campaign.segment_count and campaign.goal != NONE:
+        needed.append((each, "what somebody says of an item once more brings its goal hardly nearer"))
+    fewest, why = max(needed)
+    more = "Choose more" if fewest <= MOST_ANNOTATORS else f"A rehearsal has {MOST_ANNOTATORS} at most"
+    return fewest, f"Fewer than {fewest:,} annotators may be too few: {why}. {more}."
 
 
 async def rehearsal_of(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import Who, researcher
-from app.campaigns import campaign_zip, experiment_arms, form, lifecycle, listing, stored_file
+from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
 from app.crowd.registry import links, public_link, with_pages
@@ -159,7 +159,8 @@ async def edit_launched(request: Request, values: Entered, connection: Transacti
         await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
     except ValidationError as error:
         campaign = await lifecycle.find_for_page(connection, slug)
-        shown = form.filled(lifecycle.settings_of(campaign)) | values
+        entered = {name: value for name, value in values.items() if name in OPEN_AFTER_LAUNCH}
+        shown = form.filled(lifecycle.settings_of(campaign)) | entered
         return settings_page(request, shown, form.problems_in_form(error, values), campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 
@@ -211,6 +212,8 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
 def action_page(request: Request, campaign: Any, action: str, refusal: Refusal | None = None) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, "refusal": refusal}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
+    context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
+    context["advice"] = hints.advice(campaign)
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

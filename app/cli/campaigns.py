@@ -21,6 +21,7 @@ from app.campaigns import (
     experiment_arms,
     form,
     groups,
+    hints,
     items,
     lifecycle,
     responses_import,
@@ -52,8 +53,8 @@ from app.settings import read_settings
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
 FIXED = (
-    "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, and how "
-    "answers become scores."
+    "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, {rule}, and "
+    "how answers become scores."
 )
 ACTIONS = {
     "pause": "Hand out no more HITs; open ones can still be answered.",
@@ -174,6 +175,8 @@ def create(
         settings = settings_from({}, settings_file, options)
         row = in_transaction(partial(lifecycle.create, settings=settings, now=now()))
     click.echo(row.slug)
+    if advice := hints.advice(row):
+        click.echo(advice, err=True)  # the slug alone is what scripts read
 
 
 def from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Row[Any]:
@@ -235,8 +238,10 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     def change(before: CampaignSettings) -> CampaignSettings:
         return settings_from(before.model_dump(), settings_file, options)
 
-    in_transaction(partial(lifecycle.edit, slug=slug, change=change))
+    row = in_transaction(partial(lifecycle.edit, slug=slug, change=change))
     click.echo(f"Saved the settings of {slug}.")
+    if advice := hints.advice(row):
+        click.echo(advice)
 
 
 @campaign.command("list")
@@ -375,7 +380,12 @@ for _action, _words in ACTIONS.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
     if not yes and at_terminal():
-        click.confirm(f"Launch {slug}? {FIXED}", abort=True)
+        draft = in_transaction(partial(lifecycle.find, slug=slug))
+        if goal := hints.goal_before_launch(draft):
+            click.echo(f"{goal} How many it will take: easel plan {slug}")
+        if advice := hints.advice(draft):
+            click.echo(advice)
+        click.confirm(f"Launch {slug}? {FIXED.format(rule=hints.fixed_rule(draft))}", abort=True)
 
     async def work(connection: AsyncConnection) -> tuple[Row[Any], experiment_arms.ArmOfExperiment | None]:
         row = await lifecycle.transition(connection, slug, "launch", now=now())

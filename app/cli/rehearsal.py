@@ -7,6 +7,7 @@ import click
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.campaigns import hints
 from app.cli.running import now, on_engine
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
@@ -88,11 +89,13 @@ def simulate(
 def plan(slug: str, like: str, runs: int, at_once: int) -> None:
     """What the goal of a campaign will cost, from what is known of it."""
 
-    async def work(engine: AsyncEngine) -> Plan:
-        return await planned(engine, slug, like, now=now(), at_once=at_once, runs=runs)
+    async def work(engine: AsyncEngine) -> tuple[Plan, str]:
+        found = await planned(engine, slug, like, now=now(), at_once=at_once, runs=runs)
+        async with engine.connect() as connection:
+            return found, hints.advice(await campaign_by_slug(connection, slug))
 
-    found = on_engine(work)
+    found, advice = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
-    for more in filter(None, (found.by_the_clock, found.ends_before, found.caution)):
+    for more in filter(None, (found.by_the_clock, found.ends_before, found.caution, advice)):
         click.echo(more)

@@ -19,7 +19,6 @@ from app.dashboard.implied import Implied
 from app.dashboard.precision import Precision
 from app.database.audit_log import since_launch
 from app.database.bulk import numbers_of
-from app.database.pool import GONE, SETTLED
 from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.criteria import for_criterion, number_of
@@ -27,7 +26,7 @@ from app.inference.ground.arrays import Array, Mask
 from app.record import pace
 from app.record.per_minute import FIRST_AT, per_minute
 from app.record.stream import COUNTING
-from app.selection.rule import Counts, Index
+from app.selection.rule import GONE, SETTLED, Counts, Index
 from app.serving.posterior_cache import PosteriorCache
 
 LONGEST_NAME = 60

@@ -26,7 +26,7 @@ from app.designs.criteria import names_of
 from app.designs.registry import design_of
 from app.designs.scale import POINTS
 from app.errors import plural
-from app.goals.progress import Progress, counting, progress
+from app.goals.progress import Progress, counting, figure, progress
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
 from app.inference.ground.arrays import Array
@@ -163,7 +163,7 @@ def goal_words(facts: Facts) -> str:
     found = near(facts)
     words = [
         f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
-        f"{said_of(campaign, found)} {measured_words(campaign, found)}".strip() if found else "",
+        f"Now it is {figure(campaign, found)}. {measured_words(campaign, found)}".strip() if found else "",
         too_few_people(facts) if found and not found.reached else "",
         released_words(int(facts.settled.sum())),
     ]
@@ -210,13 +210,6 @@ def released_words(count: int) -> str:
         return ""
     are, them = ("is", "it") if count == 1 else ("are", "them")
     return f"{plural(count, 'item')} {are} settled, and nobody is asked about {them} any more."
-
-
-def said_of(campaign: Any, found: Progress) -> str:
-    """How near a goal is now."""
-    if campaign.goal == "halves":
-        return f"Now it is {found.now:.2f}."
-    return f"Now it is {100 * found.now:.0f} %."
 
 
 def open_words(facts: Facts) -> str:

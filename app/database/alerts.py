@@ -17,6 +17,7 @@ KINDS = {
     "quiet": "No answer came for {about}.",
     "finished": "The campaign is finished.",
     "goal": "The goal is reached: {about}.",
+    "missed": "The goal was not reached: {about}.",
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,14 @@ class Progress:
     def reached(self) -> bool:
         return self.now >= self.wanted
 
+    @property
+    def told(self) -> float:
+        """`now`; until it is as wanted, in hundredths and rounded down, so that it never looks as if it were."""
+        if self.reached:
+            return self.now
+        hundredths = floor(100 * self.now + 1e-9)  # 0.29 is 29 of them
+        return (hundredths - (hundredths / 100 >= self.wanted)) / 100
+
     def of(self, items: Integers) -> "Progress":
         """Where it was measured by these items alone, of all."""
         return replace(self, settled=items[self.settled])
@@ -79,9 +88,16 @@ def settled(campaign: Any, known: Moderated, score: Array) -> Mask:
         return np.zeros(len(score), bool)
     if campaign.goal == "intervals":
         return narrow(campaign, known)
-    chances = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
-    least: Array = np.min(chances, axis=0) if chances else np.zeros(len(score))
-    return np.asarray(least >= campaign.goal_percent / 100)
+    return np.asarray(chances(campaign, known, score) >= campaign.goal_percent / 100)
+
+
+def chances(campaign: Any, known: Moderated, score: Array) -> Array:
+    """Of each item, (N,), the probability that it is where it belongs, on its side of the line that a goal draws: the
+    smaller one of two beliefs; NaN as long as nothing can be believed.
+    """
+    found = [CHANCES[campaign.goal](campaign, beliefs, score) for beliefs in believed(known)]
+    least: Array = np.min(found, axis=0) if found else np.full(len(score), np.nan)
+    return least
 
 
 def wanted(campaign: Any) -> float:
@@ -104,6 +120,11 @@ def words(campaign: Any) -> str:
         "intervals": f"Intervals of {campaign.goal_percent} % of items are ±{campaign.goal_width:g} points or less",
         "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",
     }[campaign.goal]
+
+
+def figure(campaign: Any, found: Progress) -> str:
+    """How near a goal is, as people read it."""
+    return f"{found.told:.2f}" if campaign.goal == "halves" else f"{100 * found.told:.0f} %"
 
 
 def of_beliefs(chance: Callable[[Any, Believed, Array], float]) -> Callable[[Any, Moderated, Array], float]:

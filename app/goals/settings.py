@@ -28,6 +28,7 @@ WHEN_REACHED: dict[WhenReached, str] = {
     "release": "Stop asking about items as they settle",
 }
 RULE_FOR: dict[Goal, str] = {"best": "best", "threshold": "threshold"}  # by which it takes the fewest judgments
+TAKES_FEWER = "takes a third to a half of the judgments that other rules take"  # `python -m benchmarks.stopping`
 OF_EACH: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")  # that can be settled of an item by itself
 
 
@@ -38,8 +39,8 @@ class GoalSettings(BaseModel):
         default=NONE, title="Goal", json_schema_extra=OPEN,
         description="What has to be known until it is enough. The campaign's page shows how near the goal is, and the "
         "campaign can stop by itself; it also ends when every item has the judgments wanted. Only for answers on a "
-        "scale. To settle the best, or who is above the threshold, the rule of selection of the same name takes a "
-        "third to a half of the judgments that other rules take, in simulations.",
+        "scale. To settle the best, or who is above the threshold, the rule of selection of the same name "
+        f"{TAKES_FEWER}, in simulations.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=OPEN,

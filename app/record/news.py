@@ -15,9 +15,10 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.pool import counted
+from app.database.pool import judgeable
 from app.database.session import Record
 from app.record.store import deciding
+from app.selection.rule import GONE, SETTLED
 
 # Which transactions had ended, of those up to the last that left an answer, and since when the server runs.
 WATERMARK = """
@@ -63,10 +64,16 @@ class News(Record):
 NEWS = tuple(name for name in News.__annotations__ if name not in {"revision", "releases"})
 
 
+def counted(posterior: str, *, people: str) -> str:
+    """SQL for the judgments of a row of `posteriors` as whoever draws items counts them."""
+    return f"""{posterior}.judgments + CASE WHEN {judgeable(posterior, people=people)} THEN 0 ELSE {GONE} END
+    + CASE WHEN {posterior}.settled THEN {SETTLED} ELSE 0 END"""
+
+
 def changes(*, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = "") -> str:
     """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
 
-    people: how many who cannot judge an item take it out of the pool; its judgments are then told as `pool.counted`
+    people: how many who cannot judge an item take it out of the pool; its judgments are then told as `counted`
     does. segments: how many the campaign has; asked: as `store.deciding` has it; empty where there are none, and the
     first criterion decides.
     """

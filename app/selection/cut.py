@@ -6,9 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from app.database.pool import GONE
 from app.inference.ground.arrays import Array
-from app.selection.rule import Counts
+from app.selection.rule import GONE, Counts
 
 
 class Line(Protocol):

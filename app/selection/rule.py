@@ -16,6 +16,11 @@ Counts = npt.NDArray[np.int64]
 Why = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
 BEGUN: Why = ("begun", None)
 
+# On top of the judgments of an item that has left the pool, more than anybody wants, so that whoever draws items takes
+# it for full; and so many that its own can still be told, and why it left: it is settled, or so many people could not
+# judge it.
+SETTLED, GONE = 2**29, 2**30
+
 
 @dataclass(frozen=True)
 class Draw:

@@ -16,9 +16,8 @@ import numpy as np
 from sqlalchemy import Row, text
 
 from app.database.bulk import numbers_of
-from app.database.pool import counted
 from app.database.session import Driver, Record, fetch
-from app.record.news import CHANGES, WATERMARK, News
+from app.record.news import CHANGES, WATERMARK, News, counted
 from app.record.outputs import segments_of
 from app.record.store import deciding, present
 from app.selection.implied import NotAsked

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.database.pool import SETTLED
 from app.inference.ground.arrays import Array, Mask
 from app.inference.online.law import Beliefs, Hit, Law, Parameters
-from app.selection.rule import Asking, Counts, Draw, Index, Rule
+from app.selection.rule import SETTLED, Asking, Counts, Draw, Index, Rule
 from app.simulation.annotators import Answering
 
 

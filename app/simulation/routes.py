@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.auth.guards import Who, researcher
-from app.campaigns import counted, rehearsed
+from app.campaigns import counted, hints, rehearsed
 from app.campaigns.progress import Job, watched
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
@@ -26,7 +26,7 @@ router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(resea
 
 async def crowd_of(
     *,
-    annotators: Annotated[int, Form(ge=1, le=100)] = 12,
+    annotators: Annotated[int, Form(ge=1, le=rehearsed.MOST_ANNOTATORS)] = 12,
     noise: Annotated[float, Form(ge=0, le=50, allow_inf_nan=False)] = 10,
     like: Annotated[str, Form(max_length=100)] = "",
     careless: Annotated[float, Form(ge=0, le=100, allow_inf_nan=False)] = 10,
@@ -104,6 +104,7 @@ async def plan(
     except Conflict as problem:
         return page(request, "admin/plan.html", context | {"refusal": problem.message})
     context |= {"goal": words(campaign), "how_long": planned.how_long(campaign), "runs": planned.RUNS}
+    context["advice"] = hints.advice(campaign)
     if not like:
         return page(request, "admin/plan.html", context)
 

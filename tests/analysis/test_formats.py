@@ -31,9 +31,14 @@ def test_columns_of_numbers_are_written_as_the_csv_module_writes_them(rows):
     assert csv_lines((), rows) == by_module(rows)
 
 
+def test_a_column_of_booleans_is_written_as_each_of_them_alone():
+    assert csv_lines((), [(True, 1), (None, 1), (False, 1)]) == "true,1\r\n,1\r\nfalse,1\r\n"
+
+
 @pytest.mark.parametrize(
     ("cell", "written"),
     [
+        ([True, None, "a"], '"[true, null, ""a""]"'),
         (True, "true"),
         ({"a": [1, "b"]}, '"{""a"": [1, ""b""]}"'),
         (["é"], '"[""é""]"'),

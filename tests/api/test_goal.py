@@ -57,6 +57,17 @@ async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_ex
     assert not rows[3]["settled"]  # it lies at the line
 
 
+async def test_programs_hear_which_rule_suits_the_goal_where_the_law_can_ask_by_it(program):
+    for chosen, better in (
+        ({"goal": "threshold"}, "threshold"),
+        ({"goal": "threshold", "rule": "threshold"}, None),
+        ({"goal": "threshold", "update_law": "trueskill"}, None),
+        ({"goal": "halves"}, None),
+    ):
+        campaign = await program.post(f"{API}/campaigns", json=SETTINGS | chosen)
+        assert campaign.json()["better_rule"] == better
+
+
 async def test_answers_that_are_imported_are_looked_at_too(app, engine, program):
     address = await made(program, "intervals", when_reached="pause", judgments_per_item=20)
     rows = [f"{k},p{k % 5},v{item},{10 + 15 * item + k % 5}" for k in range(10) for item in range(6)]

@@ -247,6 +247,19 @@ async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(research
     assert "6 items with 10 judgments each are 60 judgments" in page
     assert "Fixed from then on" in page
     assert f"{address}/try/hit" in page  # a HIT to try
+    assert "the rule of selection (easl);" in page
+    assert "/plan" not in page
+
+
+async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_end(researcher):
+    address = await create(researcher, goal="best", best_items="3", rule="threshold", when_reached="pause")
+    await upload(researcher, address)
+    page = (await researcher.get(f"{address}/launch/confirm")).text
+    assert "the rule of selection (threshold), how many items are the best (3), the threshold (50);" in page
+    assert "Goal: The best 3 are settled" in page
+    assert "the campaign pauses. It ends once each item has its 10 judgments, reached or not." in page
+    assert f'<a href="{address}/plan">Plan</a> tells how many' in page
+    assert "“best” suits this goal" in page
 
 
 async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
@@ -352,6 +365,15 @@ async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also
     assert page.status_code == 422
     said = page.text.partition("Nothing was saved yet. Please look at these fields")[2].partition("</ul>")[0]
     assert re.findall("#([a-z_]+)", said) == ["goal", "rule"]
+    assert [page.text.count(f' id="{name}"') for name in ("goal", "rule")] == [1, 1]
+    assert "<dd>nope" not in page.text
+
+
+async def test_every_setting_of_a_launched_campaign_can_be_linked_to(researcher):
+    address = await launched(researcher)
+    places = re.findall(r' id="([^"]+)"', (await researcher.get(f"{address}/edit")).text)
+    assert {"rule", "best_items", "question", "goal"} <= {*places}
+    assert len(places) == len({*places})
 
 
 async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.database.pool import GONE, SETTLED
 from app.selection.cut import BelowBest, Threshold
 from app.selection.gain import Noise, gain_of, log_gain
 from app.selection.goals import BEST, THRESHOLD
 from app.selection.near_line import NearLine
-from app.selection.rule import Asking
+from app.selection.rule import GONE, SETTLED, Asking
 from tests.selection.test_index import assert_drawn_from
 
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}

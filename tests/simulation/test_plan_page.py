@@ -54,6 +54,14 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     assert ("20 annotators are supposed" in said) == (law == "easl-aware" and goal == "best" and not warns)
 
 
+async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
+    draft = await running(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
+    page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
+    assert "The rule of selection “best” suits this goal" in page
+    assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
+    assert "The launch has fixed the rule" not in page
+
+
 async def test_items_that_left_the_pool_are_not_planned(engine):
     campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
     for gone, wanted in ((0, 24), (3, 15)):

@@ -276,6 +276,25 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
     assert (await researcher.post(address, data=said)).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("settings", "fewest", "why"),
+    [
+        ({}, 1, ""),
+        ({"repeat_items": False}, 30, "each item wants 30 judgments by different people. Choose more."),
+        ({"goal": "halves"}, 30, "hardly nearer"),
+        ({"hits_per_annotator": 2}, 36, "it asks for 72 HITs, and each may answer 2."),
+        ({"hits_per_annotator": 2, "repeat_items": False, "judgments_per_item": 9}, 11, "each may answer 2"),
+        ({"repeat_items": False, "judgments_per_item": 101}, 101, "A rehearsal has 100 at most."),
+    ],
+)
+async def test_the_form_says_how_many_annotators_the_campaign_needs(engine, researcher, settings, fewest, why):
+    campaign = await running(engine, launched=False, **({"judgments_per_item": 30} | settings))
+    page = (await researcher.get(PAGE.format(campaign.slug))).text
+    said = re.findall(r'data-fewest="(\d+)"( hidden)?>(.*?)</p>', page)
+    assert [(int(number), bool(hidden)) for number, hidden, _ in said] == [(fewest, fewest <= 12)] * (fewest > 1)
+    assert all(why in words for *_, words in said)
+
+
 async def test_the_column_that_is_plainly_meant_is_proposed(engine, researcher):
     campaign = await running(engine, launched=False)
     await execute(engine, """UPDATE items SET fields = '{"id": 7, "verb": "run", "length": 3, "oracle": "0.5"}'""")

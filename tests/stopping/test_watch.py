@@ -12,7 +12,8 @@ from sqlalchemy import select, text
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
-from app.goals.progress import counting, progress, words
+from app.database.alerts import said
+from app.goals.progress import Progress, counting, progress, words
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import moderated
 from app.quality import who_counts
@@ -150,6 +151,61 @@ async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, resea
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Goal not reached: The best 2 are settled" in page
+
+
+@pytest.mark.parametrize(("when_reached", "share"), [("tell", 18), ("release", 0)])
+async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_it_was(engine, when_reached, share):
+    few = GOAL | {"goal": "threshold", "judgments_per_item": 2, "goal_within": 0, "when_reached": when_reached}
+    campaign = await running(engine, items=10, **few)
+    await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
+    for last in (None, await look(engine, campaign.id, now=NOW)):
+        await look(engine, campaign.id, now=NOW, last=last)
+    finished, missed = await alerts(engine)
+    assert (finished.kind, missed.kind) == ("finished", "missed")
+    assert said(*missed).startswith("The goal was not reached: it is settled who is above 50, with 95 % probability")
+    async with engine.connect() as connection:
+        because = await connection.scalar(text("SELECT because FROM alerts WHERE kind = 'missed'"))
+    assert because.startswith(f"At the end it was {share} %. To go on, ask for more judgments per item")
+
+
+async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert(engine):
+    campaign = await running(engine, items=10, **GOAL)
+    async with engine.begin() as connection:
+        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+    await look(engine, campaign.id, now=NOW)
+    assert await alerts(engine) == []
+
+
+async def test_a_campaign_that_ends_as_its_last_items_settle_but_for_one_says_so(engine):
+    settles = GOAL | {"goal": "threshold", "goal_within": 0, "when_reached": "release"}
+    campaign = await running(engine, items=10, **settles)
+    await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
+    await execute(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
+    await look(engine, campaign.id, now=NOW)
+    assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
+
+
+@pytest.mark.parametrize("wish", ["tell", "pause", "finish"])
+async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
+    campaign = await running(engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish}))
+    await answered(engine, campaign, 6)
+    await look(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).goal_reached == words(campaign)
+    assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "told"),
+    [
+        (0.9499999, 0.95, 0.94),
+        (0.996, 0.95, 0.996),
+        (0.95, 0.95, 0.95),
+        (0.29, 0.95, 0.29),
+        (0.5499999999999, 0.55, 0.54),
+    ],
+)
+def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(now, wanted, told):
+    assert Progress("", now, wanted).told == told
 
 
 async def test_without_a_goal_nothing_is_read(engine):
