@@ -76,7 +76,7 @@ def planned(row: Row, seed: int) -> Planned:
     for _ in range(row.before):
         mine.round_by(people)
     known = with_answers(GoalEvidence.nothing(mine.law, ITEMS), mine.hits)
-    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed)
+    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed, annotators=row.annotators)
     return Planned(needed(campaign, mine, people, known, found.looks.tolist()), *found.band)
 
 
@@ -91,6 +91,7 @@ def settings_of(row: Row) -> Any:
         "goal_correlation": 0.9,
     }
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": N, "fewest_items": 1}
+    asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
 
