@@ -23,9 +23,10 @@ from app.goals.evidence import GoalEvidence
 from app.goals.progress import MOST_IN_ORDER, counting
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
+from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
-from app.record import pace
+from app.record import pace, replay
 from app.record.apart import apart, tell
 from app.record.law import law_of
 from app.record.per_minute import recent_pace
@@ -35,6 +36,7 @@ from app.simulation.annotators import POPULATIONS
 from app.simulation.planner import (
     BAND,
     FEWEST_BEST,
+    LAW,
     MOST_BY_LAW,
     MOST_ITEMS,
     MOST_JUDGMENTS,
@@ -44,6 +46,7 @@ from app.simulation.planner import (
     law_measures,
     sampled,
 )
+from app.simulation.supposed import own_priors
 from app.simulation.turnout import PEOPLE, in_all, whence
 
 RUNS = 20
@@ -208,10 +211,12 @@ async def plan(
         an_hour = await pace_of(connection, campaign, now=now)
         left = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone = (await connection.scalars(OUT_OF_POOL, left)).all()
-    settings, known = those_asked(campaign, known, gone)
+        priors = await priors_of(connection, campaign)
+    settings, known, items = those_asked(campaign, known, gone)
     sample = min(sampled(campaign), len(known.tally.total))
     number = in_all(settings, known.tally, annotators)
     simulated = {"runs": runs, "seed": campaign.seed, "annotators": number, "sample": sample}
+    simulated |= {"priors": priors[:, items]}
     try:
         found = forecast(settings, known, crowd, **simulated, told=told)
     except Inestimable as problem:
@@ -241,9 +246,9 @@ def caution(campaign: Any, known: GoalEvidence) -> str:
     )
 
 
-def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tuple[Any, GoalEvidence]:
-    """A campaign's settings, and what is known, of the items that count for its goal. gone: the numbers of those that
-    left the pool.
+def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tuple[Any, GoalEvidence, Integers]:
+    """A campaign's settings, and what is known, of the items that count for its goal, and their numbers. gone: those of
+    items that left the pool.
 
     Raises `Conflict` (`no_items`) where none is left.
     """
@@ -256,7 +261,7 @@ def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tupl
     if len(counted) < len(in_pool):
         known = known.of(counted)
         settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
-    return settings, known
+    return settings, known, counted
 
 
 def how_long(campaign: Any) -> str:
@@ -301,6 +306,18 @@ def refuse_unless_planned(campaign: Any) -> None:
 async def pace_of(connection: AsyncConnection, campaign: Any, *, now: datetime) -> float | None:
     """HITs an hour that are answered now; None where nobody can answer, or few did."""
     return await recent_pace(connection, campaign.id, now=now) if campaign.status == "running" else None
+
+
+async def priors_of(connection: AsyncConnection, campaign: Any) -> Array:
+    """What the posteriors of its items begin with, (2, N): with the prior of a plan's law where it was left to the law,
+    or another law reads it.
+    """
+    first = own_priors(LAW, campaign.item_count)
+    if law_of(campaign).family is LAW.family:
+        chosen = np.array(await replay.priors(connection, campaign))
+        possible = np.isfinite(chosen).all(axis=0)
+        first[:, possible] = chosen[:, possible]
+    return first
 
 
 async def earlier(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:

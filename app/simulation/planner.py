@@ -29,7 +29,7 @@ from app.inference.ratings.moderated import moderated
 from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import Population
 from app.simulation.in_memory import InMemory
-from app.simulation.supposed import Supposing, acquainted, by_law, by_means, replayed
+from app.simulation.supposed import Supposing, acquainted, by_law, by_means, own_priors, replayed
 from app.simulation.turnout import PEOPLE, Turnout, seen_by, turnout
 
 MOST_ITEMS = 1_000_000
@@ -120,23 +120,31 @@ def law_measures(campaign: Any, known: GoalEvidence) -> bool:
     return known.fits(campaign) and len(known.tally.total) <= MOST_BY_LAW
 
 
-def start(campaign: Any, known: GoalEvidence, like: Population | GoalEvidence, annotators: int = PEOPLE) -> Start:
-    """By the law or by plain means, with so many annotators in all."""
+def start(
+    campaign: Any,
+    known: GoalEvidence,
+    like: Population | GoalEvidence,
+    annotators: int = PEOPLE,
+    priors: Array | None = None,
+) -> Start:
+    """By the law or by plain means, with so many annotators in all. priors: what posteriors began with, (numbers, N);
+    None for the law's own.
+    """
     measures = law_measures(campaign, known)
     who = turnout(campaign, known.tally, annotators, by_law=measures)
     seen = seen_by(who, known.tally)
     if not measures:
         people = by_means(known.tally, like, who.number)
-        return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally), people, who, seen)
+        return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally, priors), people, who, seen)
     n = asking_of(campaign).n
-    replay = replayed(known, n)
+    replay = replayed(known, n, priors)
     people = by_law(known.tally, acquainted(known, replay), like, n, who.number)
     return Start(campaign, known, replay.beliefs, people, who, seen)
 
 
-def means(tally: Tally) -> Beliefs:
-    """What `easl` has learned: it adds scores to one number and what they lack to the other."""
-    high, low = LAW.family.default_prior
+def means(tally: Tally, priors: Array | None) -> Beliefs:
+    """What `easl` has learned: it adds scores to one number and what they lack to the other. priors: as in `start`."""
+    high, low = own_priors(LAW, len(tally.total)) if priors is None else priors
     return LAW.begin([high + tally.total, low + tally.judgments - tally.total], Parameters())
 
 
@@ -148,20 +156,22 @@ def forecast(
     runs: int,
     seed: int,
     annotators: int = PEOPLE,
+    priors: Array | None = None,
     sample: int | None = None,
     told: Callable[[int], None] = lambda _runs: None,
 ) -> Forecast:
     """What the goal of a campaign will cost. campaign: its settings as attributes of a namespace. known: what its
     judgments say. like: who answers, or what is known of an earlier campaign, where its own answers tell nothing yet.
-    annotators: how many there are in all. sample: how many items are simulated, None for all. told: hears after each
-    run how many there were.
+    annotators: how many there are in all. priors: as in `start`. sample: how many items are simulated, None for all.
+    told: hears after each run how many there were.
     """
     size, drawn = len(known.tally.total), asking_of(campaign).n
     share = min(1.0, (sample or size) / size)
     if share < 1:
-        some = np.random.default_rng([seed, size]).choice(size, sample, replace=False)
-        campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(np.sort(some)), None)
-    begin = start(campaign, known, like, annotators)
+        some = np.sort(np.random.default_rng([seed, size]).choice(size, sample, replace=False))
+        campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(some), None)
+        priors = None if priors is None else priors[:, some]
+    begin = start(campaign, known, like, annotators, priors)
     at = looked_at(-(-len(known.tally.total) * MOST_JUDGMENTS // drawn), costly=begin.known.said is not None)
     near, ran_out = np.empty((runs, len(at))), np.zeros(runs, bool)
     for k in range(runs):

@@ -15,7 +15,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Beliefs, Hit, Parameters
+from app.inference.online.law import Beliefs, Hit, Law, Parameters
 from app.inference.ratings import who_looks
 from app.inference.ratings.annotator_evidence import Judged
 from app.inference.ratings.moderated import Moderated, moderated
@@ -71,6 +71,11 @@ class Acquainted:
         return MadeUp(habits, truth)
 
 
+def own_priors(law: Law, size: int) -> Array:
+    """What a law's posteriors of N items begin with where nobody chose another prior, (numbers, N)."""
+    return np.repeat(np.array(law.family.default_prior)[:, None], size, axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class Replay:
     """What a law learned from HITs as they may have been. there: the numbers of annotators who have answered, (J,),
@@ -82,12 +87,15 @@ class Replay:
     there: Integers
 
 
-def replayed(known: GoalEvidence, n: int) -> Replay:
-    """By the law for which something is known. n: items of a HIT."""
-    size, said = len(known.tally.total), known.said or Said.nothing(len(known.tally.total))
+def replayed(known: GoalEvidence, n: int, priors: Array | None = None) -> Replay:
+    """By the law for which something is known. n: items of a HIT. priors: what its posteriors began with, (numbers, N);
+    None for its own.
+    """
+    size = len(known.tally.total)
+    said = known.said or Said.nothing(size)
     there, who = np.unique(said.annotators, return_inverse=True)
     hits = hits_of(replace(said, annotators=who), n)
-    beliefs = known.law.begin([np.full(size, prior) for prior in known.law.family.default_prior], Parameters())
+    beliefs = known.law.begin([*(own_priors(known.law, size) if priors is None else priors)], Parameters())
     beliefs.take(hits)
     return Replay(hits, beliefs, there)
 

@@ -14,8 +14,9 @@ from app.errors import NotFound, Refusal
 from app.goals.evidence import GoalEvidence
 from app.inference.online.laws import ONLINE
 from app.record.per_minute import recent_pace
+from app.simulation import planned
 from app.simulation.planned import Asked, Plan, Plans, caution, plan
-from app.simulation.planner import MOST_BY_LAW, Forecast
+from app.simulation.planner import MOST_BY_LAW, Forecast, forecast
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
@@ -67,6 +68,22 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     for nonsense in ("0", "many", "1e9"):
         refused = await researcher.get(address + nonsense, headers=FETCHED)
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+
+
+async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
+    campaign = await running(engine, items=8, prior=[2, 3], **GOAL)
+    await execute(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
+    begun: list[Any] = []
+
+    def noted(*known: Any, **asked: Any) -> Forecast:
+        begun.append(asked["priors"].T.tolist())
+        return forecast(*known, **asked)
+
+    monkeypatch.setattr(planned, "forecast", noted)
+    await plan(engine, campaign.slug, runs=1, now=NOW)
+    await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
+    await plan(engine, campaign.slug, runs=1, now=NOW)
+    assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
 async def test_items_that_left_the_pool_are_not_planned(engine):

@@ -159,6 +159,18 @@ def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     assert mine.score.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+def test_a_plan_starts_where_the_posteriors_of_the_campaign_do(law):
+    priors = np.array([np.linspace(1, 3, ITEMS), np.linspace(4, 2, ITEMS)])
+    known, _ = realised(campaign("best", judgments_per_item=10**6), 3, 1)
+    begun = start(campaign("best"), nothing(ITEMS, law), PEOPLE, priors=priors)
+    assert begun.beliefs.state.tolist() == priors.tolist()
+    if law == "easl":
+        scores = np.array([known.tally.total, known.tally.judgments - known.tally.total])
+        state = start(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
+        assert state == pytest.approx(priors + scores)
+
+
 def test_a_plan_with_released_items_asks_about_the_others_alone():
     each, together = (
         forecast(
