@@ -7,7 +7,7 @@ import click
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.cli.running import now, on_engine
+from app.cli.running import now, on_engine, progress_bar
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.quality.looks import Looks
@@ -93,7 +93,8 @@ def plan(slug: str, runs: int, **asked: Any) -> None:
     """What the goal of a campaign will cost, from what is known of it."""
 
     async def work(engine: AsyncEngine) -> Plan:
-        return await planned(engine, slug, now=now(), runs=runs, **asked)
+        with progress_bar(runs, "Simulating") as told:
+            return await planned(engine, slug, now=now(), runs=runs, told=told, **asked)
 
     found = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
