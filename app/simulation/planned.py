@@ -111,7 +111,7 @@ class Plan:
         if not (often := np.count_nonzero(self.found.ran_out)):
             return ""
         who = f"the {plural(self.annotators, 'annotator')} have answered all that they may before the goal is reached"
-        ways = "Find more annotators, let each of them answer more HITs, or show items again."
+        ways = "Find more annotators, or let each of them answer more."
         return f"In {often} of {plural(len(self.found.ran_out), 'simulated campaign')} {who}. {ways}"
 
     @property

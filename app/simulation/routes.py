@@ -20,7 +20,7 @@ from app.simulation import planned, rehearsals
 from app.simulation.annotators import POPULATIONS, Careless, population_of
 from app.simulation.planned import Asked, Plan, Plans
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
-from app.simulation.turnout import MOST_SAID, PEOPLE
+from app.simulation.turnout import MOST_SAID
 from app.web import Database, Now, Transaction, fetched, page
 
 InAll = Annotated[int, Field(ge=1, le=MOST_SAID)]
@@ -104,7 +104,7 @@ async def plan(
     likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
     like = like if like in likes else planned.USUAL * bool(like)
     context = {"campaign": campaign, "likes": likes, "like": like or planned.USUAL, "at_once": at_once, "paced": paced}
-    context |= {"annotators": annotators, "people": PEOPLE, "most_people": MOST_SAID}
+    context |= {"annotators": annotators, "most_people": MOST_SAID}
     try:
         planned.refuse_unless_planned(campaign)
     except Conflict as problem:
