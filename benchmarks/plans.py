@@ -1,11 +1,13 @@
-"""How often campaigns need what was forecast: `python -m benchmarks.plans [CAMPAIGNS]`, 50 of each goal if not said.
+"""How often campaigns need what was forecast: `python -m benchmarks.plans [CAMPAIGNS [LAW]]`, 50 of each row and both
+laws if not said.
 
-Campaigns in memory of 25 items, with HITs of 5, whose plan is made as the page *Plan* makes it: before the first
-answer, by how the annotators are, or after 2 judgments of each item, by what these tell. Then they go on until their
-goal is reached, at which they look as often as the plan does: under `easl` with 200 annotators, and under `easl-aware`,
-which measures two of the goals by itself, with 20, of whom none or 15 % answer at random. Of each goal: in how many of
-the campaigns that was within the band of the plan, below it and above it; and by how much the median of the plan was
-off, as the median over campaigns of its ratio to what was needed, with nine of ten of them.
+Campaigns in memory of 25 items, with HITs of 5, whose plan is made as the page *Plan* makes it, told how many
+annotators there are in all: before the first answer, by how these are, or after 2 judgments of each item, by what these
+tell. Then they go on until their goal is reached, at which they look as often as the plan does: under `easl` with 200
+annotators, and under `easl-aware`, which measures two of the goals by itself, with 20, of whom none or 15 % answer at
+random. Of each goal: in how many of the campaigns that was within the band of the plan, below it and above it; and by
+how much the median of the plan was off, as the median over campaigns of its ratio to what was needed, with nine of ten
+of them.
 """
 
 import sys
@@ -76,7 +78,7 @@ def planned(row: Row, seed: int) -> Planned:
     for _ in range(row.before):
         mine.round_by(people)
     known = with_answers(GoalEvidence.nothing(mine.law, ITEMS), mine.hits)
-    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed)
+    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed, annotators=row.annotators)
     return Planned(needed(campaign, mine, people, known, found.looks.tolist()), *found.band)
 
 
@@ -91,6 +93,7 @@ def settings_of(row: Row) -> Any:
         "goal_correlation": 0.9,
     }
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": N, "fewest_items": 1}
+    asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
 
@@ -131,13 +134,20 @@ def line_of(row: Row, found: list[Planned]) -> str:
     return f"| {row.law} | {row.at_random:.0%} | {row.before} | {row.goal} | {where} | {needs_an_item:.1f} | {off} |"
 
 
+def rows_of(law: str | None) -> list[Row]:
+    """Those of a law, or all. Ends the program where no row has that law."""
+    rows = [row for row in ROWS if law in {None, row.law}]
+    return rows or sys.exit(f"There are rows of {' and '.join(sorted({row.law for row in ROWS}))}, not of {law}.")
+
+
 def main() -> None:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    rows = rows_of(sys.argv[2] if len(sys.argv) > 2 else None)
     print(f"{campaigns} campaigns each, {RUNS} runs a plan, up to {MOST_JUDGMENTS} judgments an item\n")
     print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
-        for row in ROWS:
+        for row in rows:
             print(line_of(row, list(pool.map(partial(planned, row), range(campaigns)))), flush=True)
 
 

@@ -43,6 +43,7 @@ def planned(row: Row, seed: int) -> Array:
     goal = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
     goal |= {"goal_width": 10, "goal_correlation": 0.9}
     asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": 5, "fewest_items": 1}
+    asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
     known = GoalEvidence.nothing(ONLINE["easl"], ITEMS)

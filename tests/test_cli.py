@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app import server
 from app.campaigns.settings import CampaignSettings
-from app.cli.campaigns import progress_bar
+from app.cli.campaigns import importing
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command
@@ -183,7 +183,7 @@ def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
 
     for stderr, drawn in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with (files / "items.csv").open("rb") as file, progress_bar(file) as progress:
+        with (files / "items.csv").open("rb") as file, importing(file) as progress:
             file.readline()
             progress(1)
             file.read()
@@ -254,12 +254,15 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     refused = easel("plan", running)
     assert (refused.exit_code, "has no goal" in refused.output) == (1, True)
     easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 25)
-    goal, needed = easel("plan", running, "--runs", 2).output.splitlines()
+    goal, needed, supposed = easel("plan", running, "--runs", 2).output.splitlines()
     assert easel("campaign", "edit", running, "--goal", "best", "--goal-within", 40).output.endswith(BETTER)
     assert easel("plan", running, "--runs", 2).output.endswith(BETTER)
     assert goal == "Goal: Intervals of 95 % of items are ±25 points or less."
     assert needed.startswith("About ")
     assert "HIT" in needed
+    assert supposed.startswith("200 annotators in all are supposed")
+    assert "This is for 30 annotators in all." in easel("plan", running, "--runs", 2, "--annotators", 30).output
+    assert easel("plan", running, "--annotators", 0).exit_code == 2
     assert easel("plan", running, "--like", "nobody").exit_code == 1
 
 

@@ -41,6 +41,7 @@ from app.cli.running import (
     now,
     on_engine,
     output_option,
+    progress_bar,
     put_out,
     show_json,
 )
@@ -302,7 +303,7 @@ def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
     `segment` and `output`.
     """
     limits = read_settings()
-    with file.open("rb") as opened, progress_bar(opened) as progress, ExitStack() as stack:
+    with file.open("rb") as opened, importing(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
         packed = Packed(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
         count = in_transaction(
@@ -327,14 +328,10 @@ def at_terminal() -> bool:
 
 
 @contextmanager
-def progress_bar(file: BinaryIO) -> Iterator[Progress]:
+def importing(file: BinaryIO) -> Iterator[Progress]:
     """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
-    if not sys.stderr.isatty():
-        yield lambda _rows: None
-        return
-    size = os.fstat(file.fileno()).st_size
-    with click.progressbar(length=size, label="Importing", file=sys.stderr) as bar:
-        yield lambda _rows: bar.update(file.tell() - bar.pos)
+    with progress_bar(os.fstat(file.fileno()).st_size, "Importing") as far:
+        yield lambda _rows: far(file.tell())
 
 
 @campaign.command("import-responses")

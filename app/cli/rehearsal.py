@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import hints
-from app.cli.running import now, on_engine
+from app.cli.running import now, on_engine, progress_bar
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.quality.looks import Looks
@@ -16,6 +16,7 @@ from app.simulation.annotators import CARELESS, POPULATIONS, Careless, populatio
 from app.simulation.crowd import simulate as simulate_crowd
 from app.simulation.planned import AT_ONCE, RUNS, USUAL, Plan
 from app.simulation.planned import plan as planned
+from app.simulation.turnout import MOST_SAID, PEOPLE
 from app.stopping import watch
 from app.web import get_now
 
@@ -29,6 +30,8 @@ LIKE_HELP = "Answer like these real annotators, with their noise, biases and rou
 HOW_HELP = "How those answer: anything, all items in one place, or the middle."
 
 EARLIER_HELP = f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
+
+IN_ALL_HELP = f"Annotators in all. Default: as many as are likely, {PEOPLE} or more while nobody has answered."
 
 UNJUDGEABLE_HELP = (
     "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
@@ -86,16 +89,19 @@ def simulate(
 @click.option(
     "--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, show_default=True, help="Annotators at a time."
 )
-def plan(slug: str, like: str, runs: int, at_once: int) -> None:
+@click.option("--annotators", type=click.IntRange(1, MOST_SAID), help=IN_ALL_HELP)
+def plan(slug: str, runs: int, **asked: Any) -> None:
     """What the goal of a campaign will cost, from what is known of it."""
 
     async def work(engine: AsyncEngine) -> tuple[Plan, str]:
-        found = await planned(engine, slug, like, now=now(), at_once=at_once, runs=runs)
+        with progress_bar(runs, "Simulating") as told:
+            found = await planned(engine, slug, now=now(), runs=runs, told=told, **asked)
         async with engine.connect() as connection:
             return found, hints.advice(await campaign_by_slug(connection, slug))
 
     found, advice = on_engine(work)
     click.echo(f"Goal: {found.goal}.")
     click.echo(" · ".join([found.needed, *found.costs]))
-    for more in filter(None, (found.by_the_clock, found.ends_before, found.caution, advice)):
+    told = (found.by_the_clock, found.supposed, found.run_out, found.ends_before, found.caution, advice)
+    for more in filter(None, told):
         click.echo(more)

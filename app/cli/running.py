@@ -3,7 +3,9 @@
 import asyncio
 import getpass
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,6 +82,16 @@ async def to_the_end(work: Awaitable[None]) -> None:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await task
+
+
+@contextmanager
+def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
+    """A bar for people at a terminal, which is told how far it is, 0 to `length`."""
+    if not sys.stderr.isatty():
+        yield lambda _far: None
+        return
+    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        yield lambda far: bar.update(far - bar.pos)
 
 
 def show_json(value: Any) -> None:

@@ -18,8 +18,8 @@ from app.simulation.annotators import Answering
 @dataclass
 class InMemory:
     """A campaign of N items. begun: what its law believes at first, and how many judgments are in that, (N,); None
-    before the first. beliefs: those of its law. index: of its rule. hits: those that were answered since. seen: the
-    items that annotators have seen.
+    before the first. again: whether it shows somebody an item again. beliefs: those of its law. index: of its rule.
+    hits: those that were answered since. seen: the items that annotators have seen.
     """
 
     rule: Rule
@@ -29,6 +29,7 @@ class InMemory:
     size: int
     rng: np.random.Generator
     begun: tuple[Beliefs, Counts] | None = None
+    again: bool = True
     beliefs: Beliefs = field(init=False)
     index: Index = field(init=False)
     hits: list[Hit] = field(default_factory=list)
@@ -59,10 +60,12 @@ class InMemory:
         return self.index.judgments
 
     def draw(self, annotator: int) -> Draw | None:
-        """The next HIT of somebody who has not seen its items, or, if there are no others, has."""
+        """The next HIT of somebody who has not seen its items, or, if there are no others, may see them again."""
         seen = self.seen.setdefault(annotator, set())
         nobody: set[int] = set()
-        return self.index.draw(self.asking.n, seen=seen, full=nobody, leading=nobody, allow_seen=True, rng=self.rng)
+        return self.index.draw(
+            self.asking.n, seen=seen, full=nobody, leading=nobody, allow_seen=self.again, rng=self.rng
+        )
 
     def submit(self, hit: Hit) -> None:
         """Learn of an answer."""
@@ -87,9 +90,23 @@ class InMemory:
             who = int(self.rng.integers(people.number))
             self.submit(Hit(who, items.tolist(), people.answer(who, items.tolist(), self.rng).tolist()))
 
-    def answered_by(self, people: Answering) -> Iterator[Hit]:
-        """HITs one after another, each by any of them, as they are answered; until nothing is wanted."""
-        while (draw := self.draw(who := int(self.rng.integers(people.number)))) is not None:
-            hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
-            self.submit(hit)
-            yield hit
+    def answered_by(self, people: Answering, may: Sequence[int] | None = None) -> Iterator[Hit]:
+        """HITs one after another, each by any of them, as they are answered; until nothing is wanted, or nobody may
+        answer. may: how many HITs each may, (number,); None without a limit.
+        """
+        most = [*may] if may is not None else [-1] * people.number
+        there = [place for place, hits in enumerate(most) if hits]
+        while there:
+            place = int(self.rng.integers(len(there)))
+            who = there[place]
+            draw = self.draw(who)
+            most[who] -= 1
+            if draw is None or not most[who]:
+                there[place] = there[-1]
+                there.pop()
+            if draw is not None:
+                hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
+                self.submit(hit)
+                yield hit
+            elif self.again:  # there is nothing for anybody
+                return

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import text
@@ -23,9 +23,10 @@ from app.goals.evidence import GoalEvidence
 from app.goals.progress import MOST_IN_ORDER, counting
 from app.goals.progress import words as words_of_goal
 from app.goals.settings import NONE
+from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
-from app.record import pace
+from app.record import pace, replay
 from app.record.apart import apart, tell
 from app.record.law import law_of
 from app.record.per_minute import recent_pace
@@ -35,6 +36,7 @@ from app.simulation.annotators import POPULATIONS
 from app.simulation.planner import (
     BAND,
     FEWEST_BEST,
+    LAW,
     MOST_BY_LAW,
     MOST_ITEMS,
     MOST_JUDGMENTS,
@@ -44,6 +46,8 @@ from app.simulation.planner import (
     law_measures,
     sampled,
 )
+from app.simulation.supposed import own_priors
+from app.simulation.turnout import PEOPLE, in_all, whence
 
 RUNS = 20
 AT_ONCE = 5  # annotators, if nobody says how many
@@ -63,7 +67,8 @@ class Plan:
     """goal: in words. items: that there are, and how many were simulated. judgments: that are there. wanted, per_item:
     at how many the campaign ends, in all and of each item. per_hit: new judgments of a HIT. minutes, pay: of a HIT, if
     that is known. an_hour: HITs that are answered now, if anybody does. at_once: annotators, where nobody answers yet.
-    now: when it was made. caution: what speaks against it.
+    now: when it was made. annotators: in all; supposed: where that number comes from, as a sentence. caution: what
+    speaks against it.
     """
 
     goal: str
@@ -80,6 +85,8 @@ class Plan:
     at_once: int
     now: datetime
     found: Forecast
+    annotators: int = PEOPLE
+    supposed: str = ""
     caution: str = ""
 
     @property
@@ -89,12 +96,23 @@ class Plan:
         if middle == 0:
             return "The goal is reached."
         if middle == float("inf"):
+            if self.found.ran_out.mean() > 1 / 2:
+                return "The annotators run out before the goal is reached."
             return (
                 f"More than {MOST_JUDGMENTS} judgments an item would be needed. Choose a goal that asks for less, or "
                 "the rule of selection that suits it, or find more annotators."
             )
         most = f"{high:,.0f}" if high != float("inf") else "many more"
         return f"About {plural(round(middle), 'more judgment')} ({low:,.0f} to {most})"
+
+    @property
+    def run_out(self) -> str:
+        """That the annotators run out before the goal, as a sentence; empty where they never do."""
+        if not (often := np.count_nonzero(self.found.ran_out)):
+            return ""
+        who = f"the {plural(self.annotators, 'annotator')} have answered all that they may before the goal is reached"
+        ways = "Find more annotators, or let each of them answer more."
+        return f"In {often} of {plural(len(self.found.ran_out), 'simulated campaign')} {who}. {ways}"
 
     @property
     def costs(self) -> list[str]:
@@ -174,14 +192,16 @@ async def plan(
     *,
     now: datetime,
     at_once: int = AT_ONCE,
+    annotators: int | None = None,
     runs: int = RUNS,
     told: Callable[[int], None] = lambda _runs: None,
 ) -> Plan:
     """What the goal of a campaign will cost. like: one of `POPULATIONS`, or the slug of an earlier campaign, for a
-    campaign whose own answers tell too little. told: hears after each run how many there were.
+    campaign whose own answers tell too little. annotators: in all, None for as many as are likely (`turnout`). told:
+    hears after each run how many there were.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `too_large_to_plan`, `no_items`) and `Invalid`
-    (`too_few_judgments`).
+    (`too_few_judgments`, `too_few_annotators`).
     """
     async with snapshot(engine) as connection:
         campaign = await find_counted(connection, slug)
@@ -191,31 +211,34 @@ async def plan(
         an_hour = await pace_of(connection, campaign, now=now)
         left = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone = (await connection.scalars(OUT_OF_POOL, left)).all()
-    settings, known = those_asked(campaign, known, gone)
+        priors = await priors_of(connection, campaign)
+    settings, known, items = those_asked(campaign, known, gone)
     sample = min(sampled(campaign), len(known.tally.total))
+    number = in_all(settings, known.tally, annotators)
+    simulated = {"runs": runs, "seed": campaign.seed, "annotators": number, "sample": sample}
+    simulated |= {"priors": priors[:, items]}
     try:
-        found = forecast(settings, known, crowd, runs=runs, seed=campaign.seed, sample=sample, told=told)
+        found = forecast(settings, known, crowd, **simulated, told=told)
     except Inestimable as problem:
         why = f"“{like}” tells too little: nobody can say how far its annotators differ."
         raise Invalid(why, code="too_few_judgments") from problem
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
     size = campaign.item_count, sample, int(known.tally.judgments.sum()), each * len(known.tally.total), each
-    return Plan(
-        words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, caution(settings, known, found.people)
-    )
+    words = whence(settings, known.tally, number, annotators), caution(settings, known)
+    return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, number, *words)
 
 
-def caution(campaign: Any, known: GoalEvidence, people: int) -> str:
-    """Where simulated campaigns measure the goal otherwise than the campaign does: that they do; where it matters, how
-    many people answer in them.
+def caution(campaign: Any, known: GoalEvidence) -> str:
+    """Where simulated campaigns measure the goal otherwise than the campaign does: that they do; where it matters most
+    how many people answer: that it does.
     """
     if not known.fits(campaign):
         return ""
     if law_measures(campaign, known):
         return (
-            f"{people} annotators are supposed to answer. What somebody says of an item once more narrows little, so "
-            "with more of them the goal may take fewer judgments, and be reached where it is not here."
+            "What somebody says of an item once more narrows little, so with more annotators the goal may take fewer "
+            "judgments, and be reached where it is not here."
         )
     return (
         f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
@@ -223,9 +246,9 @@ def caution(campaign: Any, known: GoalEvidence, people: int) -> str:
     )
 
 
-def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tuple[Any, GoalEvidence]:
-    """A campaign's settings, and what is known, of the items that count for its goal. gone: the numbers of those that
-    left the pool.
+def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tuple[Any, GoalEvidence, Integers]:
+    """A campaign's settings, and what is known, of the items that count for its goal, and their numbers. gone: those of
+    items that left the pool.
 
     Raises `Conflict` (`no_items`) where none is left.
     """
@@ -238,7 +261,7 @@ def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tupl
     if len(counted) < len(in_pool):
         known = known.of(counted)
         settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
-    return settings, known
+    return settings, known, counted
 
 
 def how_long(campaign: Any) -> str:
@@ -285,9 +308,29 @@ async def pace_of(connection: AsyncConnection, campaign: Any, *, now: datetime) 
     return await recent_pace(connection, campaign.id, now=now) if campaign.status == "running" else None
 
 
+async def priors_of(connection: AsyncConnection, campaign: Any) -> Array:
+    """What the posteriors of its items begin with, (2, N): with the prior of a plan's law where it was left to the law,
+    or another law reads it.
+    """
+    first = own_priors(LAW, campaign.item_count)
+    if law_of(campaign).family is LAW.family:
+        chosen = np.array(await replay.priors(connection, campaign))
+        possible = np.isfinite(chosen).all(axis=0)
+        first[:, possible] = chosen[:, possible]
+    return first
+
+
 async def earlier(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:
     """What was said in an earlier campaign, to this law, whatever its own is."""
     return (await calibrated.newest(connection, await find_counted(connection, slug), law=law)).evidence
+
+
+class Asked(NamedTuple):
+    """Of a plan, as `plan` takes them."""
+
+    like: str
+    at_once: int = AT_ONCE
+    annotators: int | None = None
 
 
 @dataclass
@@ -298,7 +341,7 @@ class Plans:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     most_seconds: float = MOST_SECONDS
 
-    async def of(self, slug: str, like: str, at_once: int, now: datetime, told: Callable[[int], None]) -> Plan:
+    async def of(self, slug: str, asked: Asked, now: datetime, told: Callable[[int], None]) -> Plan:
         """As `plan`. told: hears how many runs there were, 0 when they begin.
 
         Raises `Conflict` (`plan_takes_long`), too.
@@ -307,17 +350,17 @@ class Plans:
         try:
             async with asyncio.timeout(self.most_seconds), self.turn:
                 told(0)
-                return await apart(plan_on, address, slug, like, at_once, now, told=told)
+                return await apart(plan_on, address, slug, asked, now, told=told)
         except TimeoutError as problem:
             why = f"There was no plan after {self.most_seconds:g} seconds: there are many items, or others plan, too."
             why += f" `easel plan {slug}` takes the time that it needs."
             raise Conflict(why, code="plan_takes_long") from problem
 
 
-async def plan_on(url: str, slug: str, like: str, at_once: int, now: datetime) -> Plan:
+async def plan_on(url: str, slug: str, asked: Asked, now: datetime) -> Plan:
     """`plan`, in a process that has no engine."""
     engine = create_engine(url, pool_size=1)
     try:
-        return await plan(engine, slug, like, now=now, at_once=at_once, told=tell)
+        return await plan(engine, slug, **asked._asdict(), now=now, told=tell)
     finally:
         await engine.dispose()

@@ -11,7 +11,7 @@ far such a plan is from one of all items.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from app.goals.evidence import GoalEvidence
 from app.goals.progress import progress
 from app.goals.settings import RELEASE
-from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Beliefs, Parameters
 from app.inference.online.laws import ONLINE
@@ -29,7 +29,8 @@ from app.inference.ratings.moderated import moderated
 from app.selection.registry import RULES, asking_of
 from app.simulation.annotators import Population
 from app.simulation.in_memory import InMemory
-from app.simulation.supposed import Supposing, acquainted, by_law, by_means, replayed
+from app.simulation.supposed import Supposing, acquainted, by_law, by_means, own_priors, replayed
+from app.simulation.turnout import PEOPLE, Turnout, seen_by, turnout
 
 MOST_ITEMS = 1_000_000
 SAMPLE, MOST_SAMPLED = 1_000, 5_000  # items
@@ -46,14 +47,14 @@ LAW = ONLINE["easl"]
 @dataclass(frozen=True)
 class Forecast:
     """Of R runs: after how many more judgments each looked, (L,), and how near its goal it was, (R, L), NaN once it was
-    reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time. people: how many
-    annotators each has.
+    reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time. ran_out: whether
+    annotators had answered all that they may before it was, (R,).
     """
 
     looks: Array
     near: Array
     needed: Array
-    people: int
+    ran_out: Mask
 
     @property
     def band(self) -> tuple[float, float, float]:
@@ -78,36 +79,40 @@ def sampled(campaign: Any) -> int:
 def of_sample(campaign: Any, share: float) -> Any:
     """The campaign as it is for this share of its items, 0 to 1: asked as ever, and with its part of the goal."""
     sure = campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
+    most = campaign.hits_per_annotator
     changed = {"best_items": max(1, round(campaign.best_items * share)), "goal_percent": sure}
+    changed |= {"hits_per_annotator": most and most * share}
     return SimpleNamespace(**{**campaign.__dict__, **changed})
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """Where all runs of a plan begin. campaign: its settings. known: what its judgments say. beliefs: those of the law.
-    people: draws who answers. there: the numbers of annotators who have answered, (J,), the first ones of `people`.
-    seen: the items that each of them has seen, by their places.
+    people: draws who answers. who: they are, those who have answered first. seen: the items that each of these has
+    seen, by their places.
     """
 
     campaign: Any
     known: GoalEvidence
     beliefs: Beliefs
     people: Supposing
-    there: Integers = field(default_factory=lambda: np.zeros(0, np.intp))
-    seen: Mapping[int, set[int]] = field(default_factory=dict)
+    who: Turnout
+    seen: Mapping[int, set[int]]
 
     def begun(self, rng: np.random.Generator) -> InMemory:
         """The campaign as it stands, to go on with."""
         size, judgments = len(self.known.tally.total), self.known.tally.judgments
         asking = replace(asking_of(self.campaign), wanted=WITHOUT_END)
         begun = self.beliefs.copy(), judgments
-        mine = InMemory(RULES[self.campaign.rule], self.known.law, asking, Parameters(), size, rng, begun)
+        again = self.campaign.repeat_items
+        mine = InMemory(RULES[self.campaign.rule], self.known.law, asking, Parameters(), size, rng, begun, again)
         mine.seen |= {place: set(items) for place, items in self.seen.items()}
         return mine
 
     def number(self, place: int) -> int:
         """That of an annotator, by their place among `people`."""
-        return int(self.there[place]) if place < len(self.there) else OTHERS + place
+        there = self.who.there
+        return int(there[place]) if place < len(there) else OTHERS + place
 
 
 def law_measures(campaign: Any, known: GoalEvidence) -> bool:
@@ -115,19 +120,31 @@ def law_measures(campaign: Any, known: GoalEvidence) -> bool:
     return known.fits(campaign) and len(known.tally.total) <= MOST_BY_LAW
 
 
-def start(campaign: Any, known: GoalEvidence, like: Population | GoalEvidence) -> Start:
-    """By the law or by plain means."""
-    if not law_measures(campaign, known):
-        return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally), by_means(known.tally, like))
+def start(
+    campaign: Any,
+    known: GoalEvidence,
+    like: Population | GoalEvidence,
+    annotators: int = PEOPLE,
+    priors: Array | None = None,
+) -> Start:
+    """By the law or by plain means, with so many annotators in all. priors: what posteriors began with, (numbers, N);
+    None for the law's own.
+    """
+    measures = law_measures(campaign, known)
+    who = turnout(campaign, known.tally, annotators, by_law=measures)
+    seen = seen_by(who, known.tally)
+    if not measures:
+        people = by_means(known.tally, like, who.number)
+        return Start(campaign, GoalEvidence(LAW, known.tally, None), means(known.tally, priors), people, who, seen)
     n = asking_of(campaign).n
-    replay = replayed(known, n)
-    people = by_law(known.tally, acquainted(known, replay), like, n)
-    return Start(campaign, known, replay.beliefs, people, replay.there, replay.seen)
+    replay = replayed(known, n, priors)
+    people = by_law(known.tally, acquainted(known, replay), like, n, who.number)
+    return Start(campaign, known, replay.beliefs, people, who, seen)
 
 
-def means(tally: Tally) -> Beliefs:
-    """What `easl` has learned: it adds scores to one number and what they lack to the other."""
-    high, low = LAW.family.default_prior
+def means(tally: Tally, priors: Array | None) -> Beliefs:
+    """What `easl` has learned: it adds scores to one number and what they lack to the other. priors: as in `start`."""
+    high, low = own_priors(LAW, len(tally.total)) if priors is None else priors
     return LAW.begin([high + tally.total, low + tally.judgments - tally.total], Parameters())
 
 
@@ -138,28 +155,32 @@ def forecast(
     *,
     runs: int,
     seed: int,
+    annotators: int = PEOPLE,
+    priors: Array | None = None,
     sample: int | None = None,
     told: Callable[[int], None] = lambda _runs: None,
 ) -> Forecast:
     """What the goal of a campaign will cost. campaign: its settings as attributes of a namespace. known: what its
     judgments say. like: who answers, or what is known of an earlier campaign, where its own answers tell nothing yet.
-    sample: how many items are simulated, None for all. told: hears after each run how many there were.
+    annotators: how many there are in all. priors: as in `start`. sample: how many items are simulated, None for all.
+    told: hears after each run how many there were.
     """
     size, drawn = len(known.tally.total), asking_of(campaign).n
     share = min(1.0, (sample or size) / size)
     if share < 1:
-        some = np.random.default_rng([seed, size]).choice(size, sample, replace=False)
-        campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(np.sort(some)), None)
-    begin = start(campaign, known, like)
+        some = np.sort(np.random.default_rng([seed, size]).choice(size, sample, replace=False))
+        campaign, known = of_sample(campaign, share), GoalEvidence(LAW, known.tally.of(some), None)
+        priors = None if priors is None else priors[:, some]
+    begin = start(campaign, known, like, annotators, priors)
     at = looked_at(-(-len(known.tally.total) * MOST_JUDGMENTS // drawn), costly=begin.known.said is not None)
-    near = np.empty((runs, len(at)))
+    near, ran_out = np.empty((runs, len(at))), np.zeros(runs, bool)
     for k in range(runs):
-        near[k] = run(begin, at, np.random.default_rng([seed, k]))
+        near[k], ran_out[k] = run(begin, at, np.random.default_rng([seed, k]))
         told(k + 1)
     over = np.isnan(near)
     looks = at * drawn / share
     needed = np.where(over.any(axis=1), looks[over.argmax(axis=1)], np.inf)
-    return Forecast(looks, near, needed, begin.people(np.random.default_rng(seed)).number)
+    return Forecast(looks, near, needed, ran_out)
 
 
 def looked_at(hits: int, *, costly: bool) -> Integers:
@@ -171,23 +192,27 @@ def looked_at(hits: int, *, costly: bool) -> Integers:
     return np.unique(evenly[kept] if costly else evenly)
 
 
-def run(begin: Start, at: Integers, rng: np.random.Generator) -> list[float]:
-    """How near the goal is after so many HITs, (L,); NaN once it was reached."""
-    evidence, near = begin.known, list[float]()
+def run(begin: Start, at: Integers, rng: np.random.Generator) -> tuple[list[float], bool]:
+    """How near the goal is after so many HITs, (L,), NaN once it was reached; and whether nobody was left to answer
+    before it was.
+    """
+    evidence, near, may = begin.known, list[float](), begin.who.may
     people = begin.people(rng)
     mine = begin.begun(rng)
-    hits = mine.answered_by(people)
+    hits = mine.answered_by(people, None if may is None else may.tolist())
     for more in np.diff(at, prepend=0).tolist():
-        if more:
-            new = list(islice(hits, more))
+        new = list(islice(hits, more))
+        if new:
             who = [begin.number(hit.annotator) for hit in new for _ in hit.items]
             items = [item for hit in new for item in hit.items]
             evidence = evidence.after(items, who, [value for hit in new for value in hit.values])
         measured = evidence.measured(begin.campaign, moderated(evidence.tally))
         found = progress(begin.campaign, measured.known, mine.score, measured.by)
         if found is None or found.reached:
-            break
+            return near + [np.nan] * (len(at) - len(near)), False
         if begin.campaign.when_reached == RELEASE:
             mine.release(np.isin(np.arange(mine.size), found.settled))
         near.append(found.now)
-    return near + [np.nan] * (len(at) - len(near))
+        if len(new) < more:
+            return near + [found.now] * (len(at) - len(near)), True
+    return near, False

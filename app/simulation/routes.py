@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator, Field
 
 from app.auth.guards import Who, researcher
 from app.campaigns import counted, hints, rehearsed
@@ -17,9 +18,12 @@ from app.errors import Conflict, Refusal
 from app.goals.progress import words
 from app.simulation import planned, rehearsals
 from app.simulation.annotators import POPULATIONS, Careless, population_of
-from app.simulation.planned import Plan, Plans
+from app.simulation.planned import Asked, Plan, Plans
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
+from app.simulation.turnout import MOST_SAID
 from app.web import Database, Now, Transaction, fetched, page
+
+InAll = Annotated[int, Field(ge=1, le=MOST_SAID)]
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -85,6 +89,7 @@ async def plan(
     now: Now,
     like: Annotated[str, Query(max_length=200)] = "",
     at_once: Annotated[int, Query(ge=1, le=1_000)] = planned.AT_ONCE,
+    annotators: Annotated[InAll | None, BeforeValidator(lambda said: said or None)] = None,
 ) -> Response:
     """What the goal of a campaign will cost, once it is asked with whom annotators are `like`.
 
@@ -99,6 +104,7 @@ async def plan(
     likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
     like = like if like in likes else planned.USUAL * bool(like)
     context = {"campaign": campaign, "likes": likes, "like": like or planned.USUAL, "at_once": at_once, "paced": paced}
+    context |= {"annotators": annotators, "most_people": MOST_SAID}
     try:
         planned.refuse_unless_planned(campaign)
     except Conflict as problem:
@@ -110,7 +116,7 @@ async def plan(
 
     async def job(told: Callable[[int], None]) -> Plan:
         plans: Plans = request.app.state.plans
-        return await plans.of(slug, like, at_once, now, told)
+        return await plans.of(slug, Asked(like, at_once, annotators), now, told)
 
     if fetched(request):
         return StreamingResponse(plan_lines(request, job), media_type="application/x-ndjson")

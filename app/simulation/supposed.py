@@ -15,7 +15,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.said import Said
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Beliefs, Hit, Parameters
+from app.inference.online.law import Beliefs, Hit, Law, Parameters
 from app.inference.ratings import who_looks
 from app.inference.ratings.annotator_evidence import Judged
 from app.inference.ratings.moderated import Moderated, moderated
@@ -23,9 +23,6 @@ from app.inference.ratings.settled import believed
 from app.inference.ratings.who_looks import MADE_UP
 from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
 
-PEOPLE = 200  # who answer, where it makes no difference who they are
-FEWEST_PEOPLE, ITEMS_A_PERSON = 20, 5  # where a law learns of who answers; with 10 judgments an item, 50 by each
-MOST_PEOPLE = 5_000  # beside those who have answered: hardly anybody of more would answer twice
 AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
 
 Supposing = Callable[[np.random.Generator], Answering]
@@ -37,7 +34,7 @@ class Likely:
 
     truth: Array
     noise: Array
-    number: int = PEOPLE
+    number: int
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         """Scores, (n,)."""
@@ -49,26 +46,34 @@ class Likely:
 class Acquainted:
     """What a law has learned. known: of the N items. at_random, bias: of the J annotators who have answered, (J,) each,
     the probability that they do not look, and how much higher they score. noise: standard deviation of answers of who
-    looks. number: how many people answer, J or more.
+    looks.
     """
 
     known: Moderated
     at_random: Array
     bias: Array
     noise: float
-    number: int
 
-    def people(self, rng: np.random.Generator, truth: Array, factor: float) -> MadeUp:
-        """Those who have answered, by their places, and others like them; factor: by what their noise is multiplied."""
-        there = len(self.bias)
-        who = np.append(np.arange(there), rng.integers(there, size=self.number - there))
+    def people(self, rng: np.random.Generator, truth: Array, factor: float, strangers: int, *, go_on: bool) -> MadeUp:
+        """So many others like those who have answered; first these, by their places, if they `go_on`. factor: by what
+        their noise is multiplied.
+        """
+        known = len(self.bias)
+        there = known if go_on else 0
+        who = np.append(np.arange(there), rng.integers(known, size=strangers))
         share = rng.beta(*(np.array([self.at_random.sum(), (1 - self.at_random).sum()]) + MADE_UP))
-        without_looking = rng.random(self.number) < np.where(np.arange(self.number) < there, self.at_random[who], share)
+        chances = np.where(np.arange(len(who)) < there, self.at_random[who], share)
+        without_looking = rng.random(len(who)) < chances
         habits = [
             Habits(bias=bias, noise=factor * self.noise, careless="random" if careless else None)
             for bias, careless in zip(self.bias[who].tolist(), without_looking.tolist(), strict=True)
         ]
         return MadeUp(habits, truth)
+
+
+def own_priors(law: Law, size: int) -> Array:
+    """What a law's posteriors of N items begin with where nobody chose another prior, (numbers, N)."""
+    return np.repeat(np.array(law.family.default_prior)[:, None], size, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,21 +86,16 @@ class Replay:
     beliefs: Beliefs
     there: Integers
 
-    @property
-    def seen(self) -> dict[int, set[int]]:
-        """The items that each annotator has seen."""
-        seen: dict[int, set[int]] = {}
-        for hit in self.hits:
-            seen.setdefault(hit.annotator, set()).update(hit.items)
-        return seen
 
-
-def replayed(known: GoalEvidence, n: int) -> Replay:
-    """By the law for which something is known. n: items of a HIT."""
-    size, said = len(known.tally.total), known.said or Said.nothing(len(known.tally.total))
+def replayed(known: GoalEvidence, n: int, priors: Array | None = None) -> Replay:
+    """By the law for which something is known. n: items of a HIT. priors: what its posteriors began with, (numbers, N);
+    None for its own.
+    """
+    size = len(known.tally.total)
+    said = known.said or Said.nothing(size)
     there, who = np.unique(said.annotators, return_inverse=True)
     hits = hits_of(replace(said, annotators=who), n)
-    beliefs = known.law.begin([np.full(size, prior) for prior in known.law.family.default_prior], Parameters())
+    beliefs = known.law.begin([*(own_priors(known.law, size) if priors is None else priors)], Parameters())
     beliefs.take(hits)
     return Replay(hits, beliefs, there)
 
@@ -122,63 +122,54 @@ def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
     who = np.searchsorted(replay.there, said.annotators)
     # Biases stay in the noise: what is known of each is too little to take it out.
     found = who_looks.fit(Judged.of(said.items, who, said.scores, said.n_items, len(bias)))
-    return Acquainted(fitted, found.at_random, bias, found.noise, people_in_all(replay.hits))
+    return Acquainted(fitted, found.at_random, bias, found.noise)
 
 
-def people_in_all(hits: Sequence[Hit]) -> int:
-    """How many answer, by how many did so once and twice (Chao 1984, "Nonparametric estimation of the number of classes
-    in a population", in the form without bias): the fewest that are likely, but `FEWEST_PEOPLE` or more. Where each
-    answered once that grows with the square of their number, so `MOST_PEOPLE` more at most.
-    """
-    often = np.unique([hit.annotator for hit in hits], return_counts=True)[1]
-    once, twice = np.count_nonzero(often == 1), np.count_nonzero(often == 2)
-    return max(FEWEST_PEOPLE, len(often) + min(MOST_PEOPLE, round(once * (once - 1) / (2 * (twice + 1)))))
-
-
-def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence, n: int) -> Supposing:
-    """Who answers, drawn anew for each run: a campaign's own annotators; where it tells too little, those of an earlier
-    one or whom they are like. n: items of a HIT.
+def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence, n: int, people: int) -> Supposing:
+    """So many `people` who answer, drawn anew for each run: a campaign's own annotators, and others like them; where it
+    tells too little, people like those of an earlier one or as is said. n: items of a HIT.
     """
     if own is not None:
-        return lambda rng: own.people(rng, *truths(own.known, rng))
+        more = people - len(own.bias)
+        return lambda rng: own.people(rng, *truths(own.known, rng), more, go_on=True)
     earlier = None if isinstance(like, Population) else acquainted(like, replayed(like, n))
     if earlier is None:
-        return by_means(known, like, max(FEWEST_PEOPLE, len(known.total) // ITEMS_A_PERSON))
+        return by_means(known, like, people)
 
     def like_earlier(rng: np.random.Generator) -> Answering:
         truth, factor = truths(earlier.known, rng)
-        return earlier.people(rng, rng.choice(truth, len(known.total)), factor)
+        return earlier.people(rng, rng.choice(truth, len(known.total)), factor, people, go_on=False)
 
     return like_earlier
 
 
-def by_means(known: Tally, like: Population | GoalEvidence, people: int = PEOPLE) -> Supposing:
-    """The same, of annotators who are alike; so many `people`, if it is said what they are like. What it returns raises
-    `Inestimable` (`too_few_judgments`).
+def by_means(known: Tally, like: Population | GoalEvidence, people: int) -> Supposing:
+    """The same, of annotators who are alike, or as is said. What it returns raises `Inestimable`
+    (`too_few_judgments`).
     """
     size = len(known.total)
 
     def those_who_answer(rng: np.random.Generator) -> Answering:
-        if (own := likely(known, rng)) is not None:
+        if (own := likely(known, rng, people)) is not None:
             return own
         if isinstance(like, Population):
             return MadeUp(like.people(people, rng), rng.beta(AT_FIRST, AT_FIRST, size))
-        if (earlier := likely(like.tally, rng)) is None:
+        if (earlier := likely(like.tally, rng, people)) is None:
             raise Inestimable("The earlier campaign tells too little of its items.", code="too_few_judgments")
         some = rng.integers(len(earlier.truth), size=size)
-        return Likely(earlier.truth[some], earlier.noise[some])
+        return Likely(earlier.truth[some], earlier.noise[some], people)
 
     return those_who_answer
 
 
-def likely(known: Tally, rng: np.random.Generator) -> Likely | None:
-    """As what was said tells of items and annotators; None where it tells too little."""
+def likely(known: Tally, rng: np.random.Generator, people: int) -> Likely | None:
+    """So many people, as what was said tells of items and annotators; None where it tells too little."""
     found = moderated(known)
     if not believed(found):
         return None
     truth, factor = truths(found, rng)
     noise = found.standard_error * factor * np.sqrt(known.judgments)
-    return Likely(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)))
+    return Likely(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)), people)
 
 
 def truths(known: Moderated, rng: np.random.Generator) -> tuple[Array, float]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.plans import ITEMS, ROWS, Planned, line_of, planned
+from benchmarks.plans import ITEMS, ROWS, Planned, line_of, planned, rows_of
 
 
 @pytest.mark.parametrize("row", ROWS[6:8], ids=lambda row: f"{row.goal} after {row.before}")
@@ -19,3 +19,13 @@ def test_a_line_counts_what_lies_below_in_and_above_the_bands():
     assert line_of(ROWS[0], [below, within, above, within]) == (
         f"| easl | 0% | 0 | {ROWS[0].goal} | 2 | 1 | 1 | {20 / ITEMS:.1f} | 1.00 (1.00 to 2.80) |"
     )
+
+
+def test_the_rows_of_one_law_can_be_asked_for():
+    aware = rows_of("easl-aware")
+    assert {(row.goal, row.at_random, row.before) for row in aware} == {
+        (goal, share, before) for goal in ("best", "intervals") for share in (0, 0.15) for before in (0, 2)
+    }
+    assert rows_of("easl") + aware == rows_of(None) == [*ROWS]
+    with pytest.raises(SystemExit, match="not of ra"):
+        rows_of("ra")

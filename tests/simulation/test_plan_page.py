@@ -14,8 +14,9 @@ from app.errors import NotFound, Refusal
 from app.goals.evidence import GoalEvidence
 from app.inference.online.laws import ONLINE
 from app.record.per_minute import recent_pace
-from app.simulation.planned import Plan, Plans, caution, plan
-from app.simulation.planner import MOST_BY_LAW, Forecast
+from app.simulation import planned
+from app.simulation.planned import Asked, Plan, Plans, caution, plan
+from app.simulation.planner import MOST_BY_LAW, Forecast, forecast
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
@@ -32,9 +33,10 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     hits = middle / 5
     assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
     assert found.by_the_clock == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
-    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
+    assert "200 annotators in all are supposed; nobody has answered yet." in page
     assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
@@ -49,9 +51,39 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
     known = GoalEvidence.nothing(ONLINE[law], items)
-    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known, 20)
+    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known)
     assert ("measure the goal by plain means" in said) == warns
-    assert ("20 annotators are supposed" in said) == (law == "easl-aware" and goal == "best" and not warns)
+    assert ("so with more annotators the goal" in said) == (law == "easl-aware" and goal == "best" and not warns)
+
+
+async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
+    campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
+    found = await plan(engine, campaign.slug, annotators=3, runs=2, now=NOW)
+    assert found.supposed == "This is for 3 annotators in all."
+    assert found.run_out.startswith("In 2 of 2 simulated campaigns the 3 annotators have answered all that they may")
+    *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
+    assert json.loads(last)["error"]["code"] == "too_few_annotators"
+    assert "5 HITs are wanted, and each of them may answer 2. Say 3 or more in all, or nothing." in last
+    for nonsense in ("0", "many", "1e9"):
+        refused = await researcher.get(address + nonsense, headers=FETCHED)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+
+
+async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
+    campaign = await running(engine, items=8, prior=[2, 3], **GOAL)
+    await execute(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
+    begun: list[Any] = []
+
+    def noted(*known: Any, **asked: Any) -> Forecast:
+        begun.append(asked["priors"].T.tolist())
+        return forecast(*known, **asked)
+
+    monkeypatch.setattr(planned, "forecast", noted)
+    await plan(engine, campaign.slug, runs=1, now=NOW)
+    await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
+    await plan(engine, campaign.slug, runs=1, now=NOW)
+    assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
 async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
@@ -150,8 +182,8 @@ async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, rese
 async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
     campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
     plans, begun = Plans(engine), asyncio.Event()
-    first = asyncio.create_task(plans.of(campaign.slug, "mlqe-et-en", 5, NOW, lambda _runs: begun.set()))
-    second = asyncio.create_task(plans.of("nobody", "mlqe-et-en", 5, NOW, lambda _runs: None))
+    first = asyncio.create_task(plans.of(campaign.slug, Asked("mlqe-et-en"), NOW, lambda _runs: begun.set()))
+    second = asyncio.create_task(plans.of("nobody", Asked("mlqe-et-en"), NOW, lambda _runs: None))
     await begun.wait()
     assert not second.done()
     first.cancel()
@@ -162,12 +194,17 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 
 
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
-    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), 200)
+    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
     assert plan.by_the_clock == "About 30 min by the clock, at the present pace of 24 HITs an hour."
     assert plan.there_at == NOW + timedelta(minutes=30)
     assert replace(plan, an_hour=None, minutes=None).by_the_clock == ""
     assert replace(plan, an_hour=None).there_at is None
+    never = replace(found, needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
+    assert replace(plan, found=never, annotators=9).needed == "The annotators run out before the goal is reached."
+    said = replace(plan, found=never, annotators=9).run_out
+    assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
+    assert plan.run_out == ""
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):

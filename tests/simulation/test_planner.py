@@ -31,6 +31,8 @@ def campaign(goal: str, **changed: Any) -> Any:
         "gamma": 0.1,
         "hits_per_iteration": None,
         "leaders_as_companions": False,
+        "repeat_items": True,
+        "hits_per_annotator": None,
     }
     return SimpleNamespace(**(settings | asked | more | changed))
 
@@ -157,6 +159,18 @@ def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     assert mine.score.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+def test_a_plan_starts_where_the_posteriors_of_the_campaign_do(law):
+    priors = np.array([np.linspace(1, 3, ITEMS), np.linspace(4, 2, ITEMS)])
+    known, _ = realised(campaign("best", judgments_per_item=10**6), 3, 1)
+    begun = start(campaign("best"), nothing(ITEMS, law), PEOPLE, priors=priors)
+    assert begun.beliefs.state.tolist() == priors.tolist()
+    if law == "easl":
+        scores = np.array([known.tally.total, known.tally.judgments - known.tally.total])
+        state = start(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
+        assert state == pytest.approx(priors + scores)
+
+
 def test_a_plan_with_released_items_asks_about_the_others_alone():
     each, together = (
         forecast(
@@ -191,8 +205,41 @@ def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
     assert [begin.number(place) for place in range(3)] == [30, 31, 32]
     people = begin.people(np.random.default_rng(1))
     assert isinstance(people, MadeUp)
-    supposed = [people.people[place].careless for place in range(len(begin.there))]
-    assert supposed == [crowd[number - 30].careless for number in begin.there]
+    there = begin.who.there.tolist()
+    assert [people.people[place].careless for place in range(len(there))] == [crowd[k - 30].careless for k in there]
+    assert people.number == 200
+
+
+def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
+    few, enough = (
+        forecast(campaign("intervals", hits_per_annotator=most), nothing(ITEMS), PEOPLE, runs=2, seed=1, annotators=20)
+        for most in (2, None)
+    )
+    assert few.ran_out.tolist() == [True, True]
+    assert few.band == (np.inf, np.inf, np.inf)
+    assert not enough.ran_out.any()
+    assert enough.band[0] < np.inf
+
+
+def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_answer():
+    """60 of 100 items: 50 people with 2 HITs each may give 3 judgments of each, and no more."""
+    hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
+    found = forecast(hopeless, nothing(100), PEOPLE, runs=1, seed=1, annotators=50, sample=60)
+    assert found.ran_out.all()
+    begin = start(of_sample(hopeless, 0.6), nothing(60), PEOPLE, 50)
+    assert begin.who.may is not None
+    assert (begin.who.may.sum(), set(begin.who.may)) == (60, {1, 2})
+
+
+def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campaign_says_so():
+    known, _ = realised(campaign("intervals", judgments_per_item=10**6, goal_width=50), 2, 1)
+    begin = start(campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30)
+    judged = np.divmod(known.tally.pairs.numbers, ITEMS)
+    for place, number in enumerate(begin.who.there.tolist()):
+        assert begin.seen[place] == set(judged[1][judged[0] == number].tolist())
+    assert begin.who.may is not None
+    assert begin.who.may.sum() == 30 * 2 - len(judged[0]) / 5
+    assert not begin.begun(np.random.default_rng(1)).again
 
 
 def test_careless_annotators_raise_the_cost_less_where_the_law_knows_them():

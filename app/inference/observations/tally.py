@@ -116,6 +116,11 @@ class Tally:
         )
 
     @property
+    def pairs(self) -> Pairs:
+        """Who judged what: all that is `settled` and `recent`."""
+        return self.settled.plus(self.recent.numbers, self.recent.counts)
+
+    @property
     def nbytes(self) -> int:
         """How much memory it takes."""
         arrays = (self.judgments, self.total, self.annotators, self.first_total, self.first_squares, self.repeats)

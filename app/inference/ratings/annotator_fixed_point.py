@@ -126,8 +126,9 @@ def _end(judged: Judged, counted: Crowd, information: float, max_rounds: int, to
     while nearest.residual > tolerance and rounds < max_rounds:
         rounds += 1
         ahead = None if waiting or seen.residual > _NEAR else _extrapolated(kept)
-        further = _round(seen.point + _HALF * seen.step if ahead is None else ahead, judged, counted)
-        if ahead is not None and np.linalg.norm(further.step) > np.linalg.norm(seen.step):
+        with np.errstate(all="ignore" if ahead is not None else None):  # a leap may end where numbers do
+            further = _round(seen.point + _HALF * seen.step if ahead is None else ahead, judged, counted)
+        if ahead is not None and not np.linalg.norm(further.step) <= np.linalg.norm(seen.step):
             kept, waiting = [seen], _PATIENCE
             continue
         seen, kept, waiting = further, [*kept, further][-_ROUNDS_KEPT:], max(waiting - 1, 0)
