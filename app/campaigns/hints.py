@@ -20,7 +20,7 @@ THEN: dict[WhenReached, str] = {
     "tell": "When it is reached, you are told, and the campaign goes on.",
     "pause": "When it is reached, the campaign pauses.",
     "finish": "When it is reached, the campaign finishes.",
-    "release": "Nobody is asked about items any more as they settle.",
+    "release": "Once an item settles, nobody is asked about it any more.",
 }
 
 
@@ -88,7 +88,7 @@ def goal_before_launch(campaign: Any) -> str:
     """What will happen because of a campaign's goal, as sentences; empty where it has none."""
     if campaign.goal == NONE:
         return ""
-    last = f"It ends once each item has its {plural(campaign.judgments_per_item, 'judgment')}, reached or not."
+    last = f"In any case the campaign ends once each item has its {plural(campaign.judgments_per_item, 'judgment')}."
     return f"Goal: {words(campaign)}. {THEN[campaign.when_reached]} {last}"
 
 

@@ -85,9 +85,10 @@ class Work:
     @property
     def wants_a_look(self) -> bool:
         """Whether the campaign may have ended, or ask about more items, once its goal is looked at: answers ask for
-        that, but a server that was killed has not come to it, and the goal may be another one since.
+        that, but a server that was killed has not come to it, the goal may be another one since, and a campaign that
+        ends as somebody asks for a HIT may have missed it.
         """
-        return self.reason in {"seen_all", "wait"}
+        return self.reason in {"seen_all", "wait", "all_done"}
 
     @property
     def finished(self) -> bool:

@@ -261,6 +261,9 @@ def those_asked(campaign: Any, known: GoalEvidence, gone: Sequence[int]) -> tupl
     if len(counted) < len(in_pool):
         known = known.of(counted)
         settings.items_per_hit, settings.always_shown = asking_of(campaign).n, []
+    if campaign.segment_count and not campaign.repeat_items:  # nobody sees a segment twice, but everybody all systems
+        most = campaign.hits_per_annotator or campaign.segment_count
+        settings.repeat_items, settings.hits_per_annotator = True, min(most, campaign.segment_count)
     return settings, known, counted
 
 

@@ -257,7 +257,7 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
     page = (await researcher.get(f"{address}/launch/confirm")).text
     assert "the rule of selection (threshold), how many items are the best (3), the threshold (50);" in page
     assert "Goal: The best 3 are settled" in page
-    assert "the campaign pauses. It ends once each item has its 10 judgments, reached or not." in page
+    assert "the campaign pauses. In any case the campaign ends once each item has its 10 judgments." in page
     assert f'<a href="{address}/plan">Plan</a> tells how many' in page
     assert "“best” suits this goal" in page
 

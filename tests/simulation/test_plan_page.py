@@ -18,6 +18,7 @@ from app.simulation import planned
 from app.simulation.planned import Asked, Plan, Plans, caution, plan
 from app.simulation.planner import MOST_BY_LAW, Forecast, forecast
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
+from tests.serving.systems import of_systems, table
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -68,6 +69,15 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     for nonsense in ("0", "many", "1e9"):
         refused = await researcher.get(address + nonsense, headers=FETCHED)
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+
+
+async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
+    asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
+    campaign = await of_systems(engine, table(segments=25), **asked)
+    found = await plan(engine, campaign.slug, annotators=4, runs=1, now=NOW)
+    assert found.run_out.startswith("In 1 of 1 simulated campaign the 4 annotators have answered all that they may")
+    with pytest.raises(Refusal, match="100 HITs are wanted, and each of them may answer 25"):
+        await plan(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
 async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):

@@ -168,6 +168,17 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     assert because.startswith(f"At the end it was {share} %. To go on, ask for more judgments per item")
 
 
+async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engine):
+    """Two answers that complete it at once do not see each other, so neither ends it."""
+    campaign = await running(engine, items=10, **GOAL)
+    me = await annotator(engine, campaign)
+    await execute(engine, "UPDATE posteriors SET judgments = 40")
+    work = await next_hit(engine, me)
+    assert (work.reason, work.wants_a_look) == ("all_done", True)
+    await look(engine, campaign.id, now=NOW)
+    assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
+
+
 async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert(engine):
     campaign = await running(engine, items=10, **GOAL)
     async with engine.begin() as connection:
