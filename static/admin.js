@@ -96,9 +96,10 @@ if (draft) {
   const usual = ["items_per_hit", "update_law", "prior"].map((name) => draft.elements[name]);
   const chosenFor = {};
   let before = design.value;
+  const chosenLaw = () => update_law.value || draft.querySelector("[name=design]:checked").dataset.law;
+  const isFor = (names, name) => !names || names.split(" ").includes(name);
   const fit = () => {
-    const law = update_law.value || draft.querySelector("[name=design]:checked").dataset.law;
-    const isFor = (names, name) => !names || names.split(" ").includes(name);
+    const law = chosenLaw();
     for (const field of draft.querySelectorAll("[data-designs], [data-laws]")) {
       field.hidden = !isFor(field.dataset.designs, design.value) || !isFor(field.dataset.laws, law);
       if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
@@ -115,9 +116,11 @@ if (draft) {
   const { goal, rule } = draft.elements;
   const offers = [...draft.querySelectorAll("[data-rule]")];
   const offer = () => {
+    const law = chosenLaw();
     for (const offered of offers) {
-      const { goal: reached, rule: suits } = offered.dataset;
-      offered.hidden = goal.value !== reached || rule.value === suits || rule.querySelector(`[value=${suits}]`).disabled;
+      const { goal: reached, rule: suits, laws } = offered.dataset;
+      const able = isFor(laws, law) && !rule.querySelector(`[value=${suits}]`).disabled;
+      offered.hidden = !able || goal.value !== reached || rule.value === suits;
     }
   };
   for (const offered of offers) {

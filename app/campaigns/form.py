@@ -234,7 +234,7 @@ def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], er
         designs=designs_of(name),
         laws=laws_of(name),
         only_for=only_for(name),
-        hints=hints_of(name, values.get("design", USUAL_DESIGN), values.get("update_law", "")),
+        hints=hints_of(name, values),
         offers=offers_of(name, values),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 from app.campaigns.together import can_ask
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
+from app.designs.registry import USUAL as USUAL_DESIGN
 from app.errors import plural
 from app.goals.progress import words
 from app.goals.settings import NONE, RULE_FOR, TAKES_FEWER, WhenReached
@@ -38,12 +39,13 @@ class Hint:
 
 @dataclass(frozen=True)
 class RuleOffer:
-    """To whoever chose a goal: the rule of selection that suits it. shown: whether they did and ask by another
-    one, when the page is made.
+    """To whoever chose a goal, and one of these laws: the rule of selection that suits it. shown: whether they did and
+    ask by another one, when the page is made.
     """
 
     goal: str
     rule: str
+    laws: str
     shown: bool
 
     @property
@@ -61,8 +63,12 @@ def better_rule(settings: Any) -> str | None:
     little for it.
     """
     rule = RULE_FOR.get(settings.goal)
-    able = rule is not None and can_ask(RULES[rule], ONLINE[settings.update_law])
-    return rule if able and rule != settings.rule else None
+    return rule if rule and rule != settings.rule and settings.update_law in laws_for(rule) else None
+
+
+def laws_for(rule: str) -> list[str]:
+    """The update laws that keep what a rule of selection reads."""
+    return [name for name, law in ONLINE.items() if can_ask(RULES[rule], law)]
 
 
 def advice(campaign: Any) -> str:
@@ -97,13 +103,23 @@ def offers_of(name: str, values: Mapping[str, str]) -> list[RuleOffer]:
     if name != "goal":
         return []
     chosen, asked = values.get("goal"), values.get("rule")
-    return [RuleOffer(goal, rule, shown=goal == chosen and rule != asked) for goal, rule in RULE_FOR.items()]
+    law = law_in(values)
+    offers = []
+    for goal, rule in RULE_FOR.items():
+        laws = laws_for(rule)
+        offers.append(RuleOffer(goal, rule, " ".join(laws), goal == chosen and rule != asked and law in laws))
+    return offers
 
 
-def hints_of(name: str, design: str, law: str) -> list[Hint]:
+def law_in(values: Mapping[str, str]) -> str:
+    """The update law that is chosen; where none is, the usual one of the design."""
+    law, design = values.get("update_law", ""), values.get("design", USUAL_DESIGN)
+    return DESIGNS[design].usual_law if design in DESIGNS and not law else law
+
+
+def hints_of(name: str, values: Mapping[str, str]) -> list[Hint]:
     """What a setting means for the chosen design and law, empty for what is usual; and for others once they are."""
-    if design in DESIGNS and not law:
-        law = DESIGNS[design].usual_law
+    design, law = values.get("design", USUAL_DESIGN), law_in(values)
     hints = []
     if name in HINTS_OF_DESIGNS:
         told = HINTS_OF_DESIGNS[name]

@@ -15,20 +15,23 @@ from app.goals.settings import NONE
 from app.upload import as_number
 
 LOOKED_AT = 20  # items, to tell which columns hold numbers
-MOST_ANNOTATORS = 100  # of a crowd
+USUAL_ANNOTATORS, MOST_ANNOTATORS = 12, 100  # of a crowd
 USUAL_TRUTHS = ("oracle", "truth", "gold")
 
 
 @dataclass(frozen=True)
 class RehearsalOffer:
     """The form that starts a rehearsal: the one that is there already, the columns that hold numbers, and the one that
-    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence.
+    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence. usual,
+    most: of them.
     """
 
     there: Row[Any] | None
     columns: list[str]
     fewest: int
     why: str
+    usual: int = USUAL_ANNOTATORS
+    most: int = MOST_ANNOTATORS
 
     @property
     def column(self) -> str:

@@ -19,7 +19,8 @@ from app.simulation.annotators import Answering
 class InMemory:
     """A campaign of N items. begun: what its law believes at first, and how many judgments are in that, (N,); None
     before the first. again: whether it shows somebody an item again. beliefs: those of its law. index: of its rule.
-    hits: those that were answered since. seen: the items that annotators have seen.
+    hits: those that were answered since. seen: the items that annotators have seen. reopened: how often items that had
+    settled were asked about again.
     """
 
     rule: Rule
@@ -34,6 +35,7 @@ class InMemory:
     index: Index = field(init=False)
     hits: list[Hit] = field(default_factory=list)
     seen: dict[int, set[int]] = field(default_factory=dict)
+    reopened: int = 0
 
     def __post_init__(self) -> None:
         self.beliefs, judgments = self.begun or (self.nothing(), np.zeros(self.size, np.int64))
@@ -80,6 +82,7 @@ class InMemory:
     def release(self, settled: Mask) -> None:
         """Ask about these items no more, (N,), and about all others as long as they want judgments."""
         changed = np.flatnonzero(settled != (self.judgments >= SETTLED))
+        self.reopened += not settled[changed].all()
         judgments = self.judgments[changed] % SETTLED + SETTLED * settled[changed]
         self.index.update(changed.tolist(), self.score[changed], self.variance[changed], judgments.tolist())
 
@@ -96,17 +99,23 @@ class InMemory:
         """
         most = [*may] if may is not None else [-1] * people.number
         there = [place for place, hits in enumerate(most) if hits]
+        finished: list[int] = []  # who had seen all that was asked, and come again when more is
+        reopened = self.reopened
         while there:
             place = int(self.rng.integers(len(there)))
             who = there[place]
             draw = self.draw(who)
-            most[who] -= 1
+            if draw is None and self.again:  # there is nothing for anybody
+                return
+            most[who] -= draw is not None
             if draw is None or not most[who]:
                 there[place] = there[-1]
                 there.pop()
-            if draw is not None:
-                hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
-                self.submit(hit)
-                yield hit
-            elif self.again:  # there is nothing for anybody
-                return
+            if draw is None:
+                finished.append(who)
+                continue
+            hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
+            self.submit(hit)
+            yield hit
+            if reopened != self.reopened:
+                reopened, there, finished = self.reopened, [*there, *finished], []

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(resea
 
 async def crowd_of(
     *,
-    annotators: Annotated[int, Form(ge=1, le=rehearsed.MOST_ANNOTATORS)] = 12,
+    annotators: Annotated[int, Form(ge=1, le=rehearsed.MOST_ANNOTATORS)] = rehearsed.USUAL_ANNOTATORS,
     noise: Annotated[float, Form(ge=0, le=50, allow_inf_nan=False)] = 10,
     like: Annotated[str, Form(max_length=100)] = "",
     careless: Annotated[float, Form(ge=0, le=100, allow_inf_nan=False)] = 10,

@@ -46,6 +46,7 @@ def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_
 
     assert offered(goal="best") == ["best"]
     assert offered(goal="threshold", rule="best") == ["threshold"]
+    assert offered(goal="threshold", update_law="trueskill") == []  # it keeps too little to ask by a threshold
     assert offered(goal="best", rule="best") == offered(goal="intervals") == offered() == []
     (beside,) = [part for part in form.sections(form.blank()) if "goal" in [one.name for one in part.plain]]
     assert {"rule", "best_items", "threshold"} < {one.name for one in beside.plain}

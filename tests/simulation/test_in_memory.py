@@ -59,6 +59,20 @@ def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
     assert campaign.judgments[15:].tolist() == before
 
 
+def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
+    campaign, people = begun(rule="scores", wanted=30)
+    campaign.again = False
+    few = np.arange(ITEMS) >= 3
+    campaign.release(few)
+    hits = campaign.answered_by(people)
+    # All six see the three items; before the last of them is done, the others are asked about once more.
+    assert {item for hit in islice(hits, 5) for item in hit.items} == {0, 1, 2}
+    campaign.release(~few)
+    later = list(hits)
+    assert {hit.annotator for hit in later} == {*range(6)}
+    assert {item for hit in later for item in hit.items} == {*range(3, ITEMS)}
+
+
 def test_nobody_sees_an_item_twice_while_there_are_others():
     campaign, people = begun(wanted=30)
     seen: dict[int, set[int]] = {}
