@@ -106,7 +106,7 @@ def offers_of(name: str, values: Mapping[str, str]) -> list[RuleOffer]:
     law = law_in(values)
     offers = []
     for goal, rule in RULE_FOR.items():
-        laws = laws_for(rule)
+        laws = laws_for(rule) if rule in RULES else []
         offers.append(RuleOffer(goal, rule, " ".join(laws), goal == chosen and rule != asked and law in laws))
     return offers
 

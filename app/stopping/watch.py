@@ -78,8 +78,9 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
         if not await released.put(engine, campaign, change):
             return None
         async with engine.begin() as connection:
-            if await finish_if_complete(connection, campaign_id, now=now):  # answers may have come meanwhile
-                return await look(engine, campaign_id, now=now, last=Watched(counted))
+            ends = await finish_if_complete(connection, campaign_id, now=now)
+        if ends:  # answers may have come meanwhile
+            return await look(engine, campaign_id, now=now, last=Watched(counted))
     if ended and found is not None and not found.reached:
         await missed(engine, campaign, found)
     return Watched(counted)
