@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app import server
 from app.campaigns.settings import CampaignSettings
+from app.cli import rehearsal
 from app.cli.campaigns import importing
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
@@ -62,7 +63,8 @@ def files(tmp_path):
 @pytest.fixture
 def running(easel, files):
     """A launched campaign `verbs` with six items."""
-    assert easel("campaign", "create", "--name", "Verbs", "--question", "How often?").output == "verbs\n"
+    chosen = ("--name", "Verbs", "--question", "How often?", "--best-items", 2)
+    assert easel("campaign", "create", *chosen).output == "verbs\n"
     easel("campaign", "import", "verbs", files / "items.csv")
     easel("campaign", "launch", "verbs")
     return "verbs"
@@ -266,6 +268,20 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     assert easel("plan", running, "--like", "nobody").exit_code == 1
 
 
+def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running, monkeypatch):
+    simulated = []
+
+    async def interrupted(_engine, _slug, *, told, **_asked):
+        signal.raise_signal(signal.SIGINT)
+        for far in range(1, 4):
+            told(far)
+            simulated.append(far)
+
+    monkeypatch.setattr(rehearsal, "planned", interrupted)
+    assert easel("plan", running).exit_code == 130
+    assert simulated == []
+
+
 def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
     easel("simulate", running, "--hits", 1000, "--pace", 0)
     (campaign,) = json.loads(easel("campaign", "list", "--json").output)
@@ -281,14 +297,14 @@ def test_made_up_annotators_stop_when_the_goal_is_reached(easel, running):
 
 
 def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch):
-    goal = ("--goal", "best", "--rule", "best")
+    goal = ("--goal", "best", "--rule", "best", "--best-items", 3)
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--checks-percent", 10, *goal)
     easel("campaign", "import", "verbs", files / "items.csv")
     monkeypatch.setattr("app.cli.campaigns.at_terminal", lambda: True)
     asked = easel("campaign", "launch", "verbs", typed="n\n")
     assert asked.exit_code == 1
     assert "Fixed from then on: the items that are there" in asked.output
-    assert "the rule of selection (best), how many items are the best (10), and how" in asked.output
+    assert "the rule of selection (best), how many items are the best (3), and how" in asked.output
     assert "you are told, and the campaign goes on. In any case the campaign ends once each" in asked.output
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output

@@ -22,9 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.auth import members
 from app.auth.access import Access, visible
 from app.campaigns.settings import LONGEST_NAME, CampaignSettings
-from app.campaigns.start import start_posteriors
+from app.campaigns.start import refuse_all_best, start_posteriors
 from app.database.audit_log import ACTING, differences, note
-from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, only
+from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, item_count, only
 from app.database.tables import campaigns, items, posteriors
 from app.designs.criteria import asked_criterion
 from app.designs.registry import design_of
@@ -200,6 +200,8 @@ async def edit(
     changes = row_of(settings) | {"tried_at": tried_at}
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
+    if row.status != "draft" and row.goal != before.goal:
+        refuse_all_best(row, await connection.scalar(select(item_count(row.id))) or 0)
     await launch.note_changes(connection, before, row)
     was, is_now = (with_nothing_private(facts) for facts in differences(before.model_dump(), settings.model_dump()))
     if is_now:

@@ -13,6 +13,7 @@ from app.database.bulk import Numbers
 from app.database.campaign import item_count
 from app.designs.criteria import criteria_of
 from app.errors import Conflict
+from app.goals.settings import why_all_are_best
 from app.inference.ground.arrays import distinct
 from app.inference.online.law import Beliefs, Law, Parameters
 from app.quality.checks import refuse_impossible, refuse_where_none_fit
@@ -36,6 +37,7 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
             code="too_few_items" if count else "no_items",
             campaign=campaign.slug,
         )
+    refuse_all_best(campaign, count)
     await always_shown.settle(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_where_none_fit(campaign)
@@ -55,6 +57,14 @@ async def start_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> N
         await store.begin(connection, Revision.present(view), by_it, beliefs)
     # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
     await connection.execute(text("ANALYZE items, posteriors"))
+
+
+def refuse_all_best(campaign: Row[Any], count: int) -> None:
+    """Raise `Conflict` (`all_are_best`) where the goal is to settle the best ones, and would count all of so many items
+    among them.
+    """
+    if why := why_all_are_best(campaign, count):
+        raise Conflict(why, code="all_are_best", campaign=campaign.slug)
 
 
 def refuse_rule_of_systems(campaign: Row[Any]) -> None:

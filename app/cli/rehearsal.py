@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import hints
-from app.cli.running import now, on_engine, progress_bar
+from app.cli.running import now, on_engine, progress_bar, unless_interrupted
 from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.quality.looks import Looks
@@ -95,7 +95,7 @@ def plan(slug: str, runs: int, **asked: Any) -> None:
 
     async def work(engine: AsyncEngine) -> tuple[Plan, str]:
         with progress_bar(runs, "Simulating") as told:
-            found = await planned(engine, slug, now=now(), runs=runs, told=told, **asked)
+            found = await planned(engine, slug, now=now(), runs=runs, told=unless_interrupted(told), **asked)
         async with engine.connect() as connection:
             return found, hints.advice(await campaign_by_slug(connection, slug))
 

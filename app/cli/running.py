@@ -94,6 +94,21 @@ def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
         yield lambda far: bar.update(far - bar.pos)
 
 
+def unless_interrupted(told: Callable[[int], None]) -> Callable[[int], None]:
+    """What tells how far work is that keeps the event loop busy; it ends the work if Ctrl-C was pressed meanwhile.
+
+    The loop asks its task to end, which none can see that never waits.
+    """
+
+    def tell(far: int) -> None:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        told(far)
+
+    return tell
+
+
 def show_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=datetime.isoformat))
 

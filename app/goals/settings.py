@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from app.designs.registry import design_of
+from app.errors import plural
 from app.fields import OPEN
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
@@ -69,6 +70,16 @@ class GoalSettings(BaseModel):
         "item. In simulations narrow intervals took a sixth fewer judgments this way, and two fifths fewer where some "
         "items are harder.",
     )  # fmt: skip
+
+
+def why_all_are_best(campaign: Any, items: int) -> str:
+    """Why a goal says nothing of so many items, since all of them would be the best ones; empty where it does."""
+    asked = items - len(design_of(campaign).always_shown)
+    if campaign.goal != "best" or campaign.best_items < asked:
+        return ""
+    these = f"the best {campaign.best_items:,} of {plural(asked, 'item')} are all of them"
+    ways = "Choose another goal, or fewer best items before a launch."
+    return f"The goal of “{campaign.name}” says nothing: {these}. {ways}"
 
 
 def why_no_goal(settings: Any) -> str:

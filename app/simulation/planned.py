@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.campaigns.counted import find_counted
+from app.campaigns.start import refuse_all_best
 from app.database.bulk import snapshot
 from app.database.pool import judgeable
 from app.database.session import create_engine
@@ -294,6 +295,7 @@ def refuse_unless_planned(campaign: Any) -> None:
         raise Conflict(f"{name} has no goal. {words}", code="no_goal")
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import them, then plan.", code="no_items")
+    refuse_all_best(campaign, campaign.item_count)
     if campaign.item_count > MOST_ITEMS:
         words = f"{MOST_ITEMS:,} items can be planned at most. Plan a campaign with some of them."
         raise Conflict(f"{name} is too large: {words}", code="too_large_to_plan")

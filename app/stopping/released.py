@@ -41,7 +41,8 @@ SAME_GOAL = " AND ".join(f"{name} = :{name}" for name in GoalSettings.model_fiel
 # By this others learn of it. Of several processes that have looked, one releases.
 COUNT = text(f"""
     UPDATE campaigns SET releases = releases + 1
-    WHERE id = :campaign AND status = 'running' AND revision = :revision AND releases = :releases AND {SAME_GOAL}
+    WHERE id = :campaign AND status IN ('running', 'finished') AND revision = :revision AND releases = :releases
+    AND {SAME_GOAL}
     RETURNING id
 """)  # noqa: S608  (made of constants)
 

@@ -73,15 +73,14 @@ async def look(engine: AsyncEngine, campaign_id: int, *, now: datetime, last: Wa
         change = await released.change(connection, campaign, found)
     if found is not None and found.reached and campaign.goal_reached != found.goal:
         await reached(engine, campaign, found, now=now)
-    ended = campaign.status == "finished"
-    if len(change.items) and not ended:
+    if len(change.items):
         if not await released.put(engine, campaign, change):
             return None
         async with engine.begin() as connection:
             ends = await finish_if_complete(connection, campaign_id, now=now)
         if ends:  # answers may have come meanwhile
             return await look(engine, campaign_id, now=now, last=Watched(counted))
-    if ended and found is not None and not found.reached:
+    if campaign.status == "finished" and found is not None and not found.reached:
         await missed(engine, campaign, found)
     return Watched(counted)
 

@@ -13,6 +13,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.alerts import said
+from app.errors import Conflict
 from app.goals.progress import Progress, counting, progress, words
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import moderated
@@ -114,8 +115,9 @@ async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered
     assert (await next_hit(engine, late)).hit is None
 
 
-async def test_of_fewer_items_than_best_ones_the_lowest_is_to_be_settled(engine):
-    campaign = await running(engine, items=5, when_reached="finish", **(GOAL | {"best_items": 10}))
+async def test_where_items_have_left_and_all_others_are_best_ones_the_lowest_is_to_be_settled(engine):
+    campaign = await running(engine, items=5, when_reached="finish", **GOAL)
+    await execute(engine, "UPDATE campaigns SET best_items = 10")
     people = [await annotator(engine, campaign, f"p{k}") for k in range(6)]
     for person in people[:2]:
         hit = await hit_of(engine, person)
@@ -194,6 +196,28 @@ async def test_a_campaign_that_ends_as_its_last_items_settle_but_for_one_says_so
     await execute(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
     await look(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
+
+
+async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine):
+    settles = GOAL | {"goal": "threshold", "goal_within": 0, "when_reached": "release", "judgments_per_item": 6}
+    campaign = await running(engine, items=10, **settles)
+    await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
+    assert (await status_of(engine, campaign)).status == "finished"
+    await look(engine, campaign.id, now=NOW)
+    async with engine.connect() as connection:
+        settled = (await connection.scalars(text("SELECT settled FROM posteriors ORDER BY subject"))).all()
+    assert settled == [False, *[True] * 9]
+    assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
+
+
+async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
+    with pytest.raises(Conflict, match="the best 5 of 5 items are all of them") as refused:
+        await running(engine, items=5, **(GOAL | {"best_items": 5}))
+    assert refused.value.code == "all_are_best"
+    campaign = await running(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
+    async with engine.begin() as connection:
+        with pytest.raises(Conflict, match="the best 7 of 5 items"):
+            await lifecycle.edit(connection, campaign.slug, lambda now: now.model_copy(update={"goal": "best"}))
 
 
 @pytest.mark.parametrize("wish", ["tell", "pause", "finish"])
