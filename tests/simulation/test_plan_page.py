@@ -66,9 +66,27 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
     assert "5 HITs are wanted, and each of them may answer 2. Say 3 or more in all, or nothing." in last
-    for nonsense in ("0", "many", "1e9"):
-        refused = await researcher.get(address + nonsense, headers=FETCHED)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        ("annotators=0", "invalid", "“Annotators in all” must be a whole number from 1 to 100,000, or be left"),
+        ("like=mlqe-et-en&annotators=1e9", "invalid", "“Annotators in all” must be"),
+        ("at_once=many", "invalid", "“Annotators at a time” must be a whole number from 1 to 1,000."),
+        ("at_once=", "invalid", "“Annotators at a time” must be"),
+        ("like=nobody", "campaign_not_found", "There is no campaign “nobody”."),
+    ],
+)
+async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, query, code, said):
+    status = {"invalid": 422, "campaign_not_found": 404}[code]
+    campaign = await running(engine, items=8, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?{query}"
+    page = await researcher.get(address)
+    assert (page.status_code, said in page.text, "data-plan>" in page.text) == (status, True, True)
+    fetched = await researcher.get(address, headers=FETCHED)
+    assert (fetched.status_code, fetched.json()["error"]["code"]) == (status, code)
+    assert said in fetched.json()["error"]["message"]
 
 
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
