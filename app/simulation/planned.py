@@ -225,24 +225,27 @@ async def plan(
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
     size = campaign.item_count, sample, int(known.tally.judgments.sum()), each * len(known.tally.total), each
-    words = whence(settings, known.tally, number, annotators), caution(settings, known)
+    words = whence(settings, known.tally, number, annotators), caution(settings, known, found)
+    words = words if found.band[0] else ("", "")  # of a goal that is reached they say nothing
     return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, number, *words)
 
 
-def caution(campaign: Any, known: GoalEvidence) -> str:
+def caution(campaign: Any, known: GoalEvidence, found: Forecast) -> str:
     """Where simulated campaigns measure the goal otherwise than the campaign does: that they do; where it matters most
-    how many people answer: that it does.
+    how many people answer, and some of them do not reach the goal: that it does.
     """
     if not known.fits(campaign):
         return ""
-    if law_measures(campaign, known):
+    if not law_measures(campaign, known):
         return (
-            "What somebody says of an item once more narrows little, so with more annotators the goal may take fewer "
-            "judgments, and be reached where it is not here."
+            f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign "
+            f"by the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."
         )
+    if np.isfinite(found.needed).all():
+        return ""
     return (
-        f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
-        f"the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."
+        "What somebody says of an item once more narrows little, so with more annotators the goal may take fewer "
+        "judgments, and be reached where it is not here."
     )
 
 

@@ -52,9 +52,20 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
     known = GoalEvidence.nothing(ONLINE[law], items)
-    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known)
-    assert ("measure the goal by plain means" in said) == warns
-    assert ("so with more annotators the goal" in said) == (law == "easl-aware" and goal == "best" and not warns)
+    for reached in (True, False):
+        found = Forecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
+        said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
+        assert ("measure the goal by plain means" in said) == warns
+        more = law == "easl-aware" and goal == "best" and not warns and not reached
+        assert ("so with more annotators the goal" in said) == more
+
+
+async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
+    campaign = await running(engine, items=8, **GOAL)
+    there = Forecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
+    monkeypatch.setattr(planned, "forecast", lambda *_known, **_asked: there)
+    found = await plan(engine, campaign.slug, now=NOW)
+    assert (found.needed, found.supposed, found.caution) == ("The goal is reached.", "", "")
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
