@@ -12,6 +12,7 @@ import pytest
 
 from app.errors import NotFound, Refusal
 from app.goals.evidence import GoalEvidence
+from app.goals.progress import words
 from app.inference.online.laws import ONLINE
 from app.record.per_minute import recent_pace
 from app.simulation import planned
@@ -144,7 +145,7 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     assert refused.value.code == "no_items"
 
 
-async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engine, researcher):
+async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(engine, researcher):
     async def tabs(campaign):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
         return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
@@ -155,8 +156,9 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engin
     assert "/plan" not in await tabs(other)
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert plan_of + ' aria-current="page">Plan</a>' in page
-    await execute(engine, "UPDATE campaigns SET status = 'finished'")
-    assert "/plan" not in await tabs(draft)
+    ended = await running(engine, items=8, **GOAL)
+    await execute(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
+    assert f'/{ended.slug}/plan">Plan</a>' in await tabs(ended)
 
 
 async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
@@ -172,10 +174,16 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert refused.value.code == "too_few_judgments"
 
 
-async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):
+async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgments_it_takes(engine, researcher):
     campaign = await running(engine, items=8, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
-    assert "What will it cost?" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert f'/{campaign.slug}/plan">How many more judgments would it take?</a>' in page
+    assert "What will it cost?" not in page
+    said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
+    assert "About" in said.partition('class="needed"')[2]
+    await execute(engine, f"UPDATE campaigns SET goal_reached = '{words(campaign)}'")
+    assert "How many more" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
