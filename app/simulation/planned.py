@@ -22,7 +22,7 @@ from app.errors import Conflict, Invalid, plural
 from app.goals.evidence import GoalEvidence
 from app.goals.progress import MOST_IN_ORDER, counting
 from app.goals.progress import words as words_of_goal
-from app.goals.settings import NONE
+from app.goals.settings import NONE, why_no_goal
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
@@ -200,8 +200,8 @@ async def plan(
     campaign whose own answers tell too little. annotators: in all, None for as many as are likely (`turnout`). told:
     hears after each run how many there were.
 
-    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `too_large_to_plan`, `no_items`) and `Invalid`
-    (`too_few_judgments`, `too_few_annotators`).
+    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `too_large_to_plan`,
+    `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
     """
     async with snapshot(engine) as connection:
         campaign = await find_counted(connection, slug)
@@ -293,6 +293,10 @@ def spoken(seconds: float) -> str:
 def refuse_unless_planned(campaign: Any) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NONE:
+        with_one = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+        with_one.goal, with_one.when_reached = "intervals", "tell"  # possible wherever any goal is
+        if why := why_no_goal(with_one):
+            raise Conflict(f"{name} cannot have a goal: {why}.", code="no_goal_possible")
         words = "Choose one in its settings, under “What is asked next, and when enough is known”."
         raise Conflict(f"{name} has no goal. {words}", code="no_goal")
     if not campaign.item_count:

@@ -105,7 +105,7 @@ async def plan(
     try:
         planned.refuse_unless_planned(campaign)
     except Conflict as problem:
-        return page(request, "admin/plan.html", context | {"refusal": problem.message})
+        return page(request, "admin/plan.html", context | {"refusal": problem.message, "why": problem.code})
     context |= {"goal": words(campaign), "how_long": planned.how_long(campaign), "runs": planned.RUNS}
     context["advice"] = hints.advice(campaign)
     try:

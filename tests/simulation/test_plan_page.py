@@ -273,6 +273,26 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
 
 
 @pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"criteria": [{"name": name, "question": f"How {name}?"} for name in ("apt", "fluent")]},
+            "a goal is about one question, and there are several criteria.",
+        ),
+        (
+            {"design": "categories", "design_settings": {"labels": ["a", "b"]}},
+            "a goal is measured by answers on a scale",
+        ),
+    ],
+)
+async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine, researcher, settings, said):
+    campaign = await running(engine, items=8, launched=False, **settings)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f"cannot have a goal: {said}" in page
+    assert "edit#goal" not in page
+
+
+@pytest.mark.parametrize(
     ("settings", "items", "like", "code"),
     [
         ({}, 8, "mlqe-et-en", "no_goal"),
@@ -297,9 +317,11 @@ async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_wait
     assert not app.state.plans.turn.locked()
 
 
-async def test_without_items_there_is_nothing_to_plan(engine):
+async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     await execute(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
         await plan(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page
