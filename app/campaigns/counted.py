@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.auth import members
 from app.auth.access import SHARED_AS, Access, visible
 from app.auth.roles import SEE
-from app.database.campaign import HAS_PEOPLE, campaign_by_slug, item_count
+from app.database.campaign import HAS_PEOPLE, campaign_by_slug, item_count, only
 from app.database.experiment_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 
@@ -47,6 +47,11 @@ async def find_counted(connection: AsyncConnection, slug: str) -> Row[Any]:
         await connection.execute(counted().add_columns(HAS_PEOPLE).where(campaigns.c.id == campaign.id))
     ).one()
     return row
+
+
+async def find_seen(connection: AsyncConnection, slug: str, who: Access) -> Row[Any]:
+    """One that somebody sees. Raises `NotFound` (code `campaign_not_found`), as if there were none, for others."""
+    return await only(connection, select(campaigns).where(visible(who)), slug)
 
 
 def counted() -> Select[Any]:

@@ -22,16 +22,20 @@ USUAL_TRUTHS = ("oracle", "truth", "gold")
 @dataclass(frozen=True)
 class RehearsalOffer:
     """The form that starts a rehearsal: the one that is there already, the columns that hold numbers, and the one that
-    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence. usual,
-    most: of them.
+    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence. most: of
+    them.
     """
 
     there: Row[Any] | None
     columns: list[str]
     fewest: int
     why: str
-    usual: int = USUAL_ANNOTATORS
     most: int = MOST_ANNOTATORS
+
+    @property
+    def usual(self) -> int:
+        """With how many annotators the form begins: enough, where a rehearsal may have so many."""
+        return max(USUAL_ANNOTATORS, self.fewest) if self.fewest <= self.most else USUAL_ANNOTATORS
 
     @property
     def column(self) -> str:

@@ -23,7 +23,7 @@ from app.errors import Conflict, Invalid, plural
 from app.goals.evidence import GoalEvidence
 from app.goals.progress import MOST_IN_ORDER, counting
 from app.goals.progress import words as words_of_goal
-from app.goals.settings import NONE
+from app.goals.settings import NONE, why_no_goal
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
@@ -201,8 +201,8 @@ async def plan(
     campaign whose own answers tell too little. annotators: in all, None for as many as are likely (`turnout`). told:
     hears after each run how many there were.
 
-    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `too_large_to_plan`, `no_items`) and `Invalid`
-    (`too_few_judgments`, `too_few_annotators`).
+    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `too_large_to_plan`,
+    `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
     """
     async with snapshot(engine) as connection:
         campaign = await find_counted(connection, slug)
@@ -226,24 +226,27 @@ async def plan(
     hit = asking_of(campaign).n, campaign.minutes_per_hit, campaign.pay_per_hit, campaign.currency
     each = campaign.judgments_per_item
     size = campaign.item_count, sample, int(known.tally.judgments.sum()), each * len(known.tally.total), each
-    words = whence(settings, known.tally, number, annotators), caution(settings, known)
+    words = whence(settings, known.tally, number, annotators), caution(settings, known, found)
+    words = words if found.band[0] else ("", "")  # of a goal that is reached they say nothing
     return Plan(words_of_goal(campaign), *size, *hit, an_hour, at_once, now, found, number, *words)
 
 
-def caution(campaign: Any, known: GoalEvidence) -> str:
+def caution(campaign: Any, known: GoalEvidence, found: Forecast) -> str:
     """Where simulated campaigns measure the goal otherwise than the campaign does: that they do; where it matters most
-    how many people answer: that it does.
+    how many people answer, and some of them do not reach the goal: that it does.
     """
     if not known.fits(campaign):
         return ""
-    if law_measures(campaign, known):
+    if not law_measures(campaign, known):
         return (
-            "What somebody says of an item once more narrows little, so with more annotators the goal may take fewer "
-            "judgments, and be reached where it is not here."
+            f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign "
+            f"by the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."
         )
+    if np.isfinite(found.needed).all():
+        return ""
     return (
-        f"Of more than {MOST_BY_LAW} items simulated campaigns measure the goal by plain means, and this campaign by "
-        f"the scores of {known.law.short_title}: where some annotators answer at random, it may need far fewer."
+        "What somebody says of an item once more narrows little, so with more annotators the goal may take fewer "
+        "judgments, and be reached where it is not here."
     )
 
 
@@ -291,6 +294,10 @@ def spoken(seconds: float) -> str:
 def refuse_unless_planned(campaign: Any) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NONE:
+        with_one = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+        with_one.goal, with_one.when_reached = "intervals", "tell"  # possible wherever any goal is
+        if why := why_no_goal(with_one):
+            raise Conflict(f"{name} cannot have a goal: {why}.", code="no_goal_possible")
         words = "Choose one in its settings, under “What is asked next, and when enough is known”."
         raise Conflict(f"{name} has no goal. {words}", code="no_goal")
     if not campaign.item_count:

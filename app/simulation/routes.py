@@ -1,29 +1,29 @@
 """Rehearsals and plans from a campaign's page."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BeforeValidator, Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from app.auth.guards import Who, researcher
 from app.campaigns import counted, hints, rehearsed
 from app.campaigns.progress import Job, watched
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
-from app.errors import Conflict, Refusal
+from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import words
 from app.simulation import planned, rehearsals
 from app.simulation.annotators import POPULATIONS, Careless, population_of
 from app.simulation.planned import Asked, Plan, Plans
 from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
 from app.simulation.turnout import MOST_SAID
-from app.web import Database, Now, Transaction, fetched, page
+from app.web import Database, Now, Transaction, fetched, page, wants_json
 
-InAll = Annotated[int, Field(ge=1, le=MOST_SAID)]
+MOST_AT_ONCE = 1_000
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -87,9 +87,9 @@ async def plan(
     *,
     who: Who,
     now: Now,
-    like: Annotated[str, Query(max_length=200)] = "",
-    at_once: Annotated[int, Query(ge=1, le=1_000)] = planned.AT_ONCE,
-    annotators: Annotated[InAll | None, BeforeValidator(lambda said: said or None)] = None,
+    like: str = "",
+    at_once: str = str(planned.AT_ONCE),
+    annotators: str = "",
 ) -> Response:
     """What the goal of a campaign will cost, once it is asked with whom annotators are `like`.
 
@@ -98,29 +98,56 @@ async def plan(
     """
     async with database.connect() as connection:
         campaign = await counted.find_counted(connection, slug)
-        others = await counted.listed(connection, seen_by=who)
+        likes = whom_to_be_like(await counted.listed(connection, seen_by=who), slug)
         paced = bool(await planned.pace_of(connection, campaign, now=now))
-    likes = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
-    likes |= {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
-    like = like if like in likes else planned.USUAL * bool(like)
     context = {"campaign": campaign, "likes": likes, "like": like or planned.USUAL, "at_once": at_once, "paced": paced}
-    context |= {"annotators": annotators, "most_people": MOST_SAID}
+    context |= {"annotators": annotators, "most_people": MOST_SAID, "most_at_once": MOST_AT_ONCE}
     try:
         planned.refuse_unless_planned(campaign)
     except Conflict as problem:
-        return page(request, "admin/plan.html", context | {"refusal": problem.message})
+        return page(request, "admin/plan.html", context | {"refusal": problem.message, "why": problem.code})
     context |= {"goal": words(campaign), "how_long": planned.how_long(campaign), "runs": planned.RUNS}
     context["advice"] = hints.advice(campaign)
+    try:
+        asked = Asked(like, *numbers_of(at_once, annotators))
+        if like and like not in likes:
+            async with database.connect() as connection:
+                likes[like] = (await counted.find_seen(connection, like, who)).name
+    except Refusal as problem:
+        if wants_json(request):
+            raise
+        return page(request, "admin/plan.html", context | {"refusal": problem.message}, status=problem.status)
     if not like:
         return page(request, "admin/plan.html", context)
 
     async def job(told: Callable[[int], None]) -> Plan:
         plans: Plans = request.app.state.plans
-        return await plans.of(slug, Asked(like, at_once, annotators), now, told)
+        return await plans.of(slug, asked, now, told)
 
     if fetched(request):
         return StreamingResponse(plan_lines(request, job), media_type="application/x-ndjson")
     return StreamingResponse(plan_page(request, context, job), media_type="text/html")
+
+
+def whom_to_be_like(others: Sequence[Any], slug: str) -> dict[str, str]:
+    """What the form of a campaign's plan offers: the names of those whom annotators can be like, by what it sends."""
+    likes = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
+    return likes | {other.slug: other.name for other in others if other.status != "draft" and other.slug != slug}
+
+
+def numbers_of(at_once: str, annotators: str) -> tuple[int, int | None]:
+    """Annotators at a time, and in all if that is said. Raises `Invalid`."""
+    in_all = number_of(annotators, MOST_SAID, "Annotators in all", ", or be left empty") if annotators else None
+    return number_of(at_once, MOST_AT_ONCE, "Annotators at a time"), in_all
+
+
+def number_of(said: str, most: int, title: str, otherwise: str = "") -> int:
+    """What somebody says of a field with this title. Raises `Invalid`."""
+    try:
+        return TypeAdapter(Annotated[int, Field(ge=1, le=most)]).validate_python(said)
+    except ValidationError as problem:
+        words = f"“{title}” must be a whole number from 1 to {most:,}{otherwise}."
+        raise Invalid(words) from problem
 
 
 async def plan_lines(request: Request, job: Job[Plan]) -> AsyncIterator[str]:

@@ -393,6 +393,17 @@ async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(rese
         assert ("come from Prolific" in page) == (not code or not limit)
 
 
+async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_pages_say(researcher):
+    address = await create(researcher)
+    await upload(researcher, address)
+    assert "pays for, now or later" in (await researcher.get(f"{address}/launch/confirm")).text
+    await researcher.post(f"{address}/launch")
+    assert "edit#hits_per_annotator" in (await researcher.get(f"{address}/share")).text
+    assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/edit")).text
+    await researcher.post(f"{address}/after-launch", data={"hits_per_annotator": "20"})
+    assert "no limit of HITs per annotator" not in (await researcher.get(f"{address}/share")).text
+
+
 async def test_lines_of_a_text_end_in_one_way_although_browsers_send_another(engine, researcher):
     await create(researcher, instructions="Think.\r\n\r\n- twice\r\n- again")
     async with engine.connect() as connection:

@@ -12,6 +12,7 @@ import pytest
 
 from app.errors import NotFound, Refusal
 from app.goals.evidence import GoalEvidence
+from app.goals.progress import words
 from app.inference.online.laws import ONLINE
 from app.record.per_minute import recent_pace
 from app.simulation import planned
@@ -52,9 +53,20 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
     known = GoalEvidence.nothing(ONLINE[law], items)
-    said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known)
-    assert ("measure the goal by plain means" in said) == warns
-    assert ("so with more annotators the goal" in said) == (law == "easl-aware" and goal == "best" and not warns)
+    for reached in (True, False):
+        found = Forecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
+        said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
+        assert ("measure the goal by plain means" in said) == warns
+        more = law == "easl-aware" and goal == "best" and not warns and not reached
+        assert ("so with more annotators the goal" in said) == more
+
+
+async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
+    campaign = await running(engine, items=8, **GOAL)
+    there = Forecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
+    monkeypatch.setattr(planned, "forecast", lambda *_known, **_asked: there)
+    found = await plan(engine, campaign.slug, now=NOW)
+    assert (found.needed, found.supposed, found.caution) == ("The goal is reached.", "", "")
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
@@ -66,9 +78,27 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
     assert "5 HITs are wanted, and each of them may answer 2. Say 3 or more in all, or nothing." in last
-    for nonsense in ("0", "many", "1e9"):
-        refused = await researcher.get(address + nonsense, headers=FETCHED)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        ("annotators=0", "invalid", "“Annotators in all” must be a whole number from 1 to 100,000, or be left"),
+        ("like=mlqe-et-en&annotators=1e9", "invalid", "“Annotators in all” must be"),
+        ("at_once=many", "invalid", "“Annotators at a time” must be a whole number from 1 to 1,000."),
+        ("at_once=", "invalid", "“Annotators at a time” must be"),
+        ("like=nobody", "campaign_not_found", "There is no campaign “nobody”."),
+    ],
+)
+async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, query, code, said):
+    status = {"invalid": 422, "campaign_not_found": 404}[code]
+    campaign = await running(engine, items=8, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?{query}"
+    page = await researcher.get(address)
+    assert (page.status_code, said in page.text, "data-plan>" in page.text) == (status, True, True)
+    fetched = await researcher.get(address, headers=FETCHED)
+    assert (fetched.status_code, fetched.json()["error"]["code"]) == (status, code)
+    assert said in fetched.json()["error"]["message"]
 
 
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
@@ -115,7 +145,7 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     assert refused.value.code == "no_items"
 
 
-async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engine, researcher):
+async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(engine, researcher):
     async def tabs(campaign):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
         return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
@@ -126,8 +156,9 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_until_it_is_finished(engin
     assert "/plan" not in await tabs(other)
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert plan_of + ' aria-current="page">Plan</a>' in page
-    await execute(engine, "UPDATE campaigns SET status = 'finished'")
-    assert "/plan" not in await tabs(draft)
+    ended = await running(engine, items=8, **GOAL)
+    await execute(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
+    assert f'/{ended.slug}/plan">Plan</a>' in await tabs(ended)
 
 
 async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
@@ -143,10 +174,16 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert refused.value.code == "too_few_judgments"
 
 
-async def test_nobody_asks_what_the_goal_of_a_finished_campaign_will_cost(engine, researcher):
+async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgments_it_takes(engine, researcher):
     campaign = await running(engine, items=8, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
-    assert "What will it cost?" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert f'/{campaign.slug}/plan">How many more judgments would it take?</a>' in page
+    assert "What will it cost?" not in page
+    said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
+    assert "About" in said.partition('class="needed"')[2]
+    await execute(engine, f"UPDATE campaigns SET goal_reached = '{words(campaign)}'")
+    assert "How many more" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
@@ -236,6 +273,26 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
 
 
 @pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"criteria": [{"name": name, "question": f"How {name}?"} for name in ("apt", "fluent")]},
+            "a goal is about one question, and there are several criteria.",
+        ),
+        (
+            {"design": "categories", "design_settings": {"labels": ["a", "b"]}},
+            "a goal is measured by answers on a scale",
+        ),
+    ],
+)
+async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine, researcher, settings, said):
+    campaign = await running(engine, items=8, launched=False, **settings)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f"cannot have a goal: {said}" in page
+    assert "edit#goal" not in page
+
+
+@pytest.mark.parametrize(
     ("settings", "items", "like", "code"),
     [
         ({}, 8, "mlqe-et-en", "no_goal"),
@@ -260,9 +317,11 @@ async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_wait
     assert not app.state.plans.turn.locked()
 
 
-async def test_without_items_there_is_nothing_to_plan(engine):
+async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     await execute(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
         await plan(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page
