@@ -201,8 +201,8 @@ async def plan(
     campaign whose own answers tell too little. annotators: in all, None for as many as are likely (`turnout`). told:
     hears after each run how many there were.
 
-    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `too_large_to_plan`,
-    `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
+    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `all_are_best`,
+    `too_large_to_plan`, `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
     """
     async with snapshot(engine) as connection:
         campaign = await find_counted(connection, slug)

@@ -213,7 +213,7 @@ async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_a
 async def test_a_rule_that_suits_the_goal_is_offered_until_the_launch_fixes_it(researcher):
     draft = await create(researcher, goal="best")
     assert "suits this goal" in (await researcher.get(f"{draft}/edit")).text
-    address = await launched(researcher, name="Verbs too", goal="best", best_items=1)
+    address = await launched(researcher, name="Verbs too", goal="best", best_items="1")
     assert "suits this goal" not in (await researcher.get(f"{address}/edit")).text
 
 
