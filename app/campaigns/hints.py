@@ -67,8 +67,8 @@ def better_rule(settings: Any) -> str | None:
 
 
 def laws_for(rule: str) -> list[str]:
-    """The update laws that keep what a rule of selection reads."""
-    return [name for name, law in ONLINE.items() if can_ask(RULES[rule], law)]
+    """The update laws that keep what a rule of selection reads; none where there is no such rule."""
+    return [name for name, law in ONLINE.items() if rule in RULES and can_ask(RULES[rule], law)]
 
 
 def advice(campaign: Any) -> str:
@@ -106,7 +106,7 @@ def offers_of(name: str, values: Mapping[str, str]) -> list[RuleOffer]:
     law = law_in(values)
     offers = []
     for goal, rule in RULE_FOR.items():
-        laws = laws_for(rule) if rule in RULES else []
+        laws = laws_for(rule)
         offers.append(RuleOffer(goal, rule, " ".join(laws), goal == chosen and rule != asked and law in laws))
     return offers
 
