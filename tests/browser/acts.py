@@ -12,8 +12,6 @@ from playwright.async_api import ElementHandle, FloatRect, Frame, Locator, Page,
 SUBMIT = ".answer .primary"
 # An animation that another one replaces never finishes, it is cancelled.
 AT_REST = "() => Promise.allSettled(document.getAnimations().map(animation => animation.finished)).then(() => null)"
-# A window has its new size before the page has taken it on: the next frame begins with it.
-LAID_OUT = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))"
 # Away from the strip, which may cover it; its size once nothing moves any more.
 CENTRED = f"""async (rail) => {{
   rail.scrollIntoView({{ block: "center" }});
@@ -131,8 +129,6 @@ async def seen_at(page: Page, *widths: int) -> AsyncIterator[int]:
     """The same page as its window takes one width after the other."""
     for width in widths:
         await page.set_viewport_size({"width": width, "height": 900 if width > 500 else 844})
-        await page.evaluate(LAID_OUT)
-        await page.evaluate(AT_REST)
         yield width
 
 
