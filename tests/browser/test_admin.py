@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest_asyncio
+import pytest
 from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -35,17 +35,14 @@ PAGES = (
 Enter = Callable[..., Any]
 
 
-@pytest_asyncio.fixture
-async def enter(served: AsyncEngine, origin: str, visit: Callable[..., Any]) -> Enter:
-    """Opens a browser in which a researcher has logged in by a one-time link."""
+@pytest.fixture
+def enter(origin: str, visit: Callable[..., Any], cookie: Any) -> Enter:
+    """Opens a browser in which a researcher has logged in."""
 
     async def open_page(**options: Any) -> Page:
-        async with served.begin() as connection:
-            token = await login.create_one_time_login(connection, now=datetime.now(UTC))
         page: Page = (await visit(**options)).page
-        await page.goto(origin + login.one_time_login_path(token))
-        await page.get_by_role("button", name="Log in with this link").click()
-        await page.wait_for_url("**/admin")
+        await page.context.add_cookies([cookie])
+        await page.goto(f"{origin}/admin")
         return page
 
     return open_page
@@ -66,8 +63,15 @@ async def launch(page: Page) -> None:
     await page.wait_for_url("**/share?done=launched")
 
 
-async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(enter: Enter) -> None:
-    page = await enter()
+async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(
+    served: AsyncEngine, origin: str, visit: Callable[..., Any]
+) -> None:
+    async with served.begin() as connection:
+        token = await login.create_one_time_login(connection, now=datetime.now(UTC))
+    page = (await visit()).page
+    await page.goto(origin + login.one_time_login_path(token))
+    await page.get_by_role("button", name="Log in with this link").click()
+    await page.wait_for_url("**/admin")
     await create(page, "Verbs by mouse")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
