@@ -39,7 +39,7 @@ SCORES = f"""
 """  # noqa: S608  (made of constants)
 
 
-async def scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
+async def posterior_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
     """The numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
     found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4")
@@ -79,7 +79,7 @@ async def goal_columns(connection: AsyncConnection, campaign: Any, counted: Coun
     fitted = of_law(measured) if by_law else {}
     if campaign.goal not in SIDES:
         return GoalColumns({}, fitted)
-    items, score = await scores(connection, campaign)
+    items, score = await posterior_scores(connection, campaign)
     return await asyncio.to_thread(sides, campaign, measured.known, items, score, fitted)
 
 

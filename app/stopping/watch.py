@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.analysis.calibrated import Counted
-from app.analysis.goal_columns import scores
+from app.analysis.goal_columns import posterior_scores
 from app.campaigns import lifecycle
 from app.database.alerts import raise_alert, raised_from
 from app.database.audit_log import ACTING, SERVER
@@ -96,7 +96,7 @@ async def progress_of(connection: AsyncConnection, campaign: Row[Any], measured:
     """How far a campaign is, by the items that count for it; None without a goal. measured: of all its items."""
     if campaign.goal == NONE:
         return None
-    items, score = await scores(connection, campaign)
+    items, score = await posterior_scores(connection, campaign)
     found = await asyncio.to_thread(progress, campaign, measured.known.of(items), score, measured.by)
     return found and found.of(items)
 
