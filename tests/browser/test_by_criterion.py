@@ -83,7 +83,7 @@ async def test_pages_by_a_criterion_have_nothing_to_object_to_and_no_line_too_lo
         await expect(page.locator(".by-criterion [aria-current]")).to_have_text("fluency")
         async for width in seen_at(page, 1280, 390, 320):
             # Charts take on the width of the window with its next frame.
-            await page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+            await page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
             if width != 320:
                 assert await violations(page) == "", (part, width)
 
