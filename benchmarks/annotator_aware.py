@@ -174,7 +174,7 @@ def rankme() -> dict[tuple[str, str], Arm]:
         scores = (points - 1) / 5 if "likert" in key[1] else np.clip(points / 100, 0, 1)
         items = np.array([int(row["item"]) for row in own])
         annotators = np.unique([row["annotator"] for row in own], return_inverse=True)[1]
-        arms[key] = Arm(items, annotators, scores, mean(items, scores, n_items), annotators.max() + 1)
+        arms[key] = Arm(items, annotators, scores, mean(items, scores, n_items), int(annotators.max()) + 1)
     return {key: arm._replace(oracle=oracle(arms, key)) for key, arm in arms.items()}
 
 

@@ -20,8 +20,9 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the tool's wheel 
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    # A make that started the tests hands its flags down; they are not for a make started here.
-    inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    # A make that started the tests hands down its flags and the Python it was told; neither is for a make started here.
+    handed_down = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHON")
+    inherited = {name: value for name, value in os.environ.items() if name not in handed_down}
     return subprocess.run(
         command, check=False, capture_output=True, text=True, cwd=cwd, env={**inherited, **environment}
     )

@@ -228,7 +228,7 @@ def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_ans
     assert found.ran_out.all()
     begin = start(of_sample(hopeless, 0.6), nothing(60), PEOPLE, 50)
     assert begin.who.may is not None
-    assert (begin.who.may.sum(), set(begin.who.may)) == (60, {1, 2})
+    assert (int(begin.who.may.sum()), set(begin.who.may.tolist())) == (60, {1, 2})
 
 
 def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campaign_says_so():
