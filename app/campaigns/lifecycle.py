@@ -25,7 +25,7 @@ from app.campaigns.settings import LONGEST_NAME, CampaignSettings
 from app.campaigns.start import refuse_all_best, start_posteriors
 from app.database.audit_log import ACTING, differences, note
 from app.database.campaign import campaign_by_slug, campaign_of_page, finish_if_complete, item_count, only
-from app.database.tables import campaigns, items, posteriors
+from app.database.tables import campaigns, items
 from app.designs.criteria import asked_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shortened
@@ -279,7 +279,6 @@ async def erase(connection: AsyncConnection, campaign_id: int) -> None:
     both = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for each in list(await connection.scalars(select(campaigns.c.id).where(or_(*both)).order_by(campaigns.c.id))):
         await connection.execute(LOCK_OUT_HOLDERS, {"campaign": each})
-        await connection.execute(delete(posteriors).where(posteriors.c.campaign_id == each))
     await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))
 
 

@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import GIN, OPEN, Time, TransactionId, goes_with, index_where, metadata
+from app.database.schema import GIN, OPEN, Time, TransactionId, goes_with, index_where, keeps, metadata
 
 campaigns = Table(
     "campaigns",
@@ -192,7 +192,7 @@ posteriors = Table(
     # A decision on what to ask, of a look in the background: it does not follow from the record.
     Column("settled", Boolean, nullable=False, server_default=text("false")),
     # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
-    # neither items nor campaigns are deleted once there are posteriors.
+    # items are not deleted once there are posteriors; a trigger deletes those of a campaign with it.
     # The revision last: of few items, those of all revisions (two at most) are found by the index in any case, whatever
     # PostgreSQL supposes about a revision that it has to look up.
     PrimaryKeyConstraint("campaign_id", "criterion", "subject", "revision"),
@@ -369,8 +369,10 @@ responses = Table(
     # One first answer of each HIT, and one in the place of each: whoever comes second finds it.
     Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
     index_where("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
-    goes_with("annotators", "annotator_id", in_table="responses"),
-    goes_with("hits", "hit_id", in_table="responses"),
+    # Scores follow from all responses, so an annotator or a HIT that has some cannot be deleted by itself. With their
+    # campaign all go: a trigger deletes its record first.
+    keeps("annotators", "annotator_id", in_table="responses"),
+    keeps("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
     index_where("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
@@ -392,7 +394,7 @@ decisions = Table(
     Column("decided_by", Text, nullable=False),
     Column("decided_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "seq"),
-    goes_with("annotators", "annotator_id", in_table="decisions"),
+    keeps("annotators", "annotator_id", in_table="decisions"),
     ForeignKeyConstraint(
         ["campaign_id", "response_seq"],
         ["responses.campaign_id", "responses.seq"],

@@ -1,0 +1,70 @@
+"""Deleting people by hand: refused while their answers count in scores; campaigns still go with all they have."""
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from app.database.bulk import snapshot
+from app.record.replay import verify
+from app.record.revisions import decide
+from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+
+RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
+
+
+async def answered(engine, *names):
+    """A campaign in which these people answered a HIT each."""
+    campaign = await running(engine)
+    for name in names:
+        assignment = await annotator(engine, campaign, name)
+        await submit(engine, assignment, await hit_of(engine, assignment))
+    return campaign
+
+
+async def is_verified(engine, campaign):
+    async with snapshot(engine) as connection:
+        return (await verify(connection, campaign)).clean
+
+
+async def counts(engine):
+    return {table: await value(engine, f"SELECT count(*) FROM {table}") for table in RECORD}
+
+
+@pytest.mark.parametrize("table", ["annotators", "assignments", "hits"])
+async def test_people_with_answers_cannot_be_deleted_so_the_scores_stay_those_of_the_record(engine, table):
+    campaign = await answered(engine, "Ann", "Ben")
+    before = await counts(engine)
+    with pytest.raises(IntegrityError, match="responses_"):
+        await execute(engine, f"DELETE FROM {table} WHERE campaign_id = :campaign", campaign=campaign.id)
+    assert await counts(engine) == before
+    assert await is_verified(engine, campaign)
+
+
+async def test_a_person_about_whom_a_decision_is_on_record_cannot_be_deleted(engine):
+    campaign = await running(engine)
+    await annotator(engine, campaign, "Ann")
+    ann = await value(engine, "SELECT id FROM annotators")
+    async with engine.begin() as connection:
+        await decide(connection, campaign, "exclude", "annotator", ann, reason="too fast", by="ada", now=NOW)
+    with pytest.raises(IntegrityError, match="decisions_annotator_id_fkey"):
+        await execute(engine, "DELETE FROM annotators")
+
+
+async def test_a_person_without_answers_can_be_deleted_with_the_open_hit(engine):
+    campaign = await answered(engine, "Ann")
+    await hit_of(engine, await annotator(engine, campaign, "Ben"))
+    await execute(engine, "DELETE FROM annotators WHERE worker_id = 'Ben'")
+    assert await values(engine, "SELECT worker_id FROM annotators") == [("Ann",)]
+    assert await value(engine, "SELECT count(*) FROM hits") == 1
+    assert await is_verified(engine, campaign)
+
+
+async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_stay(engine):
+    campaign, other = [await answered(engine, "Ann", "Ben") for _ in range(2)]
+    rows = await values(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
+    for kind, about, number in [("exclude", "annotator", rows[0][0]), ("withdraw", "response", rows[1][1])]:
+        async with engine.begin() as connection:
+            await decide(connection, campaign, kind, about, number, reason="too fast", by="ada", now=NOW)
+    await execute(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)
+    assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
+    assert await values(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
+    assert await is_verified(engine, other)
