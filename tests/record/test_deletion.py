@@ -61,9 +61,10 @@ async def test_a_person_without_answers_can_be_deleted_with_the_open_hit(engine)
 async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_stay(engine):
     campaign, other = [await answered(engine, "Ann", "Ben") for _ in range(2)]
     rows = await values(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
-    for kind, about, number in [("exclude", "annotator", rows[0][0]), ("withdraw", "response", rows[1][1])]:
-        async with engine.begin() as connection:
-            await decide(connection, campaign, kind, about, number, reason="too fast", by="ada", now=NOW)
+    async with engine.begin() as connection:
+        await decide(connection, campaign, "exclude", "annotator", rows[0][0], reason="too fast", by="ada", now=NOW)
+    async with engine.begin() as connection:
+        await decide(connection, campaign, "withdraw", "response", rows[1][1], reason="a slip", by="ada", now=NOW)
     await execute(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)
     assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
     assert await values(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
