@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.email_address import is_email_address
+
 SECRET_CHARACTERS = 32
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
@@ -70,6 +72,14 @@ def _smtp_url(url: SecretStr) -> SecretStr:
         # The value may hold a password, so it is not repeated.
         raise ValueError("is not an address such as smtp://name:password@mail.example.org:587")
     return url
+
+
+def _sender(sender: str) -> str:
+    """An address of mail, or `Name <address>`."""
+    found = re.fullmatch(r"(?:([\w .'-]*)<([^<>]*)>|([^<>]*))", sender.strip())
+    if not (found and is_email_address(found[2] or found[3] or "")):
+        raise ValueError(f"'{sender}' is not an address of mail such as easel@example.org or Easel <easel@example.org>")
+    return sender.strip()
 
 
 def _long_enough(key: SecretStr) -> SecretStr:
@@ -181,7 +191,9 @@ class Settings(BaseSettings):
     smtp_url: Annotated[SecretStr, AfterValidator(_smtp_url)] | None = Field(
         None, description="Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, no mails."
     )
-    smtp_from: str = Field("easel@localhost", description="Address that mails come from.")
+    smtp_from: Annotated[str, AfterValidator(_sender)] = Field(
+        "easel@localhost", description="Address that mails come from, such as Easel <easel@example.org>."
+    )
     webhooks_inside: bool = Field(
         default=False,
         description="1: webhooks of campaigns may go to this machine, to private networks, and without TLS.",

@@ -129,3 +129,14 @@ def test_settings_can_be_made_by_name_in_code():
 def test_an_unknown_name_in_code_is_an_error():
     with pytest.raises(ValueError, match="prot"):
         Settings(prot=1)  # type: ignore[call-arg]  # misspelt: that is the test
+
+
+@pytest.mark.parametrize("sender", ["easel@example.org", "Easel of the lab <easel@example.org>"])
+def test_mails_come_from_an_address_perhaps_with_a_name(monkeypatch, sender):
+    monkeypatch.setenv("EASEL_SMTP_FROM", sender)
+    assert read_settings().smtp_from == sender
+
+
+@pytest.mark.parametrize("sender", ["easel", "=?utf-8?q?=0d=0a?=@b.c", "a@b.org, c@d.org", "Easel <easel@b.org"])
+def test_a_sender_that_no_mail_can_come_from_is_refused_at_the_start(monkeypatch, sender):
+    assert "EASEL_SMTP_FROM" in problem(monkeypatch, EASEL_SMTP_FROM=sender)

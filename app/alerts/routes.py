@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.alerts import shown
 from app.alerts.outbox import TRIES, Outbox
+from app.alerts.settings import undeliverable
 from app.alerts.webhook import key_of
 from app.auth.guards import researcher
 from app.database.alerts import said
@@ -26,6 +27,7 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
         "messages": await shown.on_their_way(connection, campaign.id),
         "alert_said": said,
         "tries": TRIES,
+        "undeliverable": undeliverable(campaign.alert_emails),
         "mails": settings.smtp_url is not None,
         "key": key_of(outbox.secret, campaign.id) if campaign.alert_webhook else None,
     }

@@ -1,16 +1,15 @@
 """Where the alerts of a campaign go, and when silence is one."""
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
+from app.email_address import EmailAddress, is_email_address
 from app.fields import OPEN, PRIVATE
 
-EmailAddress = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=254, pattern=r"^[^@\s,;<>\"]+@[A-Za-z0-9.-]+$")
-]
 Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500, pattern=r"^https?://[!-~]+$")]
 
 
@@ -50,6 +49,16 @@ class AlertSettings(BaseModel):
             if not parts.hostname or parts.username or parts.password or parts.port == 0:
                 raise ValueError("an address such as https://example.org/hook, without a name or password")
         return webhook
+
+
+def deliverable(addresses: Sequence[str]) -> list[str]:
+    """Return those of a campaign's stored addresses that a mail can go to; earlier versions took others, too."""
+    return [address for address in addresses if is_email_address(address)]
+
+
+def undeliverable(addresses: Sequence[str]) -> list[str]:
+    """Return the others, which the page of alerts names."""
+    return [address for address in addresses if not is_email_address(address)]
 
 
 def is_loopback_name(host: str) -> bool:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.auth.roles import OWNER, ROLES
 from app.database.account_tables import api_tokens, logins, one_time_logins, users
 from app.database.audit_log import note
+from app.email_address import is_email_address
 from app.errors import Conflict, Invalid, NotFound
 
 LONGEST_NAME = 64
@@ -25,6 +26,11 @@ def user_name(raw: str) -> str:
         raise Invalid(
             "A login name begins with a letter or digit and has only letters a to z, digits and . _ @ + - "
             "(64 characters at most).",
+            code="user_name_invalid",
+        )
+    if "@" in name and not is_email_address(name):
+        raise Invalid(
+            f"“{name}” has an @, but is not an e-mail address such as ada@example.org. Use an address or another name.",
             code="user_name_invalid",
         )
     return name

@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.alerts.settings import deliverable
 from app.auth import members
 from app.auth.access import Access, visible
 from app.campaigns.settings import LONGEST_NAME, CampaignSettings
@@ -178,7 +179,8 @@ async def wait_in_line(connection: AsyncConnection) -> None:
 
 def settings_of(campaign: Row[Any]) -> CampaignSettings:
     """The settings part of a campaign's row; they were checked when they were stored, by the rules of that day."""
-    return CampaignSettings.model_construct(**{name: getattr(campaign, name) for name in CampaignSettings.model_fields})
+    values = {name: getattr(campaign, name) for name in CampaignSettings.model_fields}
+    return CampaignSettings.model_construct(**values | {"alert_emails": deliverable(campaign.alert_emails)})
 
 
 async def edit(

@@ -193,3 +193,23 @@ async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(e
     assert "The receiver could not be reached" in page
     assert "EASEL_SMTP_URL" in page
     assert 'id="signing-key"' in page
+
+
+@pytest.mark.parametrize("address", ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "ädä@lab.org", "a(b@lab.org"])
+async def test_an_address_that_a_mail_cannot_go_to_is_refused_and_the_field_says_so(engine, researcher, address):
+    campaign = await running(engine)
+    page = f"/admin/campaigns/{campaign.slug}/edit"
+    refused = await researcher.post(page, data={"alert_emails": f"bea@example.org\n{address}"})
+    assert refused.status_code == 422
+    assert "is not an e-mail address such as ada@example.org" in refused.text
+    assert await value(engine, "SELECT alert_emails FROM campaigns") == []
+
+
+async def test_a_campaign_with_an_address_of_an_earlier_version_is_read_without_it(engine, researcher):
+    campaign = await running(engine)
+    await execute(engine, "UPDATE campaigns SET alert_emails = '{=?utf-8?q?=0d=0a?=@b.c,bea@example.org}'")
+    await held(engine, campaign)
+    address = f"/admin/campaigns/{campaign.slug}"
+    for page in ("", "/alerts", "/edit"):
+        assert (await researcher.get(address + page)).status_code == 200
+    assert "it is no address that mails can go to" in (await researcher.get(f"{address}/alerts")).text
