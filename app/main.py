@@ -9,7 +9,6 @@ from itertools import chain
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import middleware, templating, web
@@ -48,6 +47,7 @@ from app.quality import routes as quality
 from app.quality.annotators import MedianSeconds
 from app.quality.compared import AnnotatorComparisons
 from app.quality.looks import Looks
+from app.readiness import Readiness, database_check, readiness_document
 from app.record.revisions import due, revise
 from app.serving import api as serving_api
 from app.serving import routes as serving
@@ -111,6 +111,8 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_of(settings)
     state.outbox = Outbox(state.database, settings, key, web.get_now)
+    state.readiness = Readiness()
+    state.readiness.register("database", database_check(state.serving_connections))
     running = [asyncio.create_task(revised(state.database)), asyncio.create_task(state.outbox.run())]
     with state.live.ended_by_signals():
         yield
@@ -121,6 +123,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     await state.looks.stop()
     await state.comparisons.stop()
     await state.live.stop()
+    await state.readiness.stop()
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
         await database.dispose()
@@ -192,6 +195,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(router)
     app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
     app.add_api_route("/health", health, include_in_schema=False)
+    app.add_api_route("/ready", ready, include_in_schema=False)
     web.install(app)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
@@ -212,8 +216,15 @@ async def reference(request: Request) -> HTMLResponse:
     return web.page(request, "admin/api.html", {"api": request.app.openapi()})
 
 
-async def health(database: web.Database) -> JSONResponse:
-    """200 when the database answers."""
-    async with database.connect() as connection:
-        await connection.execute(text("SELECT 1"))
+async def health() -> JSONResponse:
+    """Return 200 as long as this process answers requests at all, whatever its database does."""
     return JSONResponse({"status": "ok"})
+
+
+async def ready(request: Request) -> JSONResponse:
+    """Return 200 when this process can serve annotators now, else 503 with the reason."""
+    readiness: Readiness = request.app.state.readiness
+    results = await readiness.report()
+    failed = readiness.failed(results)
+    headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
+    return JSONResponse(readiness_document(results, failed), 503 if failed else 200, headers)

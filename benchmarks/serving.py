@@ -188,7 +188,7 @@ def answers(port: int, process: "subprocess.Popen[bytes]") -> None:
     """Wait until the server answers a new connection."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/health", timeout=60):
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/ready", timeout=60):
             return
         time.sleep(0.1)
     raise RuntimeError("the server did not start")

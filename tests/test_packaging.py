@@ -177,4 +177,4 @@ def test_the_dockerfile_is_clean():
 def test_the_image_runs_as_a_normal_user_and_is_watched():
     last_stage = (ROOT / "Dockerfile").read_text().rpartition("\nFROM ")[2]
     assert re.search(r"^USER [1-9]\d*$", last_stage, re.MULTILINE)
-    assert "/health" in last_stage.partition("HEALTHCHECK")[2]
+    assert "/ready" in last_stage.partition("HEALTHCHECK")[2]

@@ -79,7 +79,7 @@ def get(url: str, **how: Any) -> httpx.Response:
 
 def answers(server: EaselServer) -> bool:
     try:
-        return get(f"{server.base}/health").text == '{"status":"ok"}'
+        return get(f"{server.base}/ready").status_code == 200
     except httpx.TransportError:
         return False
 

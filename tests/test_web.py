@@ -47,7 +47,7 @@ async def test_who_finds_no_free_connection_is_asked_to_try_again(app, client, m
     async with AsyncExitStack() as taken:
         for _ in range(pool.size()):
             await taken.enter_async_context(app.state.database.connect())
-        reply = await client.get("/health", headers={"accept": "application/json"})
+        reply = await client.post("/api/v1/tokens", json={"name": "admin", "password": "none"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
 
 
@@ -143,7 +143,7 @@ async def test_a_worker_starts_also_while_the_database_is_away():
     """One that failed to start would end the whole server, so the main process asks beforehand what it must know."""
     app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:9/none", secret_key=SecretStr("k" * 32)))
     async with app.router.lifespan_context(app), browser_of(app) as client:
-        assert (await client.get("/health")).status_code == 503
+        assert (await client.get("/ready")).status_code == 503
 
 
 async def test_who_goes_away_in_mid_request_is_no_error_of_ours(app):

@@ -17,6 +17,7 @@ PUBLIC = {
     "/login/openid",  # another way to log in
     "/login/openid/back",  # likewise
     "/health",
+    "/ready",  # says whether the server works, to load balancers
     "/static",
     "/api/v1/openapi.json",  # describes the program, not what it holds
     "/api/v1/tokens",  # takes a name and password itself

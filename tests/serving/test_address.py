@@ -317,7 +317,7 @@ async def test_a_database_that_is_away_is_a_503_that_says_try_again():
     nobody_listens = "postgresql://someone@127.0.0.1:1/easel"
     app = create_app(Settings(database_url=nobody_listens, secret_key=SecretStr("k" * 32)))
     async with app.router.lifespan_context(app), browser_of(app) as client:
-        reply = await client.get("/health", headers={"accept": "application/json"})
+        reply = await client.get("/link/none", headers={"accept": "application/json"})
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "database_unavailable"
     assert reply.headers["retry-after"] == "2"
