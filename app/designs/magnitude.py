@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, Yields
-from app.designs.numbers import decimal
+from app.designs.numbers import AmbiguousNumber, typed_decimal
 from app.designs.scale import POINTS
 from app.designs.unit import RATIO, Unit, in_three_digits
 from app.errors import Invalid
@@ -107,9 +107,16 @@ class Magnitude(Design):
         return [float(f"{self.reference_value * share / (1.0 - share):.1e}") for share in inside]
 
     def number(self, raw: str, position: int) -> float:
-        """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
+        """Return a value as it was typed. Raises `Invalid` (`score_ambiguous`, `score_not_a_number`)."""
         try:
-            return decimal(raw)
+            return typed_decimal(raw)
+        except AmbiguousNumber as problem:
+            raise Invalid(
+                f"What is entered for item {position} can be read as two numbers. Write it without the comma, "
+                "or with a point. What you entered is kept.",
+                code="score_ambiguous",
+                position=position,
+            ) from problem
         except ValueError as problem:
             raise Invalid(
                 f"What is entered for item {position} is not a number. Write it in digits, for example 150 or 0.5. "

@@ -2,6 +2,11 @@
 
 import re
 
+OTHER_SIGNS = str.maketrans(
+    {start + digit: str(digit) for start in (0x660, 0x6F0, 0xFF10) for digit in range(10)}
+    | {ord(other): sign for other, sign in zip("٫．，＋－", "..,+-", strict=True)}
+)
+GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[0-9]{1,19}")
 LARGEST_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
@@ -15,6 +20,24 @@ def decimal(text: str) -> float:
     if not DECIMAL.fullmatch(text):
         raise ValueError(text)
     return float(text)
+
+
+class AmbiguousNumber(ValueError):
+    """A number that two people may read as two numbers."""
+
+
+def typed_decimal(text: str) -> float:
+    """Return a number as a person types it: with a point or a comma, in Latin, Arabic, Persian or full-width digits.
+
+    Raises:
+        AmbiguousNumber: The comma may group thousands, as in 1,000.
+        ValueError: This is not a number.
+
+    """
+    plain = text.translate(OTHER_SIGNS)
+    if GROUPED.fullmatch(plain):
+        raise AmbiguousNumber(text)
+    return decimal(plain.replace(",", ".", 1))
 
 
 def whole_number(raw: str | None, *, most: int = LARGEST_COUNT) -> int | None:

@@ -54,6 +54,10 @@ FOR_ANNOTATORS = {
     "question_unanswered": mark("Please answer every question. What you entered is kept."),
     "reason_missing": mark("Please say why an item cannot be judged. What you entered is kept."),
     "reason_unknown": mark("Please choose one of the reasons why an item cannot be judged. What you entered is kept."),
+    "score_ambiguous": mark(
+        "One of the values can be read as two numbers. Write it without the comma, or with a point. What you entered "
+        "is kept."
+    ),
     "score_not_a_number": mark("One of the values is not a number. What you entered is kept."),
     "score_out_of_range": mark("One of the values is not one that is possible here. What you entered is kept."),
     "scores_missing": mark("Something is not answered yet. What you entered is kept."),

@@ -20,7 +20,7 @@ function press(hit, event, chose) {
 
 function chooseByKey(hit, event, chose) {
   const row = rowInHand(hit);
-  const radio = row.find((one) => one.dataset.key === latin(event));
+  const radio = row.find((one) => one.dataset.key === keys.latinKey(event));
   if (!radio) return;
   event.preventDefault();
   pick(hit, row, radio);
@@ -38,12 +38,6 @@ export function pick(hit, row, radio) {
 }
 
 const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
-
-// Of a keyboard that writes other letters, the key where a Latin one has this letter.
-function latin({ key, code }) {
-  const plain = /^[a-z0-9-]$/i.test(key) || key.length > 1 ? key : code?.replace(/^(Key|Digit)/, "") ?? "";
-  return plain.toLowerCase();
-}
 
 /** The row with the focus, else the first without an answer, else the one that was chosen in last: its radio buttons. */
 export function rowInHand(hit) {

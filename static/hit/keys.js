@@ -7,16 +7,31 @@ import { words } from "./words.js";
 
 const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox])";
 
+const BY_INPUT_METHOD = ["Process", "Unidentified"];     // what a browser calls keys while an input method reads them
+const QUESTION_MARKS = ["?", "؟", "？"];
+
 // Whether a key that is pressed here is for the control that has the focus: text, or a list.
 export const taken = ({ target }) => target.matches(TAKES_KEYS);
 
 export const withModifier = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
 
+/**
+ * Return the letter, digit or hyphen that a key stands for on any keyboard: AZERTY writes "-" by the key that is "6" with
+ * Shift, and a Cyrillic keyboard has another letter where a Latin one has "a".
+ */
+export function latinKey({ key = "", code = "", shiftKey }) {
+  const written = /^[a-z0-9]$/i.test(key);
+  const letter = /^Key([A-Z])$/.exec(code)?.[1];
+  const other = shiftKey ? undefined : /^(?:Digit|Numpad)([0-9])$/.exec(code)?.[1] ?? (code === "Minus" ? "-" : undefined);
+  const place = key.length === 1 || BY_INPUT_METHOD.includes(key) ? letter ?? other : undefined;
+  return (written ? key : place ?? key).toLowerCase();
+}
+
 // True where the key is one of these.
 export function press(hit, event) {
   if (event.key === "Escape") hit.form.querySelector(".keys").open = false;
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
-  else if (event.key === "?" && !withModifier(event)) toggleList(hit);
+  else if (QUESTION_MARKS.includes(event.key) && !withModifier(event)) toggleList(hit);
   else return false;
   return true;
 }

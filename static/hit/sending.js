@@ -80,13 +80,17 @@ export async function send(hit) {
 
 // What the server says: {status, ok, text, error}, or null when it could not be reached or was cut off.
 export async function ask(method, body) {
+  const limit = new AbortController();           // AbortSignal.timeout is newer than the browsers that Easel supports
+  const timer = setTimeout(() => limit.abort(), SEND_TIMEOUT_MS);
   try {
-    const response = await fetch(address(), { method, body, headers: asScript, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
+    const response = await fetch(address(), { method, body, headers: asScript, signal: limit.signal });
     const text = await response.text();
     const error = response.ok ? null : refusal(text);
     return { status: response.status, ok: response.ok, text, error };
   } catch {
     return null;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -21,6 +21,7 @@ from app.campaigns.together import can_follow
 from app.database.bulk import snapshot
 from app.designs.answer import Answer, Form
 from app.designs.magnitude import Magnitude, in_digits
+from app.designs.numbers import typed_decimal
 from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.laws import ONLINE
@@ -63,7 +64,25 @@ def test_what_is_not_above_0_or_a_million_times_away_is_refused(value):
     )
 
 
-@pytest.mark.parametrize("entered", ["good", "1,5", "× 2", "٣", "nan", "inf", "1_000", "0x10", "1 000"])
+@pytest.mark.parametrize(
+    ("entered", "value"),
+    [("1,5", 1.5), ("0,125", 0.125), (",5", 0.5), ("1234,567", 1234.567), ("٣٫٥", 3.5), ("۱۲", 12.0), ("１５．５", 15.5)],
+)
+def test_a_value_may_have_the_signs_of_any_keyboard(entered, value):
+    answer = BESIDE_100.read(Form({"score-1": entered}, "form"), [1])
+    assert BESIDE_100.values(answer, [1]) == [value]
+
+
+@pytest.mark.parametrize("entered", ["1,000", "12,500", "100,000", "١,٠٠٠"])
+def test_a_comma_that_may_group_thousands_is_asked_about(entered):
+    refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": entered}, [1, 2])
+    assert refused.code == "score_ambiguous"
+    assert str(refused).startswith("What is entered for item 2 can be read as two numbers. Write it without the comma")
+
+
+@pytest.mark.parametrize(
+    "entered", ["good", "1,5,0", "1.5,0", "1,000,000", "10²", "½", "× 2", "nan", "inf", "1_000", "0x10", "1 000"]
+)
 def test_what_is_no_number_is_refused_kindly(entered):
     refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": entered}, [1, 2])
     assert refused.code == "score_not_a_number"
@@ -79,11 +98,12 @@ def test_what_is_no_number_is_refused_kindly(entered):
 def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code(fields):
     with suppress(Invalid):
         found = BESIDE_100.values(BESIDE_100.read(Form(fields, "form"), [1, 2]), [1, 2])
-        assert found == [float(fields["score-1"]), float(fields["score-2"])]
+        assert found == [typed_decimal(fields["score-1"].strip()), typed_decimal(fields["score-2"].strip())]
         assert all(1e-4 <= value <= 1e8 for value in found)
         return
     refused = refusal_of(BESIDE_100, fields, [1, 2])
-    assert refused.code in ("scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number")
+    typed_badly = ("score_not_a_number", "score_ambiguous")
+    assert refused.code in ("scores_missing", "scores_unknown", "score_out_of_range", *typed_badly)
     assert "What you entered is kept." in str(refused) or refused.code == "scores_unknown"
 
 

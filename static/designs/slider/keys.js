@@ -7,7 +7,7 @@ import { goTo, place, rowInHand, stepped } from "./rows.js";
 const PAUSE_MS = 1500;         // after it a digit begins another number
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
 const ENDS = { Home: 0, End: 100 };
-const isDigit = (key) => /^[0-9]$/.test(key);
+const digitOf = (event) => /^[0-9]$/.exec(keys.latinKey(event))?.[0];
 
 export function begin(hit) {
   hit.fieldset.addEventListener("keydown", (event) => pressKey(hit, event));
@@ -18,7 +18,8 @@ export function begin(hit) {
 function pressKey(hit, event) {
   const row = hit.rows.find(({ input }) => input === event.target);
   if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (isDigit(event.key)) return type(hit, row, event.key);
+  const digit = digitOf(event);
+  if (digit) return type(hit, row, digit);
   const text = event.key === "Backspace" && typing(hit, row) ? hit.typed.text.slice(0, -1) : "";
   hit.typed = null;
   if (text) return show(hit, row, text, { counts: false });
@@ -45,19 +46,16 @@ function show(hit, row, text, { counts }) {
   place(hit, row, Number(text), "keyboard", { counts, keeps: true });
 }
 
-function scoreByKey(hit, row, { key, shiftKey, code }) {
+function scoreByKey(hit, row, event) {
+  const { key, shiftKey } = event;
   if (key === "Delete" || key === "Backspace") return null;
   if (key in ENDS) return ENDS[key];
   if (key in STEPS) return stepped(row, STEPS[key] * (shiftKey && key.startsWith("Arrow") ? 10 : 1));
-  const other = shiftKey && rowOfLetter(hit, key, code);
+  const other = shiftKey && rowOfLetter(hit, event);
   return other && other !== row && other.score !== null ? other.score : undefined;
 }
 
-// Of a keyboard that writes other letters, the key where a Latin one has this letter.
-function rowOfLetter(hit, key, code) {
-  const latin = /^[a-z]$/i.test(key) || key.length > 1 ? key : code?.replace(/^Key/, "") ?? "";
-  return hit.rows.find(({ letter }) => letter === latin.toLowerCase());
-}
+const rowOfLetter = (hit, event) => hit.rows.find(({ letter }) => letter === keys.latinKey(event));
 
 // ---- Keys that work wherever the focus is ----
 
@@ -65,15 +63,16 @@ export function pressAnywhere(hit, event) {
   if (keys.taken(event)) return;
   if (event.key === "Escape") cancel(hit, event);
   if (keys.press(hit, event) || keys.withModifier(event)) return;
-  if (isDigit(event.key)) typeAnywhere(hit, event);
-  else if (!event.shiftKey) visit(hit, rowOfLetter(hit, event.key, event.code));
+  const digit = digitOf(event);
+  if (digit) typeAnywhere(hit, event, digit);
+  else if (!event.shiftKey) visit(hit, rowOfLetter(hit, event));
 }
 
-function typeAnywhere(hit, event) {
+function typeAnywhere(hit, event, digit) {
   const row = rowInHand(hit);
   if (!row || event.target === row.input) return;     // a slider with the focus has taken the digit itself
   goTo(row);
-  type(hit, row, event.key);
+  type(hit, row, digit);
 }
 
 function visit(hit, row) {

@@ -1,0 +1,112 @@
+"""Digits, letters and decimal signs mean the same on keyboards of other languages."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.acts import open_hit, see_score, submit
+
+PRESS = """([key, code, shiftKey]) => document.activeElement.dispatchEvent(
+  new KeyboardEvent("keydown", { key, code, shiftKey, bubbles: true, cancelable: true }))"""
+AZERTY = dict(zip("1234567890", "&é\"'(-è_çà", strict=True))
+
+
+async def press(page: Page, key: str, code: str, *, shift: bool = False) -> None:
+    await page.evaluate(PRESS, [key, code, shift])
+
+
+@pytest.mark.parametrize(("digit", "written"), AZERTY.items())
+async def test_an_unshifted_digit_of_azerty_chooses_its_point(task: Any, visit: Any, digit: str, written: str) -> None:
+    scale = {"labels": [str(point) for point in range(11)]}
+    campaign = await task(["abide"], design="ordinal", design_settings=scale, items_per_hit=1)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, written, f"Digit{digit}")
+    await expect(page.get_by_label(digit, exact=True)).to_be_checked()
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "point"),
+    [
+        ("-", "Minus", "10"),  # of a US keyboard
+        ("-", "Slash", "10"),  # German
+        (")", "Minus", "10"),  # AZERTY, in the place of a US keyboard's hyphen
+        ("-", "NumpadSubtract", "10"),
+        ("6", "Digit6", "6"),  # AZERTY, with Shift
+        ("٣", "Digit3", "3"),  # Arabic
+        ("３", "Digit3", "3"),  # Japanese, full width
+        ("Process", "Digit4", "4"),  # an input method is on
+    ],
+)
+async def test_a_key_chooses_the_point_that_it_stands_for(
+    task: Any, visit: Any, key: str, code: str, point: str
+) -> None:
+    scale = {"labels": [str(point) for point in range(11)]}
+    campaign = await task(["abide"], design="ordinal", design_settings=scale, items_per_hit=1)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, key, code, shift=key == "6")
+    await expect(page.get_by_label(point, exact=True)).to_be_checked()
+
+
+async def test_a_shifted_symbol_chooses_nothing(task: Any, visit: Any) -> None:
+    campaign = await task(["abide"], design="ordinal", items_per_hit=1)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, "!", "Digit1", shift=True)
+    await press(page, "%", "Digit5", shift=True)
+    await expect(page.locator("input:checked")).to_have_count(0)
+
+
+async def test_unshifted_digits_of_azerty_score_on_a_slider(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task()).prolific())
+    await press(page, AZERTY["7"], "Digit7")
+    await press(page, AZERTY["6"], "Digit6")
+    await see_score(page, 0, 76)
+
+
+async def test_letters_of_a_cyrillic_keyboard_choose_items(task: Any, visit: Any) -> None:
+    campaign = await task(["abide", "run", "hum", "eat"], design="best_worst", items_per_hit=4)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, "и", "KeyB")
+    await press(page, "Ф", "KeyA", shift=True)
+    await expect(page.locator(".row .best input").nth(1)).to_be_checked()
+    await expect(page.locator(".row .worst input").nth(0)).to_be_checked()
+
+
+@pytest.mark.parametrize("mark", ["?", "؟", "？"])
+async def test_the_question_mark_of_any_keyboard_shows_the_keys(task: Any, visit: Any, mark: str) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task()).prolific())
+    await press(page, mark, "Slash", shift=True)
+    await expect(page.locator(".keys dl")).to_be_visible()
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+async def test_a_magnitude_takes_the_decimal_sign_and_the_digits_of_the_keypad(
+    task: Any, visit: Any, scripted: bool
+) -> None:
+    campaign = await task(["abide", "run", "hum"], design="magnitude", items_per_hit=3)
+    page = (await visit(java_script_enabled=scripted)).page
+    await page.goto(campaign.prolific())
+    for place, entered in enumerate(["1,5", "٠٫٥", "１５０"]):
+        await page.locator(".judged input").nth(place).fill(entered)
+    await page.locator(".answer .primary").click()
+    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    (response,) = await campaign.responses()
+    assert response.scores == [1.5, 0.5, 150.0]
+
+
+async def test_a_number_that_two_people_read_differently_is_asked_about(task: Any, visit: Any) -> None:
+    campaign = await task(["abide"], design="magnitude", items_per_hit=1)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await page.locator(".judged input").fill("1,250")
+    await page.locator(".answer .primary").click(force=True)
+    await expect(page.locator(".status .message")).to_have_text("“1,250” can be read in two ways. Write 1250 or 1.250.")
+    await page.locator(".judged input").fill("1250")
+    await submit(page)
+    assert (await campaign.responses())[0].scores == [1250.0]
