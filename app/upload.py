@@ -26,12 +26,6 @@ MOST_LEVELS = 50  # of lists and objects within each other; some readers of an e
 JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
 ZIP = b"PK\x03\x04"  # how an .xlsx begins, and no text
 TAB_EXTENSIONS = (".tsv", ".tab")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of a cell that a spreadsheet program takes for a formula
-
-
-def unguarded(cell: str) -> str:
-    """A cell of an export for spreadsheet programs without the apostrophe before what looks like a formula."""
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
 class UploadedRow(NamedTuple):

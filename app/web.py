@@ -197,6 +197,15 @@ def fetched(request: Request) -> bool:
     return request.headers.get("x-easel") == "fetch"
 
 
+def download_headers(
+    slug: str, kind: str, ending: str, *about: str, now: datetime, inline: bool = False
+) -> dict[str, str]:
+    """Return the header that names a download by its campaign, its kind, what it is about, and its date in UTC."""
+    stem = "-".join([slug, kind, *re.findall("[a-z0-9]+", " ".join(about).lower())])[:150]
+    way = "inline" if inline else "attachment"
+    return {"Content-Disposition": f'{way}; filename="{stem}-{now.astimezone(UTC):%Y-%m-%d}.{ending}"'}
+
+
 def refuse(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:

@@ -25,7 +25,7 @@ from app.designs.registry import design_of
 from app.inference.ground.notes import Note
 from app.inference.observations.coarsening import Reads
 from app.record import replay
-from app.web import Database, ReadingDatabase, Transaction, refusals
+from app.web import Database, Now, ReadingDatabase, Transaction, refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -133,7 +133,8 @@ async def list_posteriors(
 
 
 EXPORTED = (
-    "`items`, `responses`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what needs a fit: "
+    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what "
+    "needs a fit: "
     f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in every_export())}, where the campaign's answers "
     "reach it."
 )
@@ -157,7 +158,10 @@ async def get_export(
     what: Annotated[str, Field(description=EXPORTED)],
     format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
     *,
-    spreadsheet: Annotated[bool, Query(description="Guard cells that a spreadsheet takes for formulas.")] = False,
+    now: Now,
+    spreadsheet: Annotated[
+        bool, Query(description="Put an apostrophe before cells that spreadsheet programs would change: 001, =1+1.")
+    ] = False,
     classes: Classes = 2,
     criterion: Criterion = "",
 ) -> StreamingResponse:
@@ -165,7 +169,7 @@ async def get_export(
     items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
     """
     how: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
-    return streamed(await export(database, slug, what, format, fits=fits, **how))
+    return streamed(await export(database, slug, what, format, fits=fits, **how), now)
 
 
 class Mismatch(BaseModel):

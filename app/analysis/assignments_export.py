@@ -6,8 +6,9 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import Cells, TableFile, guarded
+from app.analysis.formats import Cells, TableFile
 from app.record.stream import COUNTING
+from app.spreadsheets import guarded
 
 ROWS_AT_ONCE = 2_000
 ASSIGNMENT_COLUMNS = (

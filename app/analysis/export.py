@@ -31,7 +31,6 @@ from app.analysis.formats import (
     TableFile,
     as_text,
     csv_lines,
-    file_name,
     json_lines,
     spreadsheet_lines,
 )
@@ -39,6 +38,7 @@ from app.analysis.goal_columns import GoalColumns, goal_columns
 from app.analysis.remarks_export import remarks_table
 from app.analysis.responses_export import CRITERION, LABEL, responses_table
 from app.analysis.segments_export import segments_table
+from app.analysis.unanswered_export import unanswered_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.analysis.visits_export import visits_table
 from app.database.audit_log import since_launch
@@ -57,7 +57,7 @@ from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 from app.visit.settings import VisitSettings
 
-MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "json": "application/json"}
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items", "goal_reached"),
@@ -88,11 +88,17 @@ class Items:
 
 @dataclass(frozen=True)
 class Export:
-    """A file to send: its name, its media type, and its text piece by piece."""
+    """A file to send, piece by piece. criterion: that which it is of, where it is of one."""
 
-    filename: str
-    media_type: str
+    slug: str
+    kind: str
+    ending: str
     chunks: AsyncGenerator[str, None]
+    criterion: str = ""
+
+    @property
+    def media_type(self) -> str:
+        return MEDIA_TYPES[self.ending]
 
 
 async def export(
@@ -120,15 +126,16 @@ async def export(
     read_by = named(campaign, criterion)
     of = read_by.criterion_name if campaign.criteria else ""
     if what == "settings":
-        return Export(f"{slug}-settings.json", "application/json", one_piece(settings_json(campaign, changed)))
-    if what not in names() or format_ not in MEDIA_TYPES:
+        return Export(slug, what, "json", one_piece(settings_json(campaign, changed)))
+    if what not in names() or format_ not in ("csv", "jsonl"):
         raise NotFound(
             f"There is no export “{shortened(what)}” as {format_}.", code="export_not_found", exports=[*names()]
         )
+    kind = f"{what}-excel" if spreadsheet and format_ == "csv" else what
     if made := fitted().get(what):
         table = await made(Fitting(fits or Fits(), engine, slug, options, criterion))
         pieces = written(table, format_, spreadsheet=spreadsheet)
-        return Export(file_name(slug, what, format_, of), MEDIA_TYPES[format_], pieces)
+        return Export(slug, kind, format_, pieces, of)
     if what in ("items", "easl") and campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
     if what == "segments" and not campaign.segment_count:
@@ -140,9 +147,9 @@ async def export(
                 code="no_beta_posterior",
             )
         pieces = streamed(engine, read_by, easl_table, "csv", spreadsheet=spreadsheet)
-        return Export(file_name(slug, what, "csv", of), MEDIA_TYPES["csv"], pieces)
+        return Export(slug, kind, "csv", pieces, of)
     chunks = streamed(engine, campaign, EXPORTS[what], format_, spreadsheet=spreadsheet)
-    return Export(file_name(slug, what, format_), MEDIA_TYPES[format_], chunks)
+    return Export(slug, kind, format_, chunks)
 
 
 def has_beta(campaign: Any) -> bool:
@@ -342,6 +349,7 @@ EXPORTS: dict[str, TableOf] = {
     "items": items_table,
     "responses": responses_table,
     "segments": segments_table,
+    "unanswered": unanswered_table,
     "assignments": assignments_table,
     "visits": visits_table,
     "remarks": remarks_table,

@@ -1,8 +1,8 @@
 """Rows as text: CSV, CSV for spreadsheet programs, JSON lines.
 
 Text is written as it came, so that it can be matched with what was uploaded and read back. A spreadsheet program takes
-a cell that starts with = + - @ for a formula; for those there is `spreadsheet_lines`, with an apostrophe before such
-text and never before numbers.
+a cell that starts with = + - @ for a formula, and changes ids such as 001; for those there is `spreadsheet_lines`, with
+an apostrophe before such text (see `app.spreadsheets`) and never before numbers.
 """
 
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.upload import FORMULA_STARTS
+from app.spreadsheets import ID_COLUMNS, protected
 
 Cells = Sequence[Any]
 ROWS_AT_ONCE = 2_000
@@ -24,11 +24,6 @@ class TableFile:
 
     columns: Sequence[str]
     chunks: AsyncIterator[list[Cells]]
-
-
-def file_name(slug: str, what: str, end: str, criterion: str = "", group: str = "") -> str:
-    """Of a download. criterion, group: what it is of, if there are others."""
-    return "-".join([slug, what, *re.findall("[a-z0-9]+", f"{criterion} {group}".lower())])[:150] + f".{end}"
 
 
 FLOATS, FLAGS = frozenset({float, type(None)}), frozenset({bool, type(None)})
@@ -57,7 +52,17 @@ def csv_column(cells: Cells) -> list[str]:
 
 
 def spreadsheet_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:
-    return csv_lines(columns, (tuple(map(guarded, row)) for row in rows))
+    ids = [name in ID_COLUMNS for name in columns]
+    return csv_lines(
+        columns,
+        (
+            tuple(
+                protected(cell, identifier=is_id) if isinstance(cell, str) else cell
+                for cell, is_id in zip(row, ids, strict=True)
+            )
+            for row in rows
+        ),
+    )
 
 
 def json_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:
@@ -83,14 +88,3 @@ def in_quotation_marks(text: str) -> str:
 
 def as_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
-
-
-def guarded(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe before it; numbers stay numbers."""
-    if not (isinstance(cell, str) and cell.startswith(FORMULA_STARTS)):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell

@@ -6,8 +6,9 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile, guarded
+from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
 from app.record.remarks import ALL
+from app.spreadsheets import guarded
 
 REMARK_COLUMNS = (
     *("seq", "annotator", "name", "received_at", "hit", "segment", "item", "check", "flagged", "flag", "comment"),

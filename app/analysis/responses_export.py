@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile, guarded
+from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
 from app.crowd.files import ASKED
 from app.designs import criteria
 from app.designs.criteria import criteria_of, number_of
@@ -18,14 +18,16 @@ from app.designs.remarks import HIT
 from app.designs.scale import ranks
 from app.designs.unjudged import EXTRA
 from app.record import remarks as said_beside
-from app.record.stream import COUNTING, LEFT_OUT, Response
+from app.record.stream import COUNTING, DECIDED, LEFT_OUT, Response
+from app.spreadsheets import guarded
 from app.visit.asked_once import of_lines
 from app.visit.groups import answers_by_annotator
 
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
     *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable", "counts"),
-    *("replaces", "drawn_because", "leader_probability"),
+    *("replaces", "drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred"),
+    "revision",
 )
 OF_SEGMENTS = ("segment", "shown_as")
 CRITERION = "criterion"
@@ -38,10 +40,14 @@ TOUCHES = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry
 
 async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
     """One row per item of an answered HIT, in the order in which responses came; positions and ranks count from 1;
-    `counts` is false where a decision leaves the response out; `replaces` is the number of the one in whose place its
-    annotator gave it; `drawn_because` and `leader_probability` say why its HIT was drawn (`selection.rule.Draw`). An
-    item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported with
-    all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
+    `counts` is false where the response is left out, `left_out` then says why (`annotator_excluded`, `answer_excluded`,
+    `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time; `barred`
+    says whether its annotator is held or excluded, `revision` of which revision of the posteriors all this is true.
+    `replaces` is the number of the one in whose place its annotator gave it; `drawn_because` and `leader_probability`
+    say why its HIT was drawn (`selection.rule.Draw`).
+
+    An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
+    with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
     order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
     Of several criteria, a row per item by the first, then by the next, with the place in which it was asked. What was
     said beside it, where that is asked for or there is any. At the end what its annotator answered to questions that
@@ -106,6 +112,7 @@ def answered_items(row: Row[Any], campaign: Any, design: Design, *, remarks: boo
             row.counts,
             row.replaces,
             *(row.drawn_because, row.leader_probability),
+            *(row.left_out, guarded(row.left_out_reason), row.left_out_at, row.barred, row.revision),
             *(segment_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if remarks else ()),
             reasons.get(str(number)),
@@ -143,16 +150,45 @@ SEGMENT = """
            h.shown_as"""
 
 
+def left_out_of(annotator: str, response: str) -> str:
+    """Return SQL that joins to a response (or HIT) the decision that leaves it out; of several the one about the
+    response itself.
+    """
+    decided = DECIDED.format(campaign=":campaign")
+    return f"""
+    LEFT JOIN LATERAL (
+        SELECT d.kind, d.reason, d.decided_at, d.response_seq FROM decisions d
+        WHERE d.campaign_id = :campaign AND d.seq <= {decided} AND d.kind <> 'include'
+          AND (d.annotator_id = {annotator} OR d.response_seq = {response})
+          AND NOT EXISTS (
+              SELECT FROM decisions later WHERE later.campaign_id = :campaign AND later.seq > d.seq
+              AND later.seq <= {decided} AND later.annotator_id IS NOT DISTINCT FROM d.annotator_id
+              AND later.response_seq IS NOT DISTINCT FROM d.response_seq)
+        ORDER BY d.response_seq, d.seq DESC LIMIT 1
+    ) AS left_out ON NOT r.counts"""  # noqa: S608  (made of constants)
+
+
+# In words, and the decision's reason and time.
+LEFT_OUT_CELLS = """
+           CASE WHEN r.counts THEN NULL WHEN left_out.kind IS NULL THEN 'not_yet'
+                WHEN left_out.response_seq IS NULL THEN 'annotator_excluded'
+                WHEN left_out.kind = 'withdraw' THEN 'replaced' ELSE 'answer_excluded' END AS left_out,
+           left_out.reason AS left_out_reason, left_out.decided_at AS left_out_at,
+           (SELECT barred FROM annotators b WHERE b.campaign_id = :campaign AND b.id = r.annotator_id) AS barred,
+           (SELECT revision FROM campaigns WHERE id = :campaign) AS revision"""
+
+
 def responses_of(segment: str) -> TextClause:
     """SQL for the responses of a campaign."""
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
-           h.drawn_because, h.leader_probability,
+           h.drawn_because, h.leader_probability,{LEFT_OUT_CELLS},
            h.items AS shown,{IDS},{segment}
     FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign) AS r
     JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
+    {left_out_of("r.annotator_id", "r.seq")}
     ORDER BY r.seq
 """)  # noqa: S608  (made of constants)
 
@@ -160,12 +196,14 @@ def responses_of(segment: str) -> TextClause:
 def without_score(segment: str) -> TextClause:
     """SQL for the HITs in which every item was marked N/A."""
     return text(f"""
-    SELECT NULL AS seq, a.id AS annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
+    SELECT NULL AS seq, r.annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
            h.leader, h.items AS shown,{IDS},{segment},
            CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
-           h.issued_at, h.closed_at AS received_at, a.id NOT IN ({LEFT_OUT.text}) AS counts, NULL AS replaces,
-           NULL AS drawn_because, NULL AS leader_probability
+           h.issued_at, h.closed_at AS received_at, r.counts, NULL AS replaces,
+           NULL AS drawn_because, NULL AS leader_probability,{LEFT_OUT_CELLS}
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
+    CROSS JOIN LATERAL (SELECT a.id AS annotator_id, a.id NOT IN ({LEFT_OUT.text}) AS counts) AS r
+    {left_out_of("r.annotator_id", "NULL")}
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id

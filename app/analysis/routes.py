@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from app.analysis.contracts import Expected, MethodExport
 from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
 from app.analysis.findings import MOST_CLASSES, Options
 from app.analysis.fits import Fits
-from app.analysis.formats import csv_lines, file_name
+from app.analysis.formats import csv_lines
 from app.analysis.groups import LONGEST_GROUP, choices
 from app.analysis.methods import tells_of_people
 from app.analysis.offer import EVERYTHING, offered
@@ -34,7 +35,7 @@ from app.media import store as media
 from app.record import remarks
 from app.record.law import law_of
 from app.templating import templates
-from app.web import ReadingDatabase, Transaction, fetched, page
+from app.web import Now, ReadingDatabase, Transaction, download_headers, fetched, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -68,6 +69,11 @@ def downloads(
     if campaign.segment_count:
         words = f"Every output with its system, segment, source and reference, its judgments and their mean.{of_each}"
         yield "Segments", words, [(f"segments.{end}", title) for end, title in FORMATS]
+    words = (
+        "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
+        "up, when it was shown and when its lease ends."
+    )
+    yield "Shown, not answered", words, [(f"unanswered.{end}", title) for end, title in FORMATS]
     words = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
@@ -126,20 +132,20 @@ def of_criterion(campaign: Any) -> dict[str, Any]:
 
 @router.get("/{file}")
 async def download(
-    database: ReadingDatabase, fits: KeptFits, slug: str, file: str, criterion: CriterionName = ""
+    database: ReadingDatabase, fits: KeptFits, slug: str, file: str, *, now: Now, criterion: CriterionName = ""
 ) -> StreamingResponse:
-    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` is guarded against cells that a spreadsheet takes for formulas."""
+    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` protects cells that a spreadsheet program would change."""
     what, _, end = file.partition(".")
     if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
         raise NotFound(f"There is no export “{shortened(file)}”.", code="export_not_found")
     format_: Format = "jsonl" if end == "jsonl" else "csv"
-    guarded = end == "xl.csv"
-    return streamed(await export(database, slug, what, format_, spreadsheet=guarded, fits=fits, criterion=criterion))
+    how: dict[str, Any] = {"spreadsheet": end == "xl.csv", "fits": fits, "criterion": criterion}
+    return streamed(await export(database, slug, what, format_, **how), now)
 
 
-def streamed(file: Export) -> StreamingResponse:
+def streamed(file: Export, now: datetime) -> StreamingResponse:
     """A download that is written while it is read."""
-    headers = {"Content-Disposition": f'attachment; filename="{file.filename}"'}
+    headers = download_headers(file.slug, file.kind, file.ending, file.criterion, now=now)
     return StreamingResponse(file.chunks, media_type=file.media_type, headers=headers)
 
 
@@ -217,24 +223,28 @@ async def frame(
 
 
 @analysis.get("/figures/{name}.svg")
-async def analysis_figure(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
+async def analysis_figure(
+    fits: KeptFits, database: ReadingDatabase, slug: str, name: str, *, view: Seen, now: Now
+) -> Response:
     """A picture of the page for papers. Refused: `figure_not_found`."""
     picture = await picture_of(fits, database, slug, name, view)
     if picture is None:
         raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
     drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = {"Content-Disposition": f'inline; filename="{file_name(slug, name, "svg", *view.reads.values())}"'}
+    headers = download_headers(slug, name, "svg", *view.reads.values(), now=now, inline=True)
     return Response(drawn, media_type="image/svg+xml", headers=headers)
 
 
 @analysis.get("/tables/{name}.csv")
-async def analysis_table(fits: KeptFits, database: ReadingDatabase, slug: str, name: str, view: Seen) -> Response:
+async def analysis_table(
+    fits: KeptFits, database: ReadingDatabase, slug: str, name: str, *, view: Seen, now: Now
+) -> Response:
     """A table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
     table = await fits.table(database, slug, name, options, **view.reads)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(csv_lines, columns, [columns, *table.rows])
-    headers = {"Content-Disposition": f'attachment; filename="{file_name(slug, name, "csv", *view.reads.values())}"'}
+    headers = download_headers(slug, name, "csv", *view.reads.values(), now=now)
     return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import Cells, TableFile, guarded
+from app.analysis.formats import Cells, TableFile
+from app.spreadsheets import guarded
 
 ROWS_AT_ONCE = 2_000
 VISIT_COLUMNS = ("annotator", "name", "platform", "step", "version", "outcome", "said", "sha256", "taken_at")

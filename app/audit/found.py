@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Text, cast, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import Cells, TableFile, guarded
+from app.analysis.formats import Cells, TableFile
 from app.database.account_tables import audit_log
+from app.spreadsheets import guarded
 
 LINES_PER_PAGE = 50
 ROWS_AT_ONCE = 2_000

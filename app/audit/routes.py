@@ -1,6 +1,6 @@
 """The audit log for researchers: of a campaign, and of the whole server."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -8,13 +8,12 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.analysis.export import MEDIA_TYPES, streamed
-from app.analysis.formats import file_name
 from app.audit import found
 from app.audit.found import Wanted
 from app.auth.guards import researcher
 from app.database.audit_log import KINDS, changes, said
 from app.database.campaign import campaign_by_slug, campaign_of_page
-from app.web import ReadingDatabase, Transaction, page
+from app.web import Now, ReadingDatabase, Transaction, download_headers, page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -43,8 +42,8 @@ async def log_of_server(request: Request, connection: Transaction, asked: Asked,
 
 
 @router.get("/log.{ending}")
-async def export_of_server(database: ReadingDatabase, asked: Asked, ending: Ending) -> StreamingResponse:
-    return download(database, asked, ending, "easel")
+async def export_of_server(database: ReadingDatabase, asked: Asked, ending: Ending, now: Now) -> StreamingResponse:
+    return download(database, asked, ending, "easel", now)
 
 
 @router.get("/campaigns/{slug}/log")
@@ -57,10 +56,10 @@ async def log_of_campaign(
 
 @router.get("/campaigns/{slug}/log.{ending}")
 async def export_of_campaign(
-    connection: Transaction, database: ReadingDatabase, slug: str, asked: Asked, ending: Ending
+    connection: Transaction, database: ReadingDatabase, slug: str, asked: Asked, *, ending: Ending, now: Now
 ) -> StreamingResponse:
     campaign = await campaign_by_slug(connection, slug)
-    return download(database, of(campaign, asked), ending, slug)
+    return download(database, of(campaign, asked), ending, slug, now)
 
 
 def of(campaign: Any, asked: Wanted) -> Wanted:
@@ -88,10 +87,10 @@ async def log_page(
     return page(request, "admin/log.html", context)
 
 
-def download(database: ReadingDatabase, asked: Wanted, ending: Ending, name: str) -> StreamingResponse:
+def download(database: ReadingDatabase, asked: Wanted, ending: Ending, name: str, now: datetime) -> StreamingResponse:
     async def table_of(connection: Transaction, _campaign: Any) -> Any:
         return await found.table(connection, asked)
 
     pieces = streamed(database, None, table_of, ending, spreadsheet=False)
-    headers = {"Content-Disposition": f'attachment; filename="{file_name(name, "log", ending)}"'}
+    headers = download_headers(name, "log", ending, now=now)
     return StreamingResponse(pieces, media_type=MEDIA_TYPES[ending], headers=headers)

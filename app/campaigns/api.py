@@ -148,12 +148,13 @@ async def create_from_file(request: Request, database: Database, settings: AppSe
 @router.get("/{slug}/file", response_class=Response, responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}))
 async def get_file(
     connection: Transaction,
+    now: Now,
     slug: str,
     *,
     items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
 ) -> Response:
     """A campaign as a file, from which an equal one can be created: YAML, or a zip with the files that items name."""
-    return downloaded(await stored_file.filed(connection, slug, with_items=items))
+    return downloaded(await stored_file.filed(connection, slug, with_items=items), slug, now)
 
 
 @router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))

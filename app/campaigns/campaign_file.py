@@ -18,6 +18,7 @@ from app.errors import MOST_NAMED, Invalid, plural, shortened
 from app.fields import is_private
 
 MOST_ROWS_INSIDE = 10_000
+FIRST = ("name", "question", "instructions", "design", "design_settings", "criteria")  # in a file that is written
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 HEAD = "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
 
@@ -163,9 +164,10 @@ def unknown_name(place: Place, known: Sequence[str]) -> str:
 
 
 def written(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
-    """A campaign as a file: all of its settings but those that are empty by default."""
+    """A campaign as a file: all of its settings but those that are empty by default, and first what is asked."""
     fields = CampaignSettings.model_fields.items()
     values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private(field)})
     usual = {name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields}
-    said = {name: value for name, value in values.items() if value not in EMPTY or value != usual[name]}
+    in_order = dict.fromkeys((*FIRST, *values))
+    said = {name: values[name] for name in in_order if values[name] not in EMPTY or values[name] != usual[name]}
     return HEAD + documents.written(said | ({"items": items} if items else {}))

@@ -29,6 +29,7 @@ from app.record import stream, unjudged
 from app.record.folding import Locked, fold
 from app.record.stream import Response
 from app.selection.segments import for_all, shown_once
+from app.spreadsheets import unprotected
 from app.upload import refuse
 
 LOOKED_UP = 5_000  # rows at once
@@ -162,6 +163,7 @@ async def numbered(connection: AsyncConnection, campaign: Row[Any], rows: list[R
     for ids in pieces(await asyncio.to_thread(ids_in, rows)):
         found = await connection.execute(NUMBERS, {"campaign": campaign.id, "ids": ids})
         numbers |= {row.external_id: row.number for row in found}
+    await asyncio.to_thread(drop_apostrophes, rows, numbers)
     segments = await asked_segments(connection, campaign)
     return await asyncio.to_thread(hits_by_criteria, rows, numbers, campaign, segments)
 
@@ -197,7 +199,23 @@ def in_one(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
 
 
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
-    return list({external_id for row in rows for external_id in row.items})
+    """Return the ids of all items, also without the apostrophe that an export for spreadsheet programs has."""
+    ids = {external_id for row in rows for external_id in row.items}
+    return list(ids | {unprotected(external_id) for external_id in ids})
+
+
+def drop_apostrophes(rows: list[ResultRow], numbers: Mapping[str, int]) -> None:
+    """Change ids that the campaign has without the apostrophe for spreadsheet programs, and not with it.
+
+    Raises `Invalid` (`item_repeated`).
+    """
+    for place, row in enumerate(rows):
+        if all(external_id in numbers for external_id in row.items):
+            continue
+        items = tuple(name if name in numbers else unprotected(name) for name in row.items)
+        if len(set(items)) < len(items):
+            refuse("item_repeated", row.line, "an item is twice in this HIT, with an apostrophe and without.")
+        rows[place] = replace(row, items=items)
 
 
 def hits_of(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from ipaddress import ip_address
 from os import SEEK_END
 from typing import Annotated, Any, Literal
@@ -23,7 +24,7 @@ from app.crowd.registry import links, public_link, with_pages
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.errors import Conflict, Invalid, NotFound, Refusal
-from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, page
+from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, download_headers, page
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -219,18 +220,17 @@ def action_page(request: Request, campaign: Any, action: str, refusal: Refusal |
 
 @router.get(CAMPAIGN + "/campaign.{ending}")
 async def download_file(
-    connection: Transaction, slug: str, ending: Literal["yaml", "zip"], *, items: bool = False
+    connection: Transaction, slug: str, ending: Literal["yaml", "zip"], now: Now, *, items: bool = False
 ) -> Response:
     """The campaign as a file, from which an equal one can be created; a zip with the items and the files they name."""
     filed = await stored_file.filed(connection, slug, with_items=items or ending == "zip")
-    return downloaded(filed, f"{slug}-campaign")
+    return downloaded(filed, slug, now)
 
 
-def downloaded(filed: stored_file.Filed, name: str = "") -> Response:
-    """name: what a browser calls the file, without its ending."""
-    headers = {"Content-Length": str(filed.file.seek(0, SEEK_END))}
-    if name:
-        headers["Content-Disposition"] = f'attachment; filename="{name}.{filed.ending}"'
+def downloaded(filed: stored_file.Filed, slug: str, now: datetime) -> Response:
+    """Return a campaign's file as a download."""
+    headers = download_headers(slug, "campaign", filed.ending, now=now)
+    headers["Content-Length"] = str(filed.file.seek(0, SEEK_END))
     filed.file.seek(0)
     return StreamingResponse(stored_file.pieces_of(filed), media_type=filed.media_type, headers=headers)
 

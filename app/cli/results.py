@@ -55,6 +55,7 @@ def verify(slug: str, *, as_json: bool) -> None:
         raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay. (verify_failed)")
 
 
+SPREADSHEET_HELP = "CSV with an apostrophe before what spreadsheet programs would change: 001, 1e5, =1+1."
 FORMAT_HELP = "Default: json for settings, csv for everything else."
 
 
@@ -62,7 +63,11 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 @click.argument("slug")
 @click.argument("what", type=click.Choice(names()))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
-@click.option("--spreadsheet", is_flag=True, help="CSV in which no text is taken for a formula.")
+@click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help=SPREADSHEET_HELP,
+)
 @classes_option
 @criterion_option
 @output_option
@@ -76,8 +81,8 @@ def export(
     criterion: str,
     spreadsheet: bool,
 ) -> None:
-    """Write items with posteriors, responses in long form, assignments, settings, or the EASL program's file; scores by
-    every method, or labels with their confidence, of judgments or of items.
+    """Write items with posteriors, responses in long form, what was shown and not answered, assignments, settings, or
+    the EASL program's file; scores by every method, or labels with their confidence, of judgments or of items.
     """
     if format_ and (format_ == "json") != (what == "settings"):
         raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
 from app.crowd.platform import LONGEST_ID, Platform
 from app.errors import Invalid, listed, shortened, some_of
-from app.upload import Upload, UploadedRow, as_text, refuse, unguarded
+from app.spreadsheets import unprotected
+from app.upload import Upload, UploadedRow, as_text, refuse
 
 OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
 EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
-    *("drawn_because", "leader_probability"),
+    *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
 )
 ASKED = "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
@@ -62,7 +63,7 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
             known[columns] = check_known(record.line, columns)
         exported = known[columns]
         for line, given in rows_of(record):
-            cells = {name: unguarded(cell) for name, cell in given.items()} if exported else given
+            cells = {name: bare(name, cell) for name, cell in given.items()} if exported else given
             annotator, hit = id_in(cells, "annotator", line), id_in(cells, "hit", line)
             replaced.add((annotator, cells.get("replaces", "")))
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
@@ -75,6 +76,13 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
         for annotator, hit, criterion, seq in list(hits)
         if not seq or (annotator, seq) not in replaced
     ]
+
+
+def bare(column: str, cell: str) -> str:
+    """Return a cell of an export without the apostrophe for spreadsheet programs; ids of items are looked up with it,
+    too, since an id may begin with one.
+    """
+    return cell if column == "item" else unprotected(cell)
 
 
 def check_needed(columns: Sequence[str]) -> None:

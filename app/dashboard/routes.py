@@ -11,7 +11,6 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.alerts import shown as alerts
-from app.analysis.formats import file_name
 from app.analysis.routes import CriterionName, of_criterion
 from app.auth.guards import Who, researcher, still_admitted
 from app.campaigns import counted, experiment_arms, lifecycle, rehearsed
@@ -31,7 +30,7 @@ from app.errors import Conflict, NotFound
 from app.quality import shown as findings
 from app.record.law import law_of
 from app.templating import templates
-from app.web import Database, Now, allow_links, base_url, fetched, get_now, page
+from app.web import Database, Now, allow_links, base_url, download_headers, fetched, get_now, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 
@@ -205,7 +204,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
     writer.writerow(["", *labels])
     for label, cells in zip(labels, picture.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
-    return Response(out.getvalue(), media_type="text/csv", headers=download(campaign, "match-quality", "csv"))
+    return Response(out.getvalue(), media_type="text/csv", headers=named_file(campaign, "match-quality", "csv", now))
 
 
 @router.get("/figures/item.svg")
@@ -215,7 +214,7 @@ async def item_figure(request: Request, database: Database, campaign: Launched, 
     design, law = design_of(campaign), law_of(campaign)
     found = await chosen(database, campaign, view, state)
     drawn = figures.density(found, design.unit_of(law), calibrated=design.means_beside(law))
-    return svg(campaign, "item", drawn)
+    return svg(campaign, "item", drawn, now)
 
 
 @router.get("/figures/scores.svg")
@@ -228,7 +227,7 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
     domain = (histogram["low"], histogram["high"])
     design, law = design_of(campaign), law_of(campaign)
     drawn = figures.forest(shown, domain, design.unit_of(law), calibrated=design.means_beside(law))
-    return svg(campaign, "scores", drawn)
+    return svg(campaign, "scores", drawn, now)
 
 
 @router.get("/figures/{name}.svg")
@@ -238,19 +237,20 @@ async def figure(
     """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
     state = await live_of(request).state(campaign, now=now)
     if name == "pace":
-        return svg(campaign, name, figures.hits_per_hour(state.figures))
+        return svg(campaign, name, figures.hits_per_hour(state.figures), now)
     if name == "uncertainty":
         if not design_of(campaign).ordered:
             raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
-        return svg(campaign, name, figures.uncertainty(state.figures, design_of(campaign).unit))
-    return svg(campaign, name, figures.distribution(state.figures, design_of(campaign).unit_of(law_of(campaign))))
+        return svg(campaign, name, figures.uncertainty(state.figures, design_of(campaign).unit), now)
+    drawn = figures.distribution(state.figures, design_of(campaign).unit_of(law_of(campaign)))
+    return svg(campaign, name, drawn, now)
 
 
-def svg(campaign: Any, name: str, drawn: figures.Drawing) -> Response:
+def svg(campaign: Any, name: str, drawn: figures.Drawing, now: datetime) -> Response:
     content = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
-    return Response(content, media_type="image/svg+xml", headers=download(campaign, name, "svg"))
+    return Response(content, media_type="image/svg+xml", headers=named_file(campaign, name, "svg", now))
 
 
-def download(campaign: Any, what: str, end: str) -> dict[str, str]:
-    name = file_name(campaign.slug, what, end, campaign.criterion_name if campaign.criteria else "")
-    return {"Content-Disposition": f'inline; filename="{name}"'}
+def named_file(campaign: Any, kind: str, ending: str, now: datetime) -> dict[str, str]:
+    criterion = campaign.criterion_name if campaign.criteria else ""
+    return download_headers(campaign.slug, kind, ending, criterion, now=now, inline=True)

@@ -12,9 +12,9 @@ from starlette.datastructures import UploadFile
 from app.auth.guards import researcher
 from app.database.campaign import campaign_of_page
 from app.errors import Refusal
-from app.upload import FORMULA_STARTS
+from app.spreadsheets import guarded
 from app.visit import people
-from app.web import AppSettings, Database, Now, Transaction, base_url, page
+from app.web import AppSettings, Database, Now, Transaction, base_url, download_headers, page
 
 router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
 SHOWN = 100  # people on a page
@@ -66,15 +66,14 @@ async def add_people(request: Request, database: Database, settings: AppSettings
 
 
 @router.get("/people.csv")
-async def people_file(request: Request, connection: Transaction, slug: str) -> Response:
+async def people_file(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
     """Everybody with their link, for a mail merge."""
     campaign = await campaign_of_page(connection, slug)
     base, file = base_url(request), StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(HEADER)
     for row in await people.listed(connection, campaign.id):
-        name = f"'{row.name}" if row.name.startswith(FORMULA_STARTS) else row.name
         link = people.link_of(base, campaign.link_key, row.link)
-        writer.writerow([name, link, row.opened_at.isoformat() if row.opened_at else "", row.answered])
-    headers = {"Content-Disposition": f'attachment; filename="{slug}-people.csv"', "Cache-Control": "no-store"}
+        writer.writerow([guarded(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered])
+    headers = download_headers(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

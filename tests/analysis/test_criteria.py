@@ -105,7 +105,7 @@ async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engi
     first, second = [await rows(engine, judged.slug, "scores", criterion=name) for name in ("", "fluency")]
     assert [row["mean"] for row in first] != [row["mean"] for row in second]
     named = [await export(engine, judged.slug, what, criterion="fluency") for what in ("scores", "easl", "items")]
-    assert [one.filename for one in named] == ["verbs-scores-fluency.csv", "verbs-easl-fluency.csv", "verbs-items.csv"]
+    assert [(one.kind, one.criterion) for one in named] == [("scores", "fluency"), ("easl", "fluency"), ("items", "")]
     assert [float(row["mode"]) for row in await rows(engine, judged.slug, "easl", criterion="fluency")] == await stored(
         engine, "score", 1
     )

@@ -13,7 +13,6 @@ from app.analysis import calibrated
 from app.analysis import export as exports
 from app.analysis.assignments_export import ASSIGNMENT_COLUMNS
 from app.analysis.export import export
-from app.analysis.formats import guarded
 from app.analysis.responses_export import RESPONSE_COLUMNS
 from app.campaigns.settings import CampaignSettings
 from app.database.session import transaction
@@ -22,6 +21,7 @@ from app.errors import Conflict, NotFound
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated import moderated
 from app.serving import submission
+from app.spreadsheets import guarded
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 
@@ -231,7 +231,7 @@ async def test_formulas_are_guarded_for_spreadsheets_and_numbers_are_not(engine)
     safe = await written(engine, campaign.slug, "items", spreadsheet=True)
     assert safe.startswith("\ufeffid,")
     assert [row[0] for row in cells(plain)[1:]] == ["007", "=1+1", "@home"]
-    assert [row[0] for row in cells(safe)[1:]] == ["007", "'=1+1", "'@home"]
+    assert [row[0] for row in cells(safe)[1:]] == ["'007", "'=1+1", "'@home"]
     assert cells(safe)[3][1] == "-5"
 
 

@@ -426,6 +426,52 @@ async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_f
     assert (await import_results(engine, twin, content)).responses == 3
 
 
+EXCEL_IDS = (
+    *("001", "1e5", "2024-01-05", "3/4", "MARCH1", "0x1F", "+49 30", "-5", "00123456789012345678", "1E-2", "=2+3"),
+    *("@home", "TRUE", "1.50", "'90s", "plain"),
+)
+
+
+def opened_and_saved(content: str) -> str:
+    """What a spreadsheet program makes of a CSV file, in small: numbers, truth values and dates lose their writing."""
+    rows = list(csv.reader(io.StringIO(content.removeprefix("\ufeff"))))
+
+    def saved(cell: str) -> str:
+        if cell.lower() in {"true", "false"}:
+            return cell.upper()
+        if cell in {"3/4", "MARCH1", "2024-01-05"}:
+            return "04.03.2026"
+        if cell.startswith(("=", "@", "+")):
+            return "#NAME?"
+        with suppress(ValueError):
+            return f"{float(cell):.15g}"
+        return cell
+
+    file = io.StringIO()
+    csv.writer(file).writerows([saved(cell) for cell in row] for row in rows)
+    return file.getvalue()
+
+
+async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
+    items = "id,text\n" + "".join(f'"{name}",a\n' for name in EXCEL_IDS)
+    campaign, twin = [await launched(engine, items, name=name) for name in ("First", "Twin")]
+    answers = HEADER + "".join(f'h{k},Ann,"{name}",{k}\n' for k, name in enumerate(EXCEL_IDS))
+    await import_results(engine, campaign, answers)
+    sent = await export(engine, campaign.slug, "responses", spreadsheet=True)
+    twice = opened_and_saved(opened_and_saved("".join([piece async for piece in sent.chunks])))
+    assert (await import_results(engine, twin, twice)).responses == len(EXCEL_IDS)
+    own = "SELECT items, values FROM responses WHERE campaign_id = :id ORDER BY seq"
+    assert await values(engine, own, id=twin.id) == await values(engine, own, id=campaign.id)
+
+
+async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(engine):
+    campaign = await launched(engine, "id,text\n001,a\n'007,b\n007,c\n")
+    await import_results(engine, campaign, HEADER + "h1,Ann,'001,70\nh1,Ann,'007,30\n")
+    assert await values(engine, "SELECT items FROM responses") == [([0, 1],)]
+    refusal = await refused(engine, campaign, HEADER + "h2,Ann,'001,70\nh2,Ann,001,30\n")
+    assert (refusal.code, refusal.details["line"]) == ("item_repeated", 2)
+
+
 @pytest.mark.parametrize("design", [name for name, one in DESIGNS.items() if one.yields != "points"])
 async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, design):
     campaign = await running(

@@ -389,3 +389,9 @@ def test_a_table_lies_beside_its_file_and_nowhere_else(tmp_path):
 def test_everything_that_a_file_may_say_is_described():
     for name, field in CampaignFile.model_fields.items():
         assert field.description, name
+
+
+def test_a_file_begins_with_what_the_campaign_is_called_and_asks():
+    settings = CampaignSettings(name="Verbs", question="How frequent?", instructions="Guess.")
+    lines = [line for line in written(settings).splitlines() if not line.startswith("#")]
+    assert [line.partition(":")[0] for line in lines][:4] == ["name", "question", "instructions", "design"]

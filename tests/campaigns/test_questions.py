@@ -79,7 +79,7 @@ async def test_a_campaign_is_made_from_a_file_that_another_gave(researcher, engi
     for address in ("/admin/campaigns/sentiment/campaign.yaml", "/admin/campaigns/sentiment/campaign.yaml?items=true"):
         assert f'href="{address}"' in page
     download = await researcher.get(address)
-    assert download.headers["content-disposition"] == 'attachment; filename="sentiment-campaign.yaml"'
+    assert download.headers["content-disposition"].startswith('attachment; filename="sentiment-campaign-20')
     sent = {"file": ("sentiment.yaml", download.content, "application/yaml")}
     made = await researcher.post(f"{FORM}/file", files=sent)
     assert made.headers["location"] == "/admin/campaigns/sentiment-2/items?done=created"

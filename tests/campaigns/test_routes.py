@@ -646,7 +646,7 @@ async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):
     assert "120 of 60,000" in (await researcher.get("/admin")).text
 
 
-@pytest.mark.parametrize(("status", "offered"), [("draft", 8), ("running", 15), ("answered", 24)])
+@pytest.mark.parametrize(("status", "offered"), [("draft", 11), ("running", 18), ("answered", 27)])
 async def test_downloads_are_offered_and_arrive(researcher, status, offered):
     address = await (create if status == "draft" else launched)(researcher, items_per_hit="2")
     if status == "answered":
@@ -661,7 +661,7 @@ async def test_downloads_are_offered_and_arrive(researcher, status, offered):
         assert response.status_code == 200
         assert response.headers["content-disposition"].startswith('attachment; filename="verbs-more-')
         assert response.text or link.endswith(
-            ("responses.jsonl", "assignments.jsonl", "visits.jsonl")
+            ("responses.jsonl", "unanswered.jsonl", "assignments.jsonl", "visits.jsonl")
         )  # nobody has come yet
     for missing in ("items.json", "settings.csv", "items", "items.exe"):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404

@@ -1,0 +1,67 @@
+"""The export of what was shown and not answered: one row per item of a HIT without a response."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from sqlalchemy import Row, TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
+from app.analysis.responses_export import IDS, OF_SEGMENTS, SEGMENT, segment_cells
+
+UNANSWERED_COLUMNS = (
+    *("annotator", "name", "platform", "hit", "state", "iteration", "position", "item", "leader"),
+    *("issued_at", "expires_at", "closed_at", "entered", "drawn_because", "leader_probability"),
+)
+
+
+def unanswered_hits(segment: str) -> TextClause:
+    """Return SQL for the HITs of a campaign without a response, and what became of them. An imported HIT in which every
+    item was marked N/A was answered.
+    """
+    return text(f"""
+    SELECT a.pseudonym, a.name, annotators.platform, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
+           h.issued_at, h.expires_at, h.closed_at, h.draft IS NOT NULL AS entered, h.drawn_because,
+           h.leader_probability,
+           CASE WHEN h.closed_at IS NOT NULL THEN 'given_up'
+                WHEN h.expires_at > statement_timestamp() THEN 'open' ELSE 'expired' END AS state,{IDS},{segment}
+    FROM hits h
+    JOIN annotators ON annotators.campaign_id = h.campaign_id AND annotators.id = h.annotator_id
+    JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
+    WHERE h.campaign_id = :campaign AND h.not_applicable IS NULL
+      AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
+    ORDER BY h.id
+""")  # noqa: S608  (made of constants)
+
+
+# Of items, and of systems.
+UNANSWERED = [unanswered_hits(segment) for segment in (" NULL AS segment", SEGMENT)]
+
+
+async def unanswered_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+    """One row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
+
+    `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and
+    `given_up` where the annotator, or a newer HIT, closed it. `entered`: whether something was entered and not sent. Of
+    systems also the segment, and under which system an output was shown that several have.
+    """
+    of_systems = campaign.segment_count > 0
+
+    async def chunks() -> AsyncIterator[list[Cells]]:
+        result = await connection.stream(UNANSWERED[of_systems], {"campaign": campaign.id})
+        async for rows in result.partitions(ROWS_AT_ONCE):
+            yield [cells for row in rows for cells in shown_items(row, of_systems=of_systems)]
+
+    return TableFile((*UNANSWERED_COLUMNS, *(OF_SEGMENTS if of_systems else ())), chunks())
+
+
+def shown_items(row: Row[Any], *, of_systems: bool) -> Iterator[Cells]:
+    """Yield an unanswered HIT as `UNANSWERED_COLUMNS`, one tuple per item."""
+    ids = dict(zip(row.shown, row.ids, strict=True))
+    for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
+        yield (
+            *(row.pseudonym, row.name, row.platform, row.hit_id, row.state, row.iteration, position, item),
+            *(None if row.leader is None else number == row.leader, row.issued_at, row.expires_at, row.closed_at),
+            *(row.entered, row.drawn_because, row.leader_probability),
+            *(segment_cells(row, ids, position - 1) if of_systems else ()),
+        )
